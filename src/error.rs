@@ -1,0 +1,109 @@
+//! What can go wrong, and what should the user do about it?
+//!
+//! Every message names a column, file or key and a remedy. No message ever holds the value of a cell.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The result of every fallible operation of the library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The call, the policy or the table is not usable as given.
+    #[error("{problem}\n  {remedy}")]
+    Input {
+        /// What is wrong, naming the column, file or key.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The policy has mistakes; all of them are listed.
+    #[error("{}", list_mistakes(file, mistakes))]
+    Policy {
+        /// The policy file.
+        file: PathBuf,
+        /// Every mistake that was found, in the order of the file.
+        mistakes: Vec<Mistake>,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A table file is damaged or not of the format its name says.
+    #[error("{}: {problem}\n  the file may be damaged or of another format", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What the reader said, free of cell values.
+        problem: String,
+    },
+    /// The memory budget is too small.
+    #[error(
+        "{stage} needs at least {needed} bytes of memory, the budget is {budget}\n  \
+         give --memory {}MiB or more",
+        needed.div_ceil(1 << 20)
+    )]
+    Memory {
+        /// What needed the memory.
+        stage: &'static str,
+        /// The smallest budget in bytes that would do.
+        needed: u64,
+        /// The budget in bytes.
+        budget: u64,
+    },
+    /// The reader of our output went away; nothing is left to say.
+    #[error("the reader of the output closed it")]
+    ClosedPipe,
+}
+
+/// One mistake in a policy file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line of the file, counted from 1, where it can be told.
+    pub line: Option<usize>,
+    /// The key, such as `privacy.skyline[0].confidence`.
+    pub key: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}: {}; {}", self.key, self.problem, self.remedy)
+    }
+}
+
+fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
+    let mut text = match mistakes.len() {
+        1 => format!("{}: 1 mistake in the policy", file.display()),
+        many => format!("{}: {many} mistakes in the policy", file.display()),
+    };
+    for mistake in mistakes {
+        text.push_str(&format!("\n  {mistake}"));
+    }
+    text
+}
+
+impl Error {
+    /// A mistake in the call or the table, with its remedy.
+    pub fn input(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Error::Input { problem: problem.into(), remedy: remedy.into() }
+    }
+
+    /// An operating-system error on a file.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Error::Io { path: path.into(), source }
+    }
+}

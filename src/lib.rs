@@ -4,4 +4,8 @@
 pub mod error;
 pub mod exact;
 
+pub mod memory;
+pub mod skyline;
+pub mod spill;
+
 pub use error::{Error, Result};

@@ -1,0 +1,142 @@
+//! How much may grow?
+//!
+//! Only what grows with the table is accounted for: a stage reserves its bytes before it takes them, and
+//! a reservation frees itself. Whoever is refused spills, takes a smaller piece, or stops with
+//! [`Error::Memory`]. The program itself, its stacks and the decoders' working room are the fixed
+//! allowance [`ALLOWANCE`] beside the budget.
+
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a run may take beside the budget: code, stacks, one decoder and one encoder per thread.
+pub const ALLOWANCE: u64 = 48 << 20;
+
+/// The bytes that all growing structures of a run may hold together.
+#[derive(Debug)]
+pub struct Budget {
+    total: u64,
+    used: AtomicU64,
+}
+
+/// Bytes taken from a [`Budget`], given back on drop.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Budget {
+    /// A budget of `total` bytes.
+    pub fn new(total: u64) -> Arc<Self> {
+        Arc::new(Budget { total, used: AtomicU64::new(0) })
+    }
+
+    /// The whole budget in bytes.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What nobody has reserved yet.
+    pub fn free(&self) -> u64 {
+        self.total.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
+    /// Takes `bytes`, or says that they are not there.
+    pub fn try_reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|&sum| sum <= self.total)
+        });
+        taken.ok().map(|_| Reservation { budget: self.clone(), bytes })
+    }
+
+    /// Takes `bytes`, or stops and tells the smallest budget that would do.
+    pub fn reserve(self: &Arc<Self>, stage: &'static str, bytes: u64) -> Result<Reservation> {
+        self.try_reserve(bytes).ok_or_else(|| Error::Memory {
+            stage,
+            needed: self.used.load(Ordering::Relaxed).saturating_add(bytes),
+            budget: self.total,
+        })
+    }
+}
+
+impl Reservation {
+    /// How many bytes are held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Changes the held amount to `bytes`; an error leaves it as it was.
+    pub fn resize(&mut self, stage: &'static str, bytes: u64) -> Result<()> {
+        if bytes > self.bytes {
+            let mut more = self.budget.reserve(stage, bytes - self.bytes)?;
+            self.bytes += std::mem::take(&mut more.bytes);
+        } else {
+            self.budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Reads `1GiB`, `256MiB`, `512MB`, `64k` or a plain number of bytes; `None` if it is none of them.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The largest resident memory of this process so far, where the system tells it.
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_free_themselves_and_never_exceed_the_budget() {
+        let budget = Budget::new(100);
+        let mut first = budget.reserve("test", 60).unwrap();
+        assert!(budget.try_reserve(41).is_none());
+        assert!(matches!(budget.reserve("test", 41), Err(Error::Memory { needed: 101, .. })));
+        assert!(first.resize("test", 101).is_err());
+        first.resize("test", 10).unwrap();
+        let second = budget.try_reserve(90).unwrap();
+        assert_eq!(budget.free(), 0);
+        drop((first, second));
+        assert_eq!(budget.free(), 100);
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, bytes) in [("1GiB", Some(1 << 30)), ("512 MB", Some(512_000_000)), ("7", Some(7))] {
+            assert_eq!(parse_size(text), bytes);
+        }
+        for bad in ["", "GiB", "-1", "1.5GiB", "1XB", "99999999999999999999"] {
+            assert_eq!(parse_size(bad), None, "{bad}");
+        }
+    }
+}

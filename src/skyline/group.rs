@@ -1,0 +1,94 @@
+//! What does the world know of one group?
+
+/// One published group: how many people it has and how often each sensitive value occurs in it.
+///
+/// Invariants: `ranked` holds the positive counts in descending order, `prefix[i]` the sum of the first
+/// `i` of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// Number of people, not rows; people without a value count.
+    pub people: u64,
+    ranked: &'a [u64],
+    prefix: &'a [u64],
+}
+
+/// Room to rank the counts of one group after the other without allocating; O(distinct values).
+#[derive(Debug, Default)]
+pub struct Ranking {
+    ranked: Vec<u64>,
+    prefix: Vec<u64>,
+}
+
+impl Ranking {
+    /// The group with these counts; zeros are allowed and the order does not matter.
+    pub fn rank(&mut self, people: u64, counts: impl IntoIterator<Item = u64>) -> Group<'_> {
+        self.ranked.clear();
+        self.ranked.extend(counts.into_iter().filter(|&count| count > 0));
+        self.ranked.sort_unstable_by(|a, b| b.cmp(a));
+        self.prefix.clear();
+        self.prefix.push(0);
+        let mut sum = 0u64;
+        for &count in &self.ranked {
+            sum = sum.saturating_add(count);
+            self.prefix.push(sum);
+        }
+        Group { people, ranked: &self.ranked, prefix: &self.prefix }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Number of distinct values.
+    pub fn distinct(&self) -> usize {
+        self.ranked.len()
+    }
+
+    /// The largest count; 0 in a group without values.
+    pub fn largest(&self) -> u64 {
+        self.ranked.first().copied().unwrap_or(0)
+    }
+
+    /// Sum of the `l` largest counts among the values other than one that occurs `target` times.
+    pub fn top_sum(&self, l: u64, target: u64) -> u64 {
+        let others = self.distinct().saturating_sub(1) as u64;
+        let l = l.min(others) as usize;
+        match self.ranked.get(l) {
+            Some(&next) if target < next => self.prefix[l],
+            Some(_) => self.prefix[l + 1] - target,
+            None => 0,
+        }
+    }
+
+    /// The counts whose sum [`Group::top_sum`] is, in descending order.
+    pub fn top(&self, l: u64, target: u64) -> impl Iterator<Item = u64> + use<'a> {
+        let l = usize::try_from(l).unwrap_or(usize::MAX);
+        let own = self.ranked.partition_point(|&count| count > target);
+        let (before, from) = self.ranked.split_at(own);
+        before.iter().chain(from.iter().skip(1)).copied().take(l)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_is_left_out_once() {
+        let mut ranking = Ranking::default();
+        let group = ranking.rank(20, [3, 0, 5, 3, 1]);
+        for (l, target, expected) in [
+            (0, 5, 0),
+            (1, 5, 3),
+            (2, 5, 6),
+            (1, 3, 5),
+            (2, 3, 8),
+            (2, 1, 8),
+            (3, 1, 11),
+            (9, 1, 11),
+            (9, 5, 7),
+        ] {
+            assert_eq!(group.top_sum(l, target), expected, "l {l} target {target}");
+            assert_eq!(group.top(l, target).sum::<u64>(), expected, "l {l} target {target}");
+        }
+        assert_eq!(ranking.rank(4, []).top_sum(3, 0), 0);
+    }
+}

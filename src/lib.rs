@@ -5,6 +5,7 @@ pub mod error;
 pub mod exact;
 
 pub mod memory;
+pub mod plan;
 pub mod skyline;
 pub mod spill;
 

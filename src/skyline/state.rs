@@ -4,7 +4,7 @@
 //! Invariant: the statistics only ever fall, so a group that was refused stays refused.
 
 use super::group::{Group, Ranking};
-use super::point::{Point, without_dominated};
+use super::point::{Knowledge, Point, without_dominated};
 use super::shape::Values;
 use super::statistics::{Statistics, Verdict};
 
@@ -101,6 +101,24 @@ impl SkylineState {
         })
     }
 
+    /// No group with fewer people can hold, whatever its values; `distinct` values exist.
+    ///
+    /// Only for single values, where a group has a value that occurs in at least a `1 / distinct` share of its
+    /// people, and the `l` next ones fill as much each: were all as even as that, T and V would be as
+    /// large as they can be. Elsewhere, and for points that protect some values only, the answer is 1.
+    pub fn least_people(&self, distinct: usize) -> u64 {
+        let mut protected =
+            hashbrown::HashMap::<Knowledge, (usize, f64), foldhash::fast::FixedState>::default();
+        for entry in self.entries.iter().filter(|entry| entry.statistics.values() == Values::Single) {
+            let ratio = entry.point.confidence.ratio_rounded();
+            let (values, least) = protected.entry(entry.point.knowledge).or_insert((0, ratio));
+            *values += 1;
+            *least = least.min(ratio);
+        }
+        let of_every_value = protected.iter().filter(|(_, (values, _))| *values == distinct);
+        of_every_value.map(|(size, (_, ratio))| least_people(*size, distinct, *ratio)).max().unwrap_or(1)
+    }
+
     /// Every target value at every point that matters, ordered by code.
     pub fn entries(&self) -> &[TargetPoint] {
         &self.entries
@@ -111,4 +129,32 @@ impl SkylineState {
         let all = self.entries.iter().all(|entry| entry.verdict() == Verdict::Safe);
         if all { Verdict::Safe } else { Verdict::Unsafe }
     }
+}
+
+/// The fewest people for whom an even spread over `distinct` values exceeds `ratio`, or fewer.
+fn least_people(size: Knowledge, distinct: usize, ratio: f64) -> u64 {
+    // More than the roundings of the loop below could add up to.
+    const SLACK: f64 = 1e-6;
+    const MOST: u64 = 1 << 40;
+    let share = 1.0 / distinct as f64;
+    let exceeds = |people: u64| {
+        let people = people as f64;
+        let left = people * (1.0 - share * (size.l as f64 + 1.0)) - size.k as f64;
+        let target = people * share;
+        let mut best = left / target;
+        for i in 0..size.m.min(1000) {
+            let asked = people - size.k as f64 - 1.0 - i as f64;
+            if asked <= target {
+                return false;
+            }
+            best *= (asked - target) / asked;
+        }
+        left > 0.0 && best > ratio * (1.0 - SLACK)
+    };
+    let (mut low, mut high) = (0, MOST);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if exceeds(middle) { high = middle } else { low = middle }
+    }
+    if exceeds(high) { high } else { 1 }
 }

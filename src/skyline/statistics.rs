@@ -81,6 +81,11 @@ impl Statistics {
         Statistics { values, size, minima: [const { None }; 5] }
     }
 
+    /// How many values a person may have.
+    pub fn values(&self) -> Values {
+        self.values
+    }
+
     /// Whether the target value occurs in some group.
     pub fn occurs(&self) -> bool {
         self.minima[0].is_some()

@@ -1,0 +1,160 @@
+//! Where can a quasi-identifier be cut, and how wide is a part of it?
+//!
+//! Every value has a code; codes follow the order of the values, or the order of the leaves of a
+//! hierarchy, so that whatever a group may be labelled with is a contiguous range of codes.
+
+use std::ops::Range;
+
+/// How the codes of a column may be parted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Splitting {
+    /// Between any two neighbouring codes. `roundness[c]` ranks the value at which codes from `c` on
+    /// begin: where nobody of a group lies between several cuts, the roundest one is taken, so that a
+    /// published end is a plain number rather than somebody's value.
+    Ordered {
+        /// One rank per code.
+        roundness: Vec<u8>,
+    },
+    /// Into the children of a hierarchy node, all at once.
+    Tree(CodeTree),
+}
+
+/// How the width of a part of a column is measured, from 0 (one value) to 1 (the whole column).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Width {
+    /// By the distance between its ends: one coordinate in [0, 1] per code.
+    Span(Vec<f64>),
+    /// By the share of the column's values that it holds.
+    Share,
+}
+
+/// A quasi-identifier as the planner sees it: `codes` codes from 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Number of codes; a code is below it.
+    pub codes: u32,
+    /// How it may be cut.
+    pub splitting: Splitting,
+    /// How wide a part of it is.
+    pub width: Width,
+}
+
+impl Column {
+    /// An ordered column whose values are evenly spaced; any cut is as good as another.
+    pub fn evenly_spaced(codes: u32) -> Self {
+        let step = 1.0 / f64::from(codes.max(2) - 1);
+        Column {
+            codes,
+            splitting: Splitting::Ordered { roundness: vec![0; codes as usize] },
+            width: Width::Span((0..codes).map(|code| f64::from(code) * step).collect()),
+        }
+    }
+
+    /// The width of a part with `present` different codes, the least and greatest being `ends`.
+    pub fn width_of(&self, ends: (u32, u32), present: usize) -> f64 {
+        match &self.width {
+            Width::Span(coordinate) => coordinate[ends.1 as usize] - coordinate[ends.0 as usize],
+            Width::Share if present <= 1 => 0.0,
+            Width::Share => present as f64 / f64::from(self.codes),
+        }
+    }
+
+    /// The code at which the upper part begins when nobody lies strictly between `below` and `from`.
+    pub fn boundary(&self, below: u32, from: u32) -> u32 {
+        match &self.splitting {
+            Splitting::Tree(_) => from,
+            Splitting::Ordered { roundness } => {
+                let gap = below + 1..=from;
+                let centre = below.midpoint(from);
+                gap.max_by_key(|&code| (roundness[code as usize], u32::MAX - code.abs_diff(centre)))
+                    .unwrap_or(from)
+            }
+        }
+    }
+}
+
+/// A hierarchy over codes: each node covers a range, its children part that range in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeTree {
+    nodes: Vec<CodeNode>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CodeNode {
+    codes: Range<u32>,
+    children: Vec<usize>,
+}
+
+impl CodeTree {
+    /// A tree with only a root over `codes` codes.
+    pub fn new(codes: u32) -> Self {
+        CodeTree { nodes: vec![CodeNode { codes: 0..codes, children: vec![] }] }
+    }
+
+    /// The root's number.
+    pub const ROOT: usize = 0;
+
+    /// Adds a child that covers `codes`, after the children that `parent` already has.
+    pub fn add(&mut self, parent: usize, codes: Range<u32>) -> usize {
+        let number = self.nodes.len();
+        self.nodes.push(CodeNode { codes, children: vec![] });
+        self.nodes[parent].children.push(number);
+        number
+    }
+
+    /// The codes that a node covers.
+    pub fn codes(&self, node: usize) -> Range<u32> {
+        self.nodes[node].codes.clone()
+    }
+
+    /// The smallest node that covers both codes.
+    pub fn smallest_cover(&self, ends: (u32, u32)) -> usize {
+        let mut node = Self::ROOT;
+        loop {
+            let child = self.nodes[node].children.iter().find(|&&child| {
+                let codes = &self.nodes[child].codes;
+                codes.contains(&ends.0) && codes.contains(&ends.1)
+            });
+            match child {
+                Some(&child) => node = child,
+                None => return node,
+            }
+        }
+    }
+
+    /// Where the children of a node begin, without the first.
+    pub fn boundaries(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
+        self.nodes[node].children.iter().skip(1).map(|&child| self.nodes[child].codes.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_gap_is_cut_at_its_roundest_place_nearest_the_middle() {
+        let mut column = Column::evenly_spaced(12);
+        let Splitting::Ordered { roundness } = &mut column.splitting else { panic!() };
+        roundness[5] = 1;
+        roundness[10] = 1;
+        assert_eq!(column.boundary(3, 4), 4);
+        assert_eq!(column.boundary(3, 8), 5);
+        assert_eq!(column.boundary(5, 8), 6);
+        assert_eq!(column.boundary(4, 11), 5);
+    }
+
+    #[test]
+    fn the_smallest_cover_is_found() {
+        let mut tree = CodeTree::new(6);
+        let left = tree.add(CodeTree::ROOT, 0..4);
+        let right = tree.add(CodeTree::ROOT, 4..6);
+        let leaf = tree.add(left, 0..2);
+        tree.add(left, 2..4);
+        assert_eq!(tree.smallest_cover((0, 1)), leaf);
+        assert_eq!(tree.smallest_cover((1, 3)), left);
+        assert_eq!(tree.smallest_cover((4, 4)), right);
+        assert_eq!(tree.smallest_cover((3, 4)), CodeTree::ROOT);
+        assert_eq!(tree.boundaries(CodeTree::ROOT).collect::<Vec<_>>(), [4]);
+    }
+}

@@ -1,0 +1,97 @@
+//! May these groups be published beside the others?
+
+use crate::skyline::{Group, Ranking, SkylineState};
+
+/// What a group would publish of its sensitive values.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// Number of people.
+    pub people: u64,
+    /// Count of every sensitive value, by code.
+    pub counts: Vec<u64>,
+}
+
+impl Part {
+    /// Number of different sensitive values.
+    pub fn distinct(&self) -> usize {
+        self.counts.iter().filter(|&&count| count > 0).count()
+    }
+}
+
+/// A privacy criterion over all groups of a release, with what it remembers of those accepted so far.
+///
+/// Invariant: what [`Criterion::admits`] refuses it refuses for ever, whatever is accepted meanwhile.
+/// The planner relies on it: a node without an admissible cut is finished.
+pub trait Criterion: Sync {
+    /// Whether a group may be replaced by these parts.
+    fn admits(&self, parts: &[Part]) -> bool;
+
+    /// Takes in parts that were admitted; they become groups.
+    fn accept(&mut self, parts: &[Part]);
+
+    /// No group with fewer people can be admitted.
+    fn least_people(&self) -> u64;
+}
+
+/// Minimum sizes that hold beside any model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minimum {
+    /// People per group.
+    pub people: u64,
+    /// Different sensitive values per group.
+    pub distinct: usize,
+}
+
+impl Minimum {
+    /// Whether a group is large and diverse enough.
+    pub fn holds(&self, part: &Part) -> bool {
+        part.people >= self.people && (self.distinct <= 1 || part.distinct() >= self.distinct)
+    }
+}
+
+/// The privacy skyline, as a criterion for the planner.
+#[derive(Debug, Clone)]
+pub struct SkylineCriterion {
+    minimum: Minimum,
+    least_people: u64,
+    state: SkylineState,
+}
+
+impl SkylineCriterion {
+    /// With no group accepted yet.
+    pub fn new(state: SkylineState, minimum: Minimum, distinct: usize) -> Self {
+        let least_people = minimum.people.max(state.least_people(distinct)).max(1);
+        SkylineCriterion { minimum, least_people, state }
+    }
+
+    /// The statistics over everything accepted.
+    pub fn state(&self) -> &SkylineState {
+        &self.state
+    }
+}
+
+impl Criterion for SkylineCriterion {
+    fn admits(&self, parts: &[Part]) -> bool {
+        if !parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part)) {
+            return false;
+        }
+        let mut rankings: Vec<Ranking> = parts.iter().map(|_| Ranking::default()).collect();
+        let ranked: Vec<(Group<'_>, &[u64])> = rankings
+            .iter_mut()
+            .zip(parts)
+            .map(|(ranking, part)| (ranking.rank(part.people, part.counts.iter().copied()), &part.counts[..]))
+            .collect();
+        self.state.admits(&ranked)
+    }
+
+    fn accept(&mut self, parts: &[Part]) {
+        let mut ranking = Ranking::default();
+        for part in parts {
+            self.state.observe(&mut ranking, part.people, &part.counts, 0);
+        }
+    }
+
+    fn least_people(&self) -> u64 {
+        self.least_people
+    }
+}

@@ -1,0 +1,299 @@
+//! Which groups does a node that fits in memory fall into?
+//!
+//! Level by level: proposals are computed in parallel against the criterion as it stood when the level began,
+//! and committed one after the other in the order of the nodes. What was refused then is refused now, so
+//! a node without a proposal is a group; what was proposed then is asked again, and if it is refused now
+//! the node proposes anew. So the result depends on the rows alone, not on the number of threads.
+//!
+//! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
+
+use super::column::{Column, Width};
+use super::criterion::{Criterion, Part};
+use super::propose::{Candidates, Order, People, Proposal};
+use super::tree::{CutTree, NodeId};
+use super::triples::{Codes, Counter};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The codes of the rows of a node, column by column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows {
+    /// One per quasi-identifier.
+    pub columns: Vec<Codes>,
+    /// What the people have.
+    pub sensitive: Sensitive,
+}
+
+/// The sensitive values of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sensitive {
+    /// One code per row.
+    Single(Codes),
+    /// Any number of codes per row: `lists` says which list a row has, `offsets` where each list ends.
+    Lists {
+        /// The list of each row.
+        lists: Vec<u32>,
+        /// List i is `values[offsets[i]..offsets[i + 1]]`.
+        offsets: Vec<u32>,
+        /// The codes of all lists.
+        values: Vec<u16>,
+    },
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match &self.sensitive {
+            Sensitive::Single(codes) => codes.len(),
+            Sensitive::Lists { lists, .. } => lists.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How people are counted.
+    pub fn people(&self) -> People {
+        match self.sensitive {
+            Sensitive::Single(_) => People::Valued,
+            Sensitive::Lists { .. } => People::Listed,
+        }
+    }
+
+    /// What all these rows together would publish; there are `values` sensitive values.
+    pub fn total(&self, values: usize) -> Part {
+        let mut part = Part { people: self.len() as u64, counts: vec![0; values] };
+        match &self.sensitive {
+            Sensitive::Single(codes) => {
+                (0..codes.len()).for_each(|row| part.counts[usize::from(codes.get(row))] += 1);
+            }
+            Sensitive::Lists { lists, offsets, values } => {
+                for &list in lists {
+                    let list = list as usize;
+                    for &value in &values[offsets[list] as usize..offsets[list + 1] as usize] {
+                        part.counts[usize::from(value)] += 1;
+                    }
+                }
+            }
+        }
+        part
+    }
+}
+
+/// A finished group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its node in the tree of cuts.
+    pub node: NodeId,
+    /// The codes between the cuts, per column.
+    pub extent: Vec<Range<u32>>,
+    /// The codes that occur, per column.
+    pub present: Vec<Present>,
+    /// What it publishes.
+    pub part: Part,
+}
+
+/// The codes of one column that occur in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// Least and greatest.
+    pub ends: (u32, u32),
+    /// All of them, for columns whose width counts them; empty for others.
+    pub codes: Vec<u16>,
+}
+
+struct Node {
+    id: NodeId,
+    rows: Range<usize>,
+    extent: Vec<Range<u32>>,
+    part: Part,
+}
+
+/// What stays the same for every node.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The quasi-identifiers.
+    pub columns: &'a [Column],
+    /// Which safe cut is preferred.
+    pub order: Order,
+}
+
+impl Plan<'_> {
+    /// Splits a node, given by its rows and the codes between its cuts, and returns its groups in order.
+    pub fn grow(
+        &self,
+        rows: &mut Rows,
+        id: NodeId,
+        extent: Vec<Range<u32>>,
+        part: Part,
+        tree: &mut CutTree,
+        criterion: &mut dyn Criterion,
+    ) -> Vec<Group> {
+        let mut level = vec![Node { id, rows: 0..rows.len(), extent, part }];
+        let mut groups = Vec::new();
+        while !level.is_empty() {
+            let proposals: Vec<Option<Proposal>> =
+                level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
+            let (mut next, mut moves) = (Vec::new(), Vec::new());
+            for (node, proposal) in level.into_iter().zip(proposals) {
+                let still_admitted = proposal.filter(|proposal| criterion.admits(&proposal.parts));
+                let proposal = match still_admitted {
+                    None => self.propose(rows, &node, &*criterion),
+                    some => some,
+                };
+                match proposal {
+                    None => groups.push(self.finish(rows, node)),
+                    Some(proposal) => {
+                        criterion.accept(&proposal.parts);
+                        next.extend(children(node, proposal, rows, tree, &mut moves));
+                    }
+                }
+            }
+            rows.rearrange(&moves);
+            level = next;
+        }
+        let order = tree.groups_below(id);
+        let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
+            order.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+        groups.sort_unstable_by_key(|group| place[&group.node]);
+        groups
+    }
+
+    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Proposal> {
+        if node.part.people < 2 * criterion.least_people() {
+            return None;
+        }
+        let proposals =
+            self.columns.par_iter().enumerate().map_init(Counter::default, |counter, (number, column)| {
+                let triples = rows.count(number, node, counter);
+                let candidates =
+                    Candidates { number, column, triples, total: &node.part, people: rows.people() };
+                candidates.propose(self.order, criterion)
+            });
+        proposals.flatten().reduce_with(Proposal::better)
+    }
+
+    fn finish(&self, rows: &Rows, node: Node) -> Group {
+        let present = self.columns.iter().zip(&rows.columns).map(|(column, codes)| match codes {
+            Codes::Narrow(codes) => {
+                present(column, codes[node.rows.clone()].iter().map(|&code| u16::from(code)))
+            }
+            Codes::Wide(codes) => present(column, codes[node.rows.clone()].iter().copied()),
+        });
+        Group { node: node.id, extent: node.extent, present: present.collect(), part: node.part }
+    }
+}
+
+fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present {
+    let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
+    let codes = match column.width {
+        Width::Span(_) => vec![],
+        Width::Share => {
+            let mut seen = vec![false; usize::from(ends.1.saturating_sub(ends.0)) + 1];
+            codes.for_each(|code| seen[usize::from(code - ends.0)] = true);
+            (ends.0..=ends.1).filter(|code| seen[usize::from(code - ends.0)]).collect()
+        }
+    };
+    Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
+}
+
+/// Where the rows of a node come from once it is split: row i of `rows` is the former row `sources[i]`.
+struct Move {
+    rows: Range<usize>,
+    sources: Vec<u32>,
+}
+
+fn children(
+    node: Node,
+    proposal: Proposal,
+    rows: &Rows,
+    tree: &mut CutTree,
+    moves: &mut Vec<Move>,
+) -> Vec<Node> {
+    let Proposal { cut, parts, .. } = proposal;
+    let codes = &rows.columns[cut.column];
+    let mut sources: Vec<Vec<u32>> = vec![vec![]; parts.len()];
+    for row in node.rows.clone() {
+        sources[cut.part(codes.get(row))].push(row as u32);
+    }
+    let own = node.extent[cut.column].clone();
+    let starts = std::iter::once(own.start).chain(cut.boundaries.iter().copied());
+    let ends = cut.boundaries.iter().copied().chain([own.end]);
+    let ranges: Vec<Range<u32>> = starts.zip(ends).map(|(start, end)| start..end).collect();
+    let column = cut.column;
+    let first = tree.split(node.id, cut);
+    let mut start = node.rows.start;
+    let children = parts.into_iter().zip(ranges).zip(&sources).enumerate();
+    let children = children.map(|(i, ((part, range), sources))| {
+        let rows = start..start + sources.len();
+        start = rows.end;
+        let mut extent = node.extent.clone();
+        extent[column] = range;
+        Node { id: first + i as NodeId, rows, extent, part }
+    });
+    let children = children.collect();
+    moves.push(Move { rows: node.rows, sources: sources.concat() });
+    children
+}
+
+impl Rows {
+    fn count<'c>(
+        &self,
+        column: usize,
+        node: &Node,
+        counter: &'c mut Counter,
+    ) -> &'c [super::triples::Triple] {
+        let extent = node.extent[column].clone();
+        let values = node.part.counts.len();
+        match (&self.columns[column], &self.sensitive) {
+            (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values_))) => {
+                let (codes, own) = (&codes[node.rows.clone()], &values_[node.rows.clone()]);
+                counter.count(
+                    extent,
+                    values,
+                    codes.iter().zip(own).map(|(&c, &v)| (u16::from(c), u16::from(v))),
+                )
+            }
+            (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values_))) => {
+                let (codes, own) = (&codes[node.rows.clone()], &values_[node.rows.clone()]);
+                counter.count(extent, values, codes.iter().zip(own).map(|(&c, &v)| (c, u16::from(v))))
+            }
+            (codes, Sensitive::Single(own)) => {
+                let pairs = node.rows.clone().map(|row| (codes.get(row), own.get(row)));
+                counter.count(extent, values, pairs)
+            }
+            (codes, Sensitive::Lists { lists, offsets, values: all }) => {
+                let mut pairs = Vec::new();
+                for row in node.rows.clone() {
+                    let (code, list) = (codes.get(row), lists[row] as usize);
+                    let own = &all[offsets[list] as usize..offsets[list + 1] as usize];
+                    pairs.push((code, values as u16));
+                    pairs.extend(own.iter().map(|&value| (code, value)));
+                }
+                counter.count(extent, values + 1, pairs.into_iter())
+            }
+        }
+    }
+
+    fn rearrange(&mut self, moves: &[Move]) {
+        fn gather<T: Copy>(rows: &mut [T], moves: &[Move]) {
+            let mut moved = Vec::new();
+            for Move { rows: range, sources } in moves {
+                moved.clear();
+                moved.extend(sources.iter().map(|&source| rows[source as usize]));
+                rows[range.clone()].copy_from_slice(&moved);
+            }
+        }
+        let gather_codes = |codes: &mut Codes| match codes {
+            Codes::Narrow(codes) => gather(codes, moves),
+            Codes::Wide(codes) => gather(codes, moves),
+        };
+        self.columns.par_iter_mut().for_each(gather_codes);
+        match &mut self.sensitive {
+            Sensitive::Single(codes) => gather_codes(codes),
+            Sensitive::Lists { lists, .. } => gather(lists, moves),
+        }
+    }
+}

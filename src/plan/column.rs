@@ -24,7 +24,7 @@ pub enum Splitting {
 pub enum Width {
     /// By the distance between its ends: one coordinate in [0, 1] per code.
     Span(Vec<f64>),
-    /// By the share of the column's values that it holds.
+    /// By the share of the column's values that it holds, or that its hierarchy node covers.
     Share,
 }
 
@@ -55,7 +55,13 @@ impl Column {
         match &self.width {
             Width::Span(coordinate) => coordinate[ends.1 as usize] - coordinate[ends.0 as usize],
             Width::Share if present <= 1 => 0.0,
-            Width::Share => present as f64 / f64::from(self.codes),
+            Width::Share => {
+                let held = match &self.splitting {
+                    Splitting::Ordered { .. } => present as f64,
+                    Splitting::Tree(tree) => tree.codes(tree.smallest_cover(ends)).len() as f64,
+                };
+                held / f64::from(self.codes)
+            }
         }
     }
 

@@ -1,0 +1,268 @@
+//! Which code is each value of a quasi-identifier, and where may the column be cut?
+//!
+//! Codes are dense and follow the values' order. Code 0 is null where the column has nulls, so that null is a
+//! value of its own below all others and every label names it. Up to 65,535 values each have a code of
+//! their own; beyond that a code is a bin between two plain numbers (or texts) drawn from a sample of
+//! the values, and cuts fall between bins only.
+
+use super::distinct::Distinct;
+use super::scale::Scale;
+use crate::hierarchy::{Hierarchy, Node};
+use crate::plan::column::{CodeTree, Column, Splitting, Width};
+use std::ops::Range;
+
+/// A text column with at most this many values is published as sets of them, a longer one as ranges.
+pub const MOST_IN_A_SET: usize = 256;
+
+/// A quasi-identifier with its codes.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// The column's name.
+    pub name: String,
+    /// Whether code 0 is null.
+    pub nulls: bool,
+    /// The codes of all other values.
+    pub coding: Coding,
+}
+
+/// How values become codes.
+#[derive(Debug, Clone)]
+pub enum Coding {
+    /// Numbers, dates and times: code i begins at `starts[i - 1]`.
+    Numbers {
+        /// What the keys mean.
+        scale: Scale,
+        /// Ascending keys; one fewer than codes.
+        starts: Vec<i64>,
+        /// A value of each code; never published.
+        samples: Vec<i64>,
+    },
+    /// Texts in a stated order, or in their own: code i is `values[i]`.
+    Set {
+        /// One per code.
+        values: Vec<Box<str>>,
+        /// The code of values that are not listed.
+        other: Option<u32>,
+    },
+    /// Very many texts: code i begins at `starts[i - 1]`.
+    TextRanges {
+        /// Ascending; one fewer than codes.
+        starts: Vec<Box<str>>,
+    },
+    /// A hierarchy: codes are its leaves.
+    Tree {
+        /// The hierarchy.
+        hierarchy: Hierarchy,
+        /// How values find their leaf.
+        leaves: Leaves,
+    },
+}
+
+/// How a value finds its leaf.
+#[derive(Debug, Clone)]
+pub enum Leaves {
+    /// By its text.
+    ByText,
+    /// By its key: ascending keys with their leaf codes.
+    ByKey(Scale, Vec<(i64, u32)>),
+}
+
+impl Coding {
+    /// For the distinct numbers (or a sample of them) of a column.
+    pub fn numbers(scale: Scale, distinct: Distinct<i64>) -> Self {
+        let samples = distinct.into_sorted();
+        let starts = samples.windows(2).map(|pair| scale.roundest(pair[0], pair[1]).0).collect();
+        Coding::Numbers { scale, starts, samples }
+    }
+
+    /// For the distinct texts (or a sample of them) of a column without order or hierarchy.
+    pub fn texts(distinct: Distinct<Box<str>>) -> Self {
+        let exact = distinct.is_exact();
+        let values = distinct.into_sorted();
+        if exact && values.len() <= MOST_IN_A_SET {
+            return Coding::Set { values, other: None };
+        }
+        let starts = values.windows(2).map(|pair| shortest_between(&pair[0], &pair[1]).into()).collect();
+        Coding::TextRanges { starts }
+    }
+
+    /// Number of codes.
+    pub fn len(&self) -> u32 {
+        match self {
+            Coding::Numbers { samples, .. } => samples.len() as u32,
+            Coding::Set { values, .. } => values.len() as u32,
+            Coding::TextRanges { starts } => starts.len() as u32 + 1,
+            Coding::Tree { hierarchy, .. } => hierarchy.leaf_count(),
+        }
+    }
+
+    /// Whether no value occurs at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The code of a number.
+    pub fn number_code(&self, key: i64) -> Option<u32> {
+        match self {
+            Coding::Numbers { starts, .. } => Some(starts.partition_point(|&start| start <= key) as u32),
+            Coding::Tree { leaves: Leaves::ByKey(_, keys), hierarchy } => {
+                let place = keys.binary_search_by_key(&key, |&(key, _)| key);
+                place.map_or_else(|_| hierarchy.other(), |place| Some(keys[place].1))
+            }
+            _ => None,
+        }
+    }
+
+    /// The code of a text.
+    pub fn text_code(&self, text: &str) -> Option<u32> {
+        match self {
+            Coding::Set { values, other } => {
+                values.iter().position(|value| **value == *text).map(|code| code as u32).or(*other)
+            }
+            Coding::TextRanges { starts } => Some(starts.partition_point(|start| **start <= *text) as u32),
+            Coding::Tree { hierarchy, leaves: Leaves::ByText } => hierarchy.leaf(text),
+            _ => None,
+        }
+    }
+}
+
+/// The shortest text above `below` and not above `from`.
+fn shortest_between<'a>(below: &str, from: &'a str) -> &'a str {
+    let ends = from.char_indices().map(|(at, c)| at + c.len_utf8());
+    ends.map(|end| &from[..end]).find(|prefix| *prefix > below).unwrap_or(from)
+}
+
+impl Attribute {
+    /// Number of codes, null included.
+    pub fn codes(&self) -> u32 {
+        self.coding.len() + u32::from(self.nulls)
+    }
+
+    /// The code of the coding's code `code`.
+    pub fn shifted(&self, code: u32) -> u32 {
+        code + u32::from(self.nulls)
+    }
+
+    /// The coding's code of a code; `None` for null.
+    pub fn unshifted(&self, code: u32) -> Option<u32> {
+        code.checked_sub(u32::from(self.nulls))
+    }
+
+    /// What the planner needs to know.
+    pub fn column(&self) -> Column {
+        let codes = self.codes();
+        let splitting = match &self.coding {
+            Coding::Numbers { scale, starts, .. } => {
+                let ranks = starts.iter().map(|&start| scale.roundest(start.saturating_sub(1), start).1);
+                Splitting::Ordered { roundness: self.ranks(ranks) }
+            }
+            Coding::TextRanges { starts } => {
+                let ranks = starts.iter().map(|start| u8::MAX - start.len().min(255) as u8);
+                Splitting::Ordered { roundness: self.ranks(ranks) }
+            }
+            Coding::Set { .. } => Splitting::Ordered { roundness: vec![0; codes as usize] },
+            Coding::Tree { hierarchy, .. } => Splitting::Tree(self.code_tree(hierarchy)),
+        };
+        let width = match &self.coding {
+            Coding::Numbers { scale, samples, .. } => {
+                Width::Span(self.spread(samples.iter().map(|&key| scale.coordinate(key))))
+            }
+            Coding::TextRanges { starts } => {
+                Width::Span(self.spread((0..=starts.len()).map(|rank| rank as f64)))
+            }
+            Coding::Set { .. } | Coding::Tree { .. } => Width::Share,
+        };
+        Column { codes, splitting, width }
+    }
+
+    /// Ranks for every code: null and the first value begin nowhere.
+    fn ranks(&self, starts: impl Iterator<Item = u8>) -> Vec<u8> {
+        let first = usize::from(!self.coding.is_empty());
+        let mut ranks = vec![0; usize::from(self.nulls) + first];
+        ranks.extend(starts);
+        ranks.resize(self.codes() as usize, 0);
+        ranks
+    }
+
+    /// Coordinates scaled to [0, 1]; null lies beside the least value.
+    fn spread(&self, coordinates: impl Iterator<Item = f64>) -> Vec<f64> {
+        let coordinates: Vec<f64> = coordinates.map(|x| x.clamp(f64::MIN / 4.0, f64::MAX / 4.0)).collect();
+        let low = coordinates.first().copied().unwrap_or(0.0);
+        let range = coordinates.last().copied().unwrap_or(0.0) - low;
+        let scale = if range > 0.0 { range } else { 1.0 };
+        let null = self.nulls.then_some(0.0);
+        null.into_iter().chain(coordinates.iter().map(|x| (x - low) / scale)).collect()
+    }
+
+    /// The hierarchy over codes; null, where it occurs, is a child of the root before the others.
+    fn code_tree(&self, hierarchy: &Hierarchy) -> CodeTree {
+        let mut tree = CodeTree::new(self.codes());
+        if self.nulls {
+            tree.add(CodeTree::ROOT, 0..1);
+        }
+        let shift = |range: Range<u32>| self.shifted(range.start)..self.shifted(range.end);
+        let mut open: Vec<(Node, usize)> = vec![(hierarchy.root(), CodeTree::ROOT)];
+        while let Some((node, place)) = open.pop() {
+            for &child in hierarchy.children(node) {
+                let child_place = tree.add(place, shift(hierarchy.range(child)));
+                open.push((child, child_place));
+            }
+        }
+        tree
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(values: impl IntoIterator<Item = i64>) -> Coding {
+        let mut distinct = Distinct::default();
+        values.into_iter().for_each(|value| distinct.insert(value));
+        Coding::numbers(Scale::Integer, distinct)
+    }
+
+    #[test]
+    fn each_of_few_numbers_has_its_code_and_cuts_lie_at_plain_numbers() {
+        let coding = numbers([17, 23, 41, 90]);
+        for (code, key) in [17, 23, 41, 90].into_iter().enumerate() {
+            assert_eq!(coding.number_code(key), Some(code as u32));
+        }
+        let Coding::Numbers { starts, .. } = &coding else { panic!() };
+        assert_eq!(starts, &[20, 40, 50]);
+    }
+
+    #[test]
+    fn many_numbers_fall_into_bins_without_overflow() {
+        let coding = numbers((0..300_000).map(|i| i * 3));
+        assert!(coding.len() <= 65_536);
+        let mut last = 0;
+        for key in (0..900_000).step_by(997) {
+            let code = coding.number_code(key).unwrap();
+            assert!(code >= last && code < coding.len());
+            last = code;
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_at_short_prefixes() {
+        assert_eq!(shortest_between("Martin", "Miller"), "Mi");
+        assert_eq!(shortest_between("Mart", "Martin"), "Marti");
+        assert_eq!(shortest_between("", "a"), "a");
+        let mut distinct = Distinct::default();
+        (0..1000).for_each(|i| distinct.insert_text(&format!("name{i:04}")));
+        let coding = Coding::texts(distinct);
+        assert_eq!(coding.text_code("name0000"), Some(0));
+        assert_eq!(coding.text_code("name0999"), Some(999));
+    }
+
+    #[test]
+    fn null_is_a_code_below_all_values() {
+        let attribute = Attribute { name: "age".into(), nulls: true, coding: numbers([5, 10, 20]) };
+        assert_eq!(attribute.codes(), 4);
+        let column = attribute.column();
+        assert_eq!(column.width_of((1, 3), 3), 1.0);
+        assert_eq!(attribute.unshifted(0), None);
+        assert_eq!(attribute.unshifted(3), Some(2));
+    }
+}

@@ -1,0 +1,125 @@
+//! Which values do the columns have? The first scan of the table.
+//!
+//! Memory: what [`Distinct`] holds per column, shared by all threads.
+
+use super::distinct::Distinct;
+use super::keys::{Texts, keys};
+use super::scale::Scale;
+use crate::error::Result;
+use crate::hierarchy::Hierarchy;
+use crate::read::Kind;
+use arrow::array::{Array, ArrayRef, AsArray};
+use std::sync::Mutex;
+
+/// What a column turned out to hold.
+#[derive(Debug)]
+pub enum Found {
+    /// Numbers, dates or times.
+    Numbers(Scale, Distinct<i64>),
+    /// Texts.
+    Texts(Distinct<Box<str>>),
+}
+
+/// The values of a column while they are collected.
+#[derive(Debug)]
+pub struct Collected {
+    /// The values.
+    pub found: Found,
+    /// Rows without a value (for lists: null items).
+    pub nulls: u64,
+    /// Rows whose value the stated texts do not cover.
+    pub uncovered: u64,
+}
+
+/// Collects the values of one column; may be shared by threads.
+pub struct Collector<'a> {
+    name: &'a str,
+    /// Texts that are allowed, if the policy lists them.
+    stated: Option<Stated<'a>>,
+    collected: Mutex<Collected>,
+}
+
+/// The texts that a policy lists for a column.
+#[derive(Clone, Copy)]
+pub enum Stated<'a> {
+    /// The leaves of a hierarchy.
+    Tree(&'a Hierarchy),
+    /// A list.
+    Order(&'a [String]),
+}
+
+impl Stated<'_> {
+    fn covers(&self, text: &str) -> bool {
+        match self {
+            Stated::Tree(hierarchy) => hierarchy.leaf(text).is_some(),
+            Stated::Order(values) => values.iter().any(|value| value == text),
+        }
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// For a column of this kind; for a list its items are collected.
+    pub fn new(name: &'a str, kind: &Kind, stated: Option<Stated<'a>>) -> Self {
+        let item = match kind {
+            Kind::List(item) => item,
+            kind => kind,
+        };
+        let found = match Scale::of(item) {
+            Some(scale) => Found::Numbers(scale, Distinct::default()),
+            None => Found::Texts(Distinct::default()),
+        };
+        Collector { name, stated, collected: Mutex::new(Collected { found, nulls: 0, uncovered: 0 }) }
+    }
+
+    /// Takes in a canonical column.
+    pub fn observe(&self, array: &ArrayRef) -> Result<()> {
+        if let Some(list) = array.as_list_opt::<i32>() {
+            let offsets = list.value_offsets();
+            let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
+            return self.observe(&list.values().slice(first, last - first));
+        }
+        let mut collected = self.collected.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Collected { found, nulls, uncovered } = &mut *collected;
+        match found {
+            Found::Numbers(scale, distinct) => {
+                let keys = keys(array, *scale, self.name)?;
+                *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
+                let covered = |key: i64| self.stated.is_none_or(|stated| stated.covers(&scale.text(key)));
+                let mut last = None;
+                for row in 0..keys.values.len() {
+                    let key = keys.get(row);
+                    if key != last
+                        && let Some(key) = key
+                    {
+                        distinct.insert(key);
+                    }
+                    if let Some(key) = key
+                        && self.stated.is_some()
+                        && !covered(key)
+                    {
+                        *uncovered += 1;
+                    }
+                    last = key;
+                }
+            }
+            Found::Texts(distinct) => {
+                let texts = Texts::new(array);
+                let (used, without) = texts.used();
+                *nulls += without;
+                for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
+                    let text = texts.dictionary.value(entry);
+                    distinct.insert_text(text);
+                    if self.stated.is_some_and(|stated| !stated.covers(text)) {
+                        *uncovered += rows;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> Collected {
+        self.collected.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,280 @@
+//! Which codes does a batch of rows have? The second scan of the table.
+//!
+//! Memory: per ordered column at most [`TABLE_CODES`] entries of 2 bytes to look codes up, if the budget has
+//! them; without them codes are found by bisection, which is slower and gives the same codes.
+
+use super::attribute::{Attribute, Coding};
+use super::distinct::mix;
+use super::keys::{Keys, Texts, keys};
+use super::page::Lists;
+use super::scale::Scale;
+use super::sensitive::{SensitiveCoding, SensitiveValues};
+use crate::error::{Error, Result};
+use crate::memory::{Budget, Reservation};
+use crate::plan::subtree::{Rows, Sensitive};
+use crate::plan::triples::Codes;
+use crate::skyline::Values;
+use arrow::array::{Array, ArrayRef, AsArray};
+use std::sync::Arc;
+
+/// Keys that span at most this many values are looked up in a table.
+const TABLE_CODES: u64 = 1 << 21;
+
+/// Turns canonical columns into codes.
+pub struct Encoder<'a> {
+    attributes: &'a [Attribute],
+    lookups: Vec<Lookup>,
+    sensitive: &'a SensitiveCoding,
+    values: Values,
+}
+
+enum Lookup {
+    /// The code of `low + i` is `codes[i]`; keys outside have the code of the nearest end.
+    Table { low: i64, codes: Vec<u16>, _room: Reservation },
+    Search,
+}
+
+/// Sums of row hashes: what was read, whatever the order and the files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Number of rows.
+    pub rows: u64,
+    /// Wrapping sum of a hash per row.
+    pub sum: u128,
+}
+
+impl Fingerprint {
+    /// Takes in the fingerprint of other rows.
+    pub fn merge(&mut self, other: Fingerprint) {
+        self.rows += other.rows;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+impl<'a> Encoder<'a> {
+    /// For these columns, in their order, and then the sensitive column.
+    pub fn new(
+        attributes: &'a [Attribute],
+        sensitive: &'a SensitiveCoding,
+        values: Values,
+        budget: &Arc<Budget>,
+    ) -> Self {
+        let lookups = attributes.iter().map(|attribute| Lookup::new(attribute, budget)).collect();
+        Encoder { attributes, lookups, sensitive, values }
+    }
+
+    /// Appends the codes of a batch, given as its quasi-identifiers and its sensitive column.
+    pub fn append(&self, columns: &[ArrayRef], sensitive: &ArrayRef, rows: &mut Rows) -> Result<Fingerprint> {
+        let mut hashes = vec![0u64; sensitive.len()];
+        let start = rows.len();
+        for ((attribute, lookup), (array, codes)) in
+            self.attributes.iter().zip(&self.lookups).zip(columns.iter().zip(&mut rows.columns))
+        {
+            encode(attribute, lookup, array, codes)?;
+            hash_codes(codes, start, &mut hashes);
+        }
+        match &mut rows.sensitive {
+            Sensitive::Single(codes) => {
+                self.append_single(sensitive, codes)?;
+                hash_codes(codes, start, &mut hashes);
+            }
+            Sensitive::Lists { lists, offsets, values } => {
+                self.append_lists(sensitive, lists, offsets, values, &mut hashes)?;
+            }
+        }
+        let sum = hashes.iter().fold(0u128, |sum, &hash| {
+            sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64)
+        });
+        Ok(Fingerprint { rows: hashes.len() as u64, sum })
+    }
+
+    /// How many sensitive values a row has.
+    pub fn lists(values: Values) -> Lists {
+        match values {
+            Values::Single => Lists::One,
+            Values::Set | Values::Multiset => Lists::Many,
+        }
+    }
+
+    /// The sensitive code of each row or item; `None` for null without a meaning.
+    fn sensitive_codes(&self, array: &ArrayRef) -> Result<Vec<Option<u16>>> {
+        let coding = self.sensitive;
+        match &coding.values {
+            SensitiveValues::Numbers(scale, _) => {
+                let keys = keys(array, *scale, &coding.name)?;
+                let code = |row: usize| match keys.get(row) {
+                    None => Ok(coding.null),
+                    Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
+                };
+                (0..array.len()).map(code).collect()
+            }
+            SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
+                let kind = crate::read::Kind::of(array.data_type());
+                let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
+                let keys = keys(array, scale, &coding.name)?;
+                let code = |row: usize| match keys.get(row) {
+                    None => Ok(coding.null),
+                    Some(key) => {
+                        coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
+                    }
+                };
+                (0..array.len()).map(code).collect()
+            }
+            SensitiveValues::Texts(_) => {
+                let texts = Texts::new(array);
+                let entries: Vec<Option<u16>> =
+                    texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
+                let code = |row: usize| match texts.entry(row) {
+                    None => Ok(coding.null),
+                    Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
+                };
+                (0..array.len()).map(code).collect()
+            }
+        }
+    }
+
+    fn append_single(&self, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
+        for code in self.sensitive_codes(array)? {
+            codes.push(code.ok_or_else(|| changed(&self.sensitive.name))?);
+        }
+        Ok(())
+    }
+
+    fn append_lists(
+        &self,
+        array: &ArrayRef,
+        lists: &mut Vec<u32>,
+        offsets: &mut Vec<u32>,
+        values: &mut Vec<u16>,
+        hashes: &mut [u64],
+    ) -> Result<()> {
+        let list = array.as_list::<i32>();
+        let ends = list.value_offsets();
+        let first = ends[0] as usize;
+        let items = self.sensitive_codes(&list.values().slice(first, ends[list.len()] as usize - first))?;
+        for (row, hash) in hashes.iter_mut().enumerate() {
+            let start = values.len();
+            if !list.is_null(row) {
+                let own = ends[row] as usize - first..ends[row + 1] as usize - first;
+                values.extend(items[own].iter().flatten());
+                values[start..].sort_unstable();
+                if self.values == Values::Set {
+                    let mut own = values.split_off(start);
+                    own.dedup();
+                    values.extend(own);
+                }
+            }
+            for &value in &values[start..] {
+                *hash = mix(*hash ^ (u64::from(value) + 1));
+            }
+            lists.push(lists.len() as u32);
+            offsets.push(values.len() as u32);
+        }
+        Ok(())
+    }
+}
+
+fn changed(column: &str) -> Error {
+    Error::input(
+        format!("column {column:?} holds a value in the second reading that it did not hold in the first"),
+        "the table changed while it was read; run again when nobody writes to it",
+    )
+}
+
+impl Lookup {
+    fn new(attribute: &Attribute, budget: &Arc<Budget>) -> Lookup {
+        let Coding::Numbers { starts, .. } = &attribute.coding else { return Lookup::Search };
+        let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else { return Lookup::Search };
+        let low = first.saturating_sub(1);
+        let span = last.abs_diff(low) + 1;
+        if span > TABLE_CODES {
+            return Lookup::Search;
+        }
+        let Some(room) = budget.try_reserve(2 * span) else { return Lookup::Search };
+        let mut code = 0;
+        let codes = (0..span).map(|i| {
+            code += usize::from(starts.get(code) == Some(&(low + i as i64)));
+            attribute.shifted(code as u32) as u16
+        });
+        Lookup::Table { low, codes: codes.collect(), _room: room }
+    }
+}
+
+fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
+    match codes {
+        Codes::Narrow(codes) => {
+            codes[start..].iter().zip(hashes).for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
+        }
+        Codes::Wide(codes) => {
+            codes[start..].iter().zip(hashes).for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
+        }
+    }
+}
+
+fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
+    let scale = match &attribute.coding {
+        Coding::Numbers { scale, .. } => Some(*scale),
+        Coding::Tree { leaves: super::attribute::Leaves::ByKey(scale, _), .. } => Some(*scale),
+        _ => None,
+    };
+    match scale {
+        Some(scale) => {
+            let keys = keys(array, scale, &attribute.name)?;
+            encode_keys(attribute, lookup, &keys, codes)
+        }
+        None => encode_texts(attribute, array, codes),
+    }
+}
+
+fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &Keys<'_>, codes: &mut Codes) -> Result<()> {
+    if keys.nulls.is_some() && !attribute.nulls && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0) {
+        return Err(changed(&attribute.name));
+    }
+    match lookup {
+        Lookup::Table { low, codes: table, .. } => {
+            let last = table.len() as i64 - 1;
+            let code = |key: i64| table[key.saturating_sub(*low).clamp(0, last) as usize];
+            match (&keys.nulls, codes) {
+                (None, Codes::Wide(codes)) => codes.extend(keys.values.iter().map(|&key| code(key))),
+                (None, Codes::Narrow(codes)) => codes.extend(keys.values.iter().map(|&key| code(key) as u8)),
+                (Some(_), codes) => {
+                    (0..keys.values.len()).for_each(|row| codes.push(keys.get(row).map_or(0, code)));
+                }
+            }
+        }
+        Lookup::Search => {
+            let mut last: Option<(i64, u16)> = None;
+            for row in 0..keys.values.len() {
+                let code = match (keys.get(row), last) {
+                    (None, _) => 0,
+                    (Some(key), Some((same, code))) if same == key => code,
+                    (Some(key), _) => {
+                        let code = attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
+                        let code = attribute.shifted(code) as u16;
+                        last = Some((key, code));
+                        code
+                    }
+                };
+                codes.push(code);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
+    let texts = Texts::new(array);
+    let entry_code = |text: Option<&str>| {
+        text.and_then(|text| attribute.coding.text_code(text)).map(|code| attribute.shifted(code) as u16)
+    };
+    let entries: Vec<Option<u16>> = texts.dictionary.iter().map(entry_code).collect();
+    for row in 0..texts.len() {
+        let code = match texts.entry(row) {
+            None if attribute.nulls => Some(0),
+            None => None,
+            Some(entry) => entries[entry],
+        };
+        codes.push(code.ok_or_else(|| changed(&attribute.name))?);
+    }
+    Ok(())
+}

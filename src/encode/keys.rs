@@ -1,0 +1,158 @@
+//! What are the keys and texts of an Arrow column?
+
+use super::scale::{Scale, float_key};
+use crate::error::{Error, Result};
+use crate::read::Kind;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray,
+};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, Time64NanosecondType,
+    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use std::borrow::Cow;
+
+impl Scale {
+    /// How values of this kind are keyed; `None` for texts and lists.
+    pub fn of(kind: &Kind) -> Option<Scale> {
+        match kind {
+            Kind::Integer => Some(Scale::Integer),
+            Kind::Decimal { scale } => Some(Scale::Decimal(*scale)),
+            Kind::Float => Some(Scale::Float),
+            Kind::Boolean => Some(Scale::Boolean),
+            Kind::Date => Some(Scale::Date),
+            Kind::Timestamp { unit, .. } => Some(Scale::Timestamp(*unit)),
+            Kind::Time => Some(Scale::Time),
+            Kind::Text | Kind::List(_) => None,
+        }
+    }
+}
+
+/// One key per row; rows that `nulls` marks have none.
+pub struct Keys<'a> {
+    /// The keys.
+    pub values: Cow<'a, [i64]>,
+    /// Which rows are null (or not a number).
+    pub nulls: Option<NullBuffer>,
+}
+
+impl Keys<'_> {
+    /// The key of a row; `None` for null.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<i64> {
+        match &self.nulls {
+            Some(nulls) if nulls.is_null(row) => None,
+            _ => Some(self.values[row]),
+        }
+    }
+}
+
+/// The keys of a canonical column that is not text; `column` names it in errors.
+pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<'a>> {
+    fn plain<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> Keys<'_> {
+        let array: &PrimitiveArray<T> = array.as_primitive();
+        Keys { values: Cow::Borrowed(array.values()), nulls: array.nulls().cloned() }
+    }
+    let nulls = array.nulls().cloned();
+    Ok(match scale {
+        Scale::Integer => plain::<Int64Type>(array),
+        Scale::Time => plain::<Time64NanosecondType>(array),
+        Scale::Timestamp(TimeUnit::Second) => plain::<TimestampSecondType>(array),
+        Scale::Timestamp(TimeUnit::Millisecond) => plain::<TimestampMillisecondType>(array),
+        Scale::Timestamp(TimeUnit::Microsecond) => plain::<TimestampMicrosecondType>(array),
+        Scale::Timestamp(TimeUnit::Nanosecond) => plain::<TimestampNanosecondType>(array),
+        Scale::Date => {
+            let days = array.as_primitive::<Date32Type>().values();
+            Keys { values: days.iter().map(|&day| i64::from(day)).collect(), nulls }
+        }
+        Scale::Boolean => {
+            let flags: &BooleanArray = array.as_boolean();
+            Keys { values: flags.values().iter().map(i64::from).collect(), nulls }
+        }
+        Scale::Float => {
+            let floats = array.as_primitive::<Float64Type>().values();
+            let numbers = NullBuffer::from_iter(floats.iter().map(|value| !value.is_nan()));
+            let nulls = if numbers.null_count() > 0 { NullBuffer::union(nulls.as_ref(), Some(&numbers)) } else { nulls };
+            Keys { values: floats.iter().map(|&value| if value.is_nan() { 0 } else { float_key(value) }).collect(), nulls }
+        }
+        Scale::Decimal(_) => {
+            let decimals = array.as_primitive::<Decimal128Type>();
+            let key = |row: usize| if decimals.is_null(row) { Ok(0) } else { i64::try_from(decimals.value(row)) };
+            let values: Result<Vec<i64>, _> = (0..decimals.len()).map(key).collect();
+            let values = values.map_err(|_| {
+                Error::input(
+                    format!("column {column:?} has decimals of more than 18 digits"),
+                    "cast the column to a shorter decimal or to double",
+                )
+            })?;
+            Keys { values: values.into(), nulls }
+        }
+    })
+}
+
+/// The texts of a canonical text column: a dictionary, and an index into it per row.
+pub struct Texts<'a> {
+    /// The dictionary; entries may be unused.
+    pub dictionary: &'a StringArray,
+    array: &'a DictionaryArray<Int32Type>,
+}
+
+impl<'a> Texts<'a> {
+    /// Of a canonical text column.
+    pub fn new(array: &'a ArrayRef) -> Self {
+        let array = array.as_dictionary::<Int32Type>();
+        Texts { dictionary: array.values().as_string(), array }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    /// The dictionary entry of a row; `None` for null.
+    #[inline]
+    pub fn entry(&self, row: usize) -> Option<usize> {
+        (!self.array.keys().is_null(row))
+            .then(|| self.array.keys().value(row) as usize)
+            .filter(|&entry| !self.dictionary.is_null(entry))
+    }
+
+    /// How many rows use each dictionary entry, and how many are null.
+    pub fn used(&self) -> (Vec<u64>, u64) {
+        let mut used = vec![0; self.dictionary.len()];
+        let mut nulls = 0;
+        for row in 0..self.len() {
+            match self.entry(row) {
+                Some(entry) => used[entry] += 1,
+                None => nulls += 1,
+            }
+        }
+        (used, nulls)
+    }
+}
+
+/// Keys as an Arrow array of their kind, for publishing.
+pub fn keys_array(kind: &Kind, keys: &[Option<i64>]) -> ArrayRef {
+    let integers = Int64Array::from_iter(keys.iter().copied());
+    let array: ArrayRef = match kind {
+        Kind::Float => std::sync::Arc::new(PrimitiveArray::<Float64Type>::from_iter(
+            keys.iter().map(|key| key.map(super::scale::key_float)),
+        )),
+        Kind::Boolean => std::sync::Arc::new(BooleanArray::from_iter(keys.iter().map(|key| key.map(|k| k != 0)))),
+        Kind::Date => std::sync::Arc::new(PrimitiveArray::<Date32Type>::from_iter(
+            keys.iter().map(|key| key.map(|day| day as i32)),
+        )),
+        Kind::Decimal { .. } => std::sync::Arc::new(
+            PrimitiveArray::<Decimal128Type>::from_iter(keys.iter().map(|key| key.map(i128::from)))
+                .with_data_type(kind.data_type()),
+        ),
+        Kind::Timestamp { .. } | Kind::Time => {
+            let reinterpreted = integers.into_data().into_builder().data_type(kind.data_type());
+            // The layout of both types is one i64 per row.
+            arrow::array::make_array(reinterpreted.build().expect("an i64 is reinterpreted"))
+        }
+        Kind::Integer | Kind::Text | Kind::List(_) => std::sync::Arc::new(integers),
+    };
+    array
+}

@@ -1,0 +1,182 @@
+//! Where are the codes of the rows?
+//!
+//! Rows are kept as pages of codes: in memory while the budget allows, in the spill beyond. Every page can be read
+//! any number of times, in any order, by any thread.
+//!
+//! Memory: the pages that fit; while reading, one page per thread.
+
+use crate::error::Result;
+use crate::memory::{Budget, Reservation};
+use crate::plan::subtree::{Rows, Sensitive};
+use crate::plan::triples::Codes;
+use crate::spill::Spill;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A page holds at most this many rows.
+pub const PAGE_ROWS: usize = 1 << 15;
+
+/// How many codes each column of a page has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Number of codes per quasi-identifier.
+    pub columns: Vec<u32>,
+    /// Number of sensitive codes.
+    pub values: u32,
+    /// Whether a row has one sensitive value or a list of them.
+    pub lists: Lists,
+}
+
+/// How many sensitive values a row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lists {
+    /// Exactly one.
+    One,
+    /// Any number.
+    Many,
+}
+
+impl Layout {
+    /// Rows without a row.
+    pub fn empty(&self, rows: usize) -> Rows {
+        let sensitive = match self.lists {
+            Lists::One => Sensitive::Single(Codes::with_capacity(self.values, rows)),
+            Lists::Many => Sensitive::Lists { lists: Vec::with_capacity(rows), offsets: vec![0], values: vec![] },
+        };
+        let columns = self.columns.iter().map(|&codes| Codes::with_capacity(codes, rows)).collect();
+        Rows { columns, sensitive }
+    }
+
+    /// Bytes of a row's codes, lists aside.
+    pub fn row_bytes(&self) -> usize {
+        let sensitive = match self.lists {
+            Lists::One => Codes::row_bytes(self.values),
+            Lists::Many => 8,
+        };
+        self.columns.iter().map(|&codes| Codes::row_bytes(codes)).sum::<usize>() + sensitive
+    }
+}
+
+/// Bytes that rows hold.
+pub fn rows_bytes(rows: &Rows) -> u64 {
+    let sensitive = match &rows.sensitive {
+        Sensitive::Single(codes) => codes.bytes().len(),
+        Sensitive::Lists { lists, offsets, values } => lists.len() * 4 + offsets.len() * 4 + values.len() * 2,
+    };
+    (rows.columns.iter().map(|codes| codes.bytes().len()).sum::<usize>() + sensitive) as u64
+}
+
+#[derive(Debug)]
+enum Stored {
+    Memory(Rows),
+    Disk { offset: u64, rows: usize, values: usize },
+}
+
+/// All pages of a set of rows.
+#[derive(Debug)]
+pub struct PageStore<'s> {
+    layout: Layout,
+    budget: Arc<Budget>,
+    spill: &'s Spill,
+    pages: Vec<Stored>,
+    reservations: Vec<Reservation>,
+    rows: u64,
+}
+
+impl<'s> PageStore<'s> {
+    /// An empty store; pages that `budget` has no room for go to `spill`.
+    pub fn new(layout: Layout, budget: &Arc<Budget>, spill: &'s Spill) -> Self {
+        let budget = budget.clone();
+        PageStore { layout, budget, spill, pages: vec![], reservations: vec![], rows: 0 }
+    }
+
+    /// What a page looks like.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Number of pages.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether there is no page.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Number of rows of all pages.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a page to a store that several threads share.
+    pub fn push_shared(store: &Mutex<Self>, page: Rows) -> Result<()> {
+        let (reserved, spill) = {
+            let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            (store.budget.try_reserve(rows_bytes(&page)), store.spill)
+        };
+        let (rows, stored) = match reserved.is_some() {
+            true => (page.len(), Stored::Memory(page)),
+            false => (page.len(), write(&page, spill)?),
+        };
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.rows += rows as u64;
+        store.pages.push(stored);
+        store.reservations.extend(reserved);
+        Ok(())
+    }
+
+    /// The rows of a page; `room` is overwritten if they must be read.
+    pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
+        match &self.pages[page] {
+            Stored::Memory(rows) => Ok(rows),
+            Stored::Disk { offset, rows, values } => {
+                *room = self.layout.empty(*rows);
+                read(room, self.spill, *offset, *rows, *values)?;
+                Ok(room)
+            }
+        }
+    }
+}
+
+/// Writes the columns of a page one behind the other.
+fn write(page: &Rows, spill: &Spill) -> Result<Stored> {
+    let mut bytes = Vec::with_capacity(rows_bytes(page) as usize);
+    page.columns.iter().for_each(|codes| bytes.extend_from_slice(codes.bytes()));
+    let values = match &page.sensitive {
+        Sensitive::Single(codes) => {
+            bytes.extend_from_slice(codes.bytes());
+            0
+        }
+        Sensitive::Lists { lists, offsets, values } => {
+            bytes.extend_from_slice(bytemuck::cast_slice(lists));
+            bytes.extend_from_slice(bytemuck::cast_slice(offsets));
+            bytes.extend_from_slice(bytemuck::cast_slice(values));
+            values.len()
+        }
+    };
+    let extent = spill.append(&bytes)?;
+    Ok(Stored::Disk { offset: extent.offset, rows: page.len(), values })
+}
+
+fn read(page: &mut Rows, spill: &Spill, mut offset: u64, rows: usize, list_values: usize) -> Result<()> {
+    let mut fill = |bytes: &mut [u8]| {
+        spill.read(offset, bytes)?;
+        offset += bytes.len() as u64;
+        Ok(())
+    };
+    for codes in &mut page.columns {
+        fill(codes.grow(rows))?;
+    }
+    match &mut page.sensitive {
+        Sensitive::Single(codes) => fill(codes.grow(rows)),
+        Sensitive::Lists { lists, offsets, values } => {
+            lists.resize(rows, 0);
+            offsets.resize(rows + 1, 0);
+            values.resize(list_values, 0);
+            fill(bytemuck::cast_slice_mut(lists))?;
+            fill(bytemuck::cast_slice_mut(offsets))?;
+            fill(bytemuck::cast_slice_mut(values))
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which code is each sensitive value?
+
+use super::collect::{Collected, Found};
+use super::scale::Scale;
+use crate::error::{Error, Result};
+use crate::read::Kind;
+
+/// The sensitive values of a column in ascending order; a value's code is its place.
+#[derive(Debug, Clone)]
+pub struct SensitiveCoding {
+    /// The column's name.
+    pub name: String,
+    /// How the values are published.
+    pub kind: Kind,
+    /// The values.
+    pub values: SensitiveValues,
+    /// The code that stands for null, if the policy gives null a meaning.
+    pub null: Option<u16>,
+}
+
+/// The distinct sensitive values.
+#[derive(Debug, Clone)]
+pub enum SensitiveValues {
+    /// Numbers, dates or times by key.
+    Numbers(Scale, Vec<i64>),
+    /// Texts.
+    Texts(Vec<Box<str>>),
+}
+
+impl SensitiveCoding {
+    /// From what the first scan found. `null_is` says what a null means.
+    pub fn new(name: &str, kind: &Kind, collected: Collected, null_is: Option<&str>) -> Result<Self> {
+        let kind = match kind {
+            Kind::List(item) => (**item).clone(),
+            kind => kind.clone(),
+        };
+        let too_many = || {
+            Error::input(
+                format!("the sensitive column {name:?} has more than 65,535 different values"),
+                "a value that hardly two people share cannot be hidden in a group: round or group the values first",
+            )
+        };
+        let (mut kind, mut values) = (kind, match collected.found {
+            Found::Numbers(scale, distinct) if distinct.is_exact() => {
+                SensitiveValues::Numbers(scale, distinct.into_sorted())
+            }
+            Found::Texts(distinct) if distinct.is_exact() => SensitiveValues::Texts(distinct.into_sorted()),
+            _ => return Err(too_many()),
+        });
+        let null = match null_is {
+            Some(meaning) if collected.nulls > 0 => {
+                let mut texts = values.texts();
+                if !texts.iter().any(|text| text == meaning) {
+                    texts.push(meaning.to_string());
+                }
+                texts.sort_unstable();
+                let code = texts.iter().position(|text| text == meaning).map(|code| code as u16);
+                values = SensitiveValues::Texts(texts.into_iter().map(String::into_boxed_str).collect());
+                kind = Kind::Text;
+                code
+            }
+            _ => None,
+        };
+        Ok(SensitiveCoding { name: name.to_string(), kind, values, null })
+    }
+
+    /// Number of different values.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            SensitiveValues::Numbers(_, keys) => keys.len(),
+            SensitiveValues::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Whether nobody has a value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text of every value, by code.
+    pub fn texts(&self) -> Vec<String> {
+        self.values.texts()
+    }
+
+    /// The code of the value with this text.
+    pub fn code_of_text(&self, text: &str) -> Option<u16> {
+        let found = match &self.values {
+            SensitiveValues::Numbers(scale, keys) => keys.binary_search(&scale.parse(text)?).ok(),
+            SensitiveValues::Texts(texts) => texts.binary_search_by(|own| (**own).cmp(text)).ok(),
+        };
+        found.map(|code| code as u16)
+    }
+
+    /// The code of a number.
+    pub fn number_code(&self, key: i64) -> Option<u16> {
+        match &self.values {
+            SensitiveValues::Numbers(_, keys) => keys.binary_search(&key).ok().map(|code| code as u16),
+            SensitiveValues::Texts(_) => None,
+        }
+    }
+}
+
+impl SensitiveValues {
+    fn texts(&self) -> Vec<String> {
+        match self {
+            SensitiveValues::Numbers(scale, keys) => keys.iter().map(|&key| scale.text(key)).collect(),
+            SensitiveValues::Texts(texts) => texts.iter().map(|text| text.to_string()).collect(),
+        }
+    }
+}

@@ -3,5 +3,7 @@
 
 pub mod error;
 pub mod exact;
+pub mod generate;
+pub mod write;
 
 pub use error::{Error, Result};

@@ -3,6 +3,8 @@
 
 pub mod error;
 pub mod exact;
+pub mod generate;
+pub mod write;
 
 pub mod memory;
 pub mod plan;

@@ -1,0 +1,105 @@
+//! `skyveil generate`: which synthetic table should be made, and where should it go?
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::{Error, Result};
+use crate::generate::{Kind, Table, write};
+use crate::write::Written;
+
+/// Make a synthetic table: those of the papers, or a census.
+///
+/// The same kind, rows and seed give the same bytes on any number of threads, and a longer table begins with the
+/// rows of a shorter one. Memory does not grow with the rows: about 60 MiB and 20 MiB per thread.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// Which table.
+    #[arg(value_enum)]
+    pub kind: KindName,
+    /// How many rows, such as 5000 or 100_000_000.
+    #[arg(long, value_name = "N", value_parser = parse_rows)]
+    pub rows: u64,
+    /// Which table of this kind.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// The file to write: .parquet, .arrow, .feather or .csv.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Threads to use; all processors unless told. The bytes are the same for any number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The kinds as the command line names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KindName {
+    /// Salary, commission, age, education, car, zipcode, house value, years owned, loan, class (Agrawal et al.).
+    Agrawal,
+    /// Groups of 100 people, one of 20 equally likely values each, clustered by group.
+    Groups,
+    /// People of an invented country, with a diagnosis that depends on age, sex and region.
+    Census,
+}
+
+/// Makes the table and says what was written.
+pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
+    let kind = match args.kind {
+        KindName::Agrawal => Kind::Agrawal,
+        KindName::Groups => Kind::Groups,
+        KindName::Census => Kind::Census,
+    };
+    let threads = match args.threads {
+        Some(threads) => usize::from(threads),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let table = Table { kind, rows: args.rows, seed: args.seed };
+    let start = Instant::now();
+    let bar = progress_bar(args.rows);
+    let written = write(&table, &args.out, threads, &mut |rows| bar.set_position(rows));
+    bar.finish_and_clear();
+    print(args, written?, start.elapsed().as_secs_f64())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &GenerateArgs, written: Written, seconds: f64) -> Result<()> {
+    let out = args.out.display();
+    let text = if args.json {
+        serde_json::json!({
+            "rows": written.rows,
+            "bytes": written.bytes,
+            "seconds": seconds,
+            "seed": args.seed,
+            "out": out.to_string(),
+        })
+        .to_string()
+    } else {
+        format!("{out}: {} rows, {} bytes, {seconds:.1} s", written.rows, written.bytes)
+    };
+    writeln!(io::stdout(), "{text}").map_err(|source| match source.kind() {
+        io::ErrorKind::BrokenPipe => Error::ClosedPipe,
+        _ => Error::io(Path::new("standard output"), source),
+    })
+}
+
+/// On standard error, and only if that is a terminal.
+fn progress_bar(rows: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len} rows, {eta} left");
+    ProgressBar::new(rows).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn parse_rows(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.replace('_', "");
+    // Row numbers are 64-bit signed in the table.
+    match digits.parse::<i64>() {
+        Ok(rows) if rows >= 0 => Ok(rows as u64),
+        _ => Err("expected a number of rows, such as 5000 or 100_000_000".to_string()),
+    }
+}

@@ -1,0 +1,32 @@
+//! The clustered table of the scalability experiment of the privacy skyline paper (section 7.1): groups of 100
+//! people, each with one of 20 equally likely values.
+//!
+//! `group` counts from 1 and ascends; `value` is `v01` to `v20`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use super::draw::Draw;
+use super::table::{Labels, labels_type};
+
+pub(super) const GROUP_ROWS: u64 = 100;
+pub(super) const VALUES: u32 = 20;
+
+pub(super) fn schema() -> Schema {
+    Schema::new(vec![Field::new("group", DataType::Int64, false), Field::new("value", labels_type(), false)])
+}
+
+pub(super) fn values() -> Labels {
+    Labels::new((1..=VALUES).map(|number| format!("v{number:02}")))
+}
+
+pub(super) fn columns(values: &Labels, seed: u64, rows: Range<u64>) -> Vec<ArrayRef> {
+    let codes = rows.clone().map(|row| Draw::of_row(seed, row).below(VALUES) as i32).collect();
+    vec![
+        Arc::new(Int64Array::from_iter_values(rows.map(|row| (row / GROUP_ROWS) as i64 + 1))),
+        values.column(codes),
+    ]
+}

@@ -1,0 +1,18 @@
+//! Which rows does a synthetic table hold?
+//!
+//! Every cell is a pure function of (kind, seed, row number): any part of a table can be made alone, and the
+//! number of threads changes nothing but the time.
+//! Memory: a few chunks of [`CHUNK_ROWS`] rows per thread, and what [`crate::write`] needs.
+//! Not here: file formats (`write`), the command line (`cli`).
+
+mod agrawal;
+mod census;
+mod draw;
+mod groups;
+mod marginals;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use table::{CHUNK_ROWS, Kind, Table, write};

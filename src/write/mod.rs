@@ -1,0 +1,21 @@
+//! How does a table reach a file?
+//!
+//! Memory: one slab of raw rows ([`SLAB_ROWS`], and the batches that hold them) and, for Parquet, one encoded
+//! row group; independent of the number of rows and of threads.
+//! Invariant: the bytes of a file depend on its rows, its schema and the options that shape the format, never on
+//! the number of threads or on how the rows were cut into batches: rows are cut again into slabs by count.
+//! Invariant: a file that was not finished is removed.
+//! Not here: staging directories and renaming (`publish`), reading (`read`).
+
+mod column;
+mod csv;
+mod ipc;
+mod parquet;
+mod slab;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use slab::SLAB_ROWS;
+pub use table::{Compression, Format, Statistics, TableWriter, WriteOptions, Written};

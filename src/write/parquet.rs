@@ -1,0 +1,128 @@
+//! How do rows become a Parquet file?
+//!
+//! Memory: one slab of rows and the encoded pages of one row group.
+//! The columns of a slab are encoded in parallel; a column chunk is the work of one thread at a time.
+//! The file says who wrote it, not from what: no metadata of a source, no Arrow schema unless a type needs it.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata, parquet_to_arrow_schema};
+use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::SchemaDescriptor;
+use rayon::prelude::*;
+
+use super::column::{ColumnChunk, ColumnEncoder};
+use super::slab::{End, Slab};
+use super::table::{Compression, SinkError, Statistics, WriteOptions};
+
+pub(super) struct ParquetSink {
+    schema: SchemaRef,
+    /// Of the row group in progress, one per column of the table; empty between row groups.
+    columns: Vec<ColumnEncoder>,
+    row_groups: usize,
+    factory: ArrowRowGroupWriterFactory,
+    writer: SerializedFileWriter<File>,
+    pool: rayon::ThreadPool,
+}
+
+impl ParquetSink {
+    pub fn new(file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
+        let parquet_schema = ArrowSchemaConverter::new().convert(&schema)?;
+        let mut properties = WriterProperties::builder()
+            .set_created_by(concat!("skyveil version ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_compression(match options.compression {
+                Compression::None => Codec::UNCOMPRESSED,
+                Compression::Fast => Codec::SNAPPY,
+                Compression::Small => Codec::ZSTD(ZstdLevel::try_new(1)?),
+            })
+            .set_statistics_enabled(match options.statistics {
+                Statistics::None => EnabledStatistics::None,
+                Statistics::RowGroup => EnabledStatistics::Chunk,
+                Statistics::Page => EnabledStatistics::Page,
+            })
+            // Row groups are cut here, by rows alone.
+            .set_max_row_group_row_count(None)
+            .build();
+        if needs_arrow_schema(&schema, &parquet_schema)? {
+            add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        }
+        let writer = SerializedFileWriter::new(file, parquet_schema.root_schema_ptr(), Arc::new(properties))?;
+        let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
+        Ok(ParquetSink { schema, columns: Vec::new(), row_groups: 0, factory, writer, pool: pool(options)? })
+    }
+
+    pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {
+        if self.columns.is_empty() {
+            self.columns =
+                ColumnEncoder::for_row_group(&self.schema, &self.writer, &self.factory, self.row_groups)?;
+        }
+        let ParquetSink { columns, pool, .. } = self;
+        pool.install(|| {
+            columns
+                .par_iter_mut()
+                .enumerate()
+                .try_for_each(|(index, column)| column.encode(&slab.column(index)?).map_err(SinkError::from))
+        })?;
+        match slab.end {
+            End::Open => Ok(()),
+            End::RowGroup => self.finish_row_group(),
+        }
+    }
+
+    pub fn finish(mut self) -> Result<(), SinkError> {
+        if !self.columns.is_empty() {
+            self.finish_row_group()?;
+        }
+        self.writer.close()?;
+        Ok(())
+    }
+
+    fn finish_row_group(&mut self) -> Result<(), SinkError> {
+        let columns = std::mem::take(&mut self.columns);
+        let chunks: Vec<ColumnChunk> = self
+            .pool
+            .install(|| columns.into_par_iter().map(ColumnEncoder::close).collect::<Result<_, ParquetError>>())?;
+        let mut row_group = self.writer.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to(&mut row_group)?;
+        }
+        row_group.close()?;
+        self.row_groups += 1;
+        Ok(())
+    }
+}
+
+/// The threads that encode.
+pub(super) fn pool(options: &WriteOptions) -> Result<rayon::ThreadPool, SinkError> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .thread_name(|index| format!("encode-{index}"))
+        .build()
+        .map_err(|error| SinkError::Io(std::io::Error::other(error)))
+}
+
+/// Whether a reader that sees only the Parquet schema would see other values; how strings are encoded in memory
+/// is not worth metadata.
+fn needs_arrow_schema(schema: &Schema, parquet_schema: &SchemaDescriptor) -> Result<bool, ParquetError> {
+    let seen = parquet_to_arrow_schema(parquet_schema, None)?;
+    Ok(schema.fields().iter().zip(seen.fields()).any(|(ours, theirs)| {
+        let (ours, theirs) = (plain(ours.data_type()), plain(theirs.data_type()));
+        !ours.is_nested() && ours != theirs
+    }))
+}
+
+fn plain(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Dictionary(_, value) => plain(value),
+        DataType::RunEndEncoded(_, value) => plain(value.data_type()),
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,309 @@
+//! Which format does a table take, and when is its file whole?
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use ::parquet::errors::ParquetError;
+
+use super::csv::CsvSink;
+use super::ipc::IpcSink;
+use super::parquet::ParquetSink;
+use super::slab::{Cutter, SLAB_ROWS, Slab};
+use crate::error::{Error, Result};
+
+/// The file formats, told by the extension of the file name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `.parquet`
+    Parquet,
+    /// `.arrow` or `.feather`: the Arrow IPC file format.
+    Arrow,
+    /// `.csv`: comma, header line, quotes where needed.
+    Csv,
+}
+
+impl Format {
+    /// The format that the name of `path` asks for.
+    pub fn of(path: &Path) -> Result<Format> {
+        let extension = path.extension().and_then(|text| text.to_str()).map(str::to_ascii_lowercase);
+        match extension.as_deref() {
+            Some("parquet") => Ok(Format::Parquet),
+            Some("arrow" | "feather") => Ok(Format::Arrow),
+            Some("csv") => Ok(Format::Csv),
+            _ => Err(Error::input(
+                format!("{}: the name does not tell the format of the table", path.display()),
+                "end it in .parquet, .arrow, .feather or .csv",
+            )),
+        }
+    }
+}
+
+/// How the bytes of Parquet and Arrow files are compressed; CSV is never compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Little work: Snappy in Parquet, LZ4 in Arrow files.
+    Fast,
+    /// Small files: Zstandard, level 1.
+    Small,
+}
+
+/// Which statistics of a column Parquet carries beside its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistics {
+    /// None.
+    None,
+    /// Least and greatest value and nulls of each column of a row group.
+    RowGroup,
+    /// Those, and the same for pages.
+    Page,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// Threads that encode; changes the time, never the bytes.
+    pub threads: usize,
+    /// Rows of a row group of Parquet, at least 1; a smaller number means less memory and larger files.
+    pub row_group_rows: usize,
+    /// See [`Compression`].
+    pub compression: Compression,
+    /// See [`Statistics`].
+    pub statistics: Statistics,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            threads: 1,
+            row_group_rows: 1 << 20,
+            compression: Compression::Small,
+            statistics: Statistics::RowGroup,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+enum Sink {
+    Parquet(Box<ParquetSink>),
+    Arrow(Box<IpcSink>),
+    Csv(CsvSink),
+}
+
+/// Writes one table to one file, batch after batch.
+///
+/// Memory: one slab of rows and one encoded row group. Dictionary columns are written fastest where values stand
+/// in runs. Metadata of the schema and of its fields never reaches the file.
+pub struct TableWriter {
+    path: PathBuf,
+    schema: SchemaRef,
+    rows: u64,
+    cutter: Cutter,
+    /// Before `unfinished`: the file is closed before it is removed.
+    sink: Sink,
+    unfinished: Unfinished,
+}
+
+impl TableWriter {
+    /// Creates the file, replacing an older one; the format follows from the extension.
+    pub fn create(path: impl Into<PathBuf>, schema: SchemaRef, options: &WriteOptions) -> Result<TableWriter> {
+        let path = path.into();
+        let format = Format::of(&path)?;
+        if options.row_group_rows == 0 || options.threads == 0 {
+            return Err(Error::input(
+                "a table cannot be written with 0 threads or 0 rows in a row group",
+                "give at least 1",
+            ));
+        }
+        let fields = schema.fields().iter().map(without_metadata).collect::<Vec<_>>();
+        let schema = Arc::new(Schema::new(fields));
+        let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
+        let unfinished = Unfinished::of(&path, &file);
+        let (sink, row_group_rows) = match format {
+            Format::Parquet => {
+                let sink = ParquetSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                (Sink::Parquet(Box::new(sink)), options.row_group_rows)
+            }
+            Format::Arrow => {
+                let sink = IpcSink::new(file, &schema, options).map_err(|e| e.at(&path))?;
+                (Sink::Arrow(Box::new(sink)), options.row_group_rows.min(SLAB_ROWS))
+            }
+            Format::Csv => {
+                let sink = CsvSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                (Sink::Csv(sink), SLAB_ROWS)
+            }
+        };
+        Ok(TableWriter { path, schema, rows: 0, cutter: Cutter::new(row_group_rows), sink, unfinished })
+    }
+
+    /// Appends the rows of `batch`, whose columns have the types of the schema, in its order.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_columns(batch.columns())?;
+        let mut offset = 0;
+        while let Some(slab) = self.cutter.take(batch.columns(), batch.num_rows(), &mut offset) {
+            self.encode(&slab)?;
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Writes what is left and closes the file.
+    pub fn finish(mut self) -> Result<Written> {
+        if let Some(slab) = self.cutter.cut() {
+            self.encode(&slab)?;
+        }
+        match self.sink {
+            Sink::Parquet(sink) => sink.finish(),
+            Sink::Arrow(sink) => sink.finish(),
+            Sink::Csv(sink) => sink.finish(),
+        }
+        .map_err(|e| e.at(&self.path))?;
+        self.unfinished.keep();
+        let bytes = std::fs::metadata(&self.path).map_err(|source| Error::io(&self.path, source))?.len();
+        Ok(Written { rows: self.rows, bytes })
+    }
+
+    fn encode(&mut self, slab: &Slab) -> Result<()> {
+        match &mut self.sink {
+            Sink::Parquet(sink) => sink.encode(slab),
+            Sink::Arrow(sink) => sink.encode(slab),
+            Sink::Csv(sink) => sink.encode(slab),
+        }
+        .map_err(|e| e.at(&self.path))
+    }
+
+    fn check_columns(&self, columns: &[ArrayRef]) -> Result<()> {
+        let fields = self.schema.fields();
+        if fields.len() != columns.len() {
+            return Err(Error::input(
+                format!("{}: a batch has {} columns instead of {}", self.path.display(), columns.len(), fields.len()),
+                "write batches of the schema that the file was created with",
+            ));
+        }
+        for (field, column) in fields.iter().zip(columns) {
+            if !field.data_type().equals_datatype(column.data_type()) {
+                return Err(Error::input(
+                    format!(
+                        "{}: column {} is of type {} in a batch instead of {}",
+                        self.path.display(),
+                        field.name(),
+                        column.data_type(),
+                        field.data_type()
+                    ),
+                    "write batches of the schema that the file was created with",
+                ));
+            }
+            if !field.is_nullable() && column.logical_null_count() > 0 {
+                return Err(Error::input(
+                    format!("{}: column {} has nulls in a batch", self.path.display(), field.name()),
+                    "create the file with a schema in which the column is nullable",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a sink stopped; the path is added by the writer.
+#[derive(Debug)]
+pub(super) enum SinkError {
+    Io(io::Error),
+    /// The format or its library cannot hold these columns.
+    Unwritable(String),
+}
+
+impl SinkError {
+    fn at(self, path: &Path) -> Error {
+        match self {
+            SinkError::Io(source) => Error::io(path, source),
+            SinkError::Unwritable(problem) => Error::input(
+                format!("{}: the table cannot be written in this format: {problem}", path.display()),
+                "choose another format by the extension, or other column types",
+            ),
+        }
+    }
+}
+
+impl From<io::Error> for SinkError {
+    fn from(source: io::Error) -> Self {
+        SinkError::Io(source)
+    }
+}
+
+impl From<ArrowError> for SinkError {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::IoError(_, source) => SinkError::Io(source),
+            ArrowError::ExternalError(source) => from_boxed(source),
+            other => SinkError::Unwritable(other.to_string()),
+        }
+    }
+}
+
+impl From<ParquetError> for SinkError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => from_boxed(source),
+            other => SinkError::Unwritable(other.to_string()),
+        }
+    }
+}
+
+fn from_boxed(source: Box<dyn std::error::Error + Send + Sync>) -> SinkError {
+    match source.downcast::<io::Error>() {
+        Ok(source) => SinkError::Io(*source),
+        Err(other) => SinkError::Unwritable(other.to_string()),
+    }
+}
+
+/// A file that is removed on drop unless it was finished.
+struct Unfinished {
+    path: Option<PathBuf>,
+}
+
+impl Unfinished {
+    /// Devices and pipes are not ours to remove.
+    fn of(path: &Path, file: &File) -> Self {
+        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        Unfinished { path: regular.then(|| path.to_path_buf()) }
+    }
+
+    fn keep(&mut self) {
+        self.path = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Nobody is left to tell if this fails too.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// The field without its metadata, and so its nested fields: metadata of a source must not travel.
+fn without_metadata(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::List(item) => DataType::List(without_metadata(item)),
+        DataType::LargeList(item) => DataType::LargeList(without_metadata(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(without_metadata(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_metadata).collect()),
+        other => other.clone(),
+    };
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
+}

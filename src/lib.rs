@@ -1,14 +1,19 @@
 //! skyveil publishes tables larger than memory that stay safe against an adversary whose knowledge the
 //! data owner states.
 
+pub mod anonymize;
+pub mod encode;
 pub mod error;
 pub mod exact;
 pub mod generate;
-pub mod write;
-
+pub mod hierarchy;
 pub mod memory;
 pub mod plan;
+pub mod policy;
+pub mod publish;
+pub mod read;
 pub mod skyline;
 pub mod spill;
+pub mod write;
 
 pub use error::{Error, Result};

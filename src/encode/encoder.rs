@@ -30,7 +30,11 @@ pub struct Encoder<'a> {
 
 enum Lookup {
     /// The code of `low + i` is `codes[i]`; keys outside have the code of the nearest end.
-    Table { low: i64, codes: Vec<u16>, _room: Reservation },
+    Table {
+        low: i64,
+        codes: Vec<u16>,
+        _room: Reservation,
+    },
     Search,
 }
 
@@ -82,9 +86,9 @@ impl<'a> Encoder<'a> {
                 self.append_lists(sensitive, lists, offsets, values, &mut hashes)?;
             }
         }
-        let sum = hashes.iter().fold(0u128, |sum, &hash| {
-            sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64)
-        });
+        let sum = hashes
+            .iter()
+            .fold(0u128, |sum, &hash| sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64));
         Ok(Fingerprint { rows: hashes.len() as u64, sum })
     }
 
@@ -108,7 +112,9 @@ impl<'a> Encoder<'a> {
                 };
                 (0..array.len()).map(code).collect()
             }
-            SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
+            SensitiveValues::Texts(_)
+                if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() =>
+            {
                 let kind = crate::read::Kind::of(array.data_type());
                 let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
                 let keys = keys(array, scale, &coding.name)?;
@@ -122,8 +128,11 @@ impl<'a> Encoder<'a> {
             }
             SensitiveValues::Texts(_) => {
                 let texts = Texts::new(array);
-                let entries: Vec<Option<u16>> =
-                    texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
+                let entries: Vec<Option<u16>> = texts
+                    .dictionary
+                    .iter()
+                    .map(|text| text.and_then(|text| coding.code_of_text(text)))
+                    .collect();
                 let code = |row: usize| match texts.entry(row) {
                     None => Ok(coding.null),
                     Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
@@ -203,10 +212,16 @@ impl Lookup {
 fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
     match codes {
         Codes::Narrow(codes) => {
-            codes[start..].iter().zip(hashes).for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
+            codes[start..]
+                .iter()
+                .zip(hashes)
+                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
         }
         Codes::Wide(codes) => {
-            codes[start..].iter().zip(hashes).for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
+            codes[start..]
+                .iter()
+                .zip(hashes)
+                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
         }
     }
 }
@@ -227,7 +242,10 @@ fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut 
 }
 
 fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &Keys<'_>, codes: &mut Codes) -> Result<()> {
-    if keys.nulls.is_some() && !attribute.nulls && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0) {
+    if keys.nulls.is_some()
+        && !attribute.nulls
+        && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0)
+    {
         return Err(changed(&attribute.name));
     }
     match lookup {
@@ -249,7 +267,8 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &Keys<'_>, codes: &
                     (None, _) => 0,
                     (Some(key), Some((same, code))) if same == key => code,
                     (Some(key), _) => {
-                        let code = attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
+                        let code =
+                            attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
                         let code = attribute.shifted(code) as u16;
                         last = Some((key, code));
                         code
@@ -268,7 +287,7 @@ fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> R
         text.and_then(|text| attribute.coding.text_code(text)).map(|code| attribute.shifted(code) as u16)
     };
     let entries: Vec<Option<u16>> = texts.dictionary.iter().map(entry_code).collect();
-    for row in 0..texts.len() {
+    for row in 0..texts.rows() {
         let code = match texts.entry(row) {
             None if attribute.nulls => Some(0),
             None => None,

@@ -9,7 +9,8 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, Time64NanosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use std::borrow::Cow;
 
@@ -73,12 +74,23 @@ pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<
         Scale::Float => {
             let floats = array.as_primitive::<Float64Type>().values();
             let numbers = NullBuffer::from_iter(floats.iter().map(|value| !value.is_nan()));
-            let nulls = if numbers.null_count() > 0 { NullBuffer::union(nulls.as_ref(), Some(&numbers)) } else { nulls };
-            Keys { values: floats.iter().map(|&value| if value.is_nan() { 0 } else { float_key(value) }).collect(), nulls }
+            let nulls = if numbers.null_count() > 0 {
+                NullBuffer::union(nulls.as_ref(), Some(&numbers))
+            } else {
+                nulls
+            };
+            Keys {
+                values: floats
+                    .iter()
+                    .map(|&value| if value.is_nan() { 0 } else { float_key(value) })
+                    .collect(),
+                nulls,
+            }
         }
         Scale::Decimal(_) => {
             let decimals = array.as_primitive::<Decimal128Type>();
-            let key = |row: usize| if decimals.is_null(row) { Ok(0) } else { i64::try_from(decimals.value(row)) };
+            let key =
+                |row: usize| if decimals.is_null(row) { Ok(0) } else { i64::try_from(decimals.value(row)) };
             let values: Result<Vec<i64>, _> = (0..decimals.len()).map(key).collect();
             let values = values.map_err(|_| {
                 Error::input(
@@ -106,7 +118,7 @@ impl<'a> Texts<'a> {
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.array.len()
     }
 
@@ -122,7 +134,7 @@ impl<'a> Texts<'a> {
     pub fn used(&self) -> (Vec<u64>, u64) {
         let mut used = vec![0; self.dictionary.len()];
         let mut nulls = 0;
-        for row in 0..self.len() {
+        for row in 0..self.rows() {
             match self.entry(row) {
                 Some(entry) => used[entry] += 1,
                 None => nulls += 1,
@@ -139,7 +151,9 @@ pub fn keys_array(kind: &Kind, keys: &[Option<i64>]) -> ArrayRef {
         Kind::Float => std::sync::Arc::new(PrimitiveArray::<Float64Type>::from_iter(
             keys.iter().map(|key| key.map(super::scale::key_float)),
         )),
-        Kind::Boolean => std::sync::Arc::new(BooleanArray::from_iter(keys.iter().map(|key| key.map(|k| k != 0)))),
+        Kind::Boolean => {
+            std::sync::Arc::new(BooleanArray::from_iter(keys.iter().map(|key| key.map(|k| k != 0))))
+        }
         Kind::Date => std::sync::Arc::new(PrimitiveArray::<Date32Type>::from_iter(
             keys.iter().map(|key| key.map(|day| day as i32)),
         )),

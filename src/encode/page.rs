@@ -40,7 +40,9 @@ impl Layout {
     pub fn empty(&self, rows: usize) -> Rows {
         let sensitive = match self.lists {
             Lists::One => Sensitive::Single(Codes::with_capacity(self.values, rows)),
-            Lists::Many => Sensitive::Lists { lists: Vec::with_capacity(rows), offsets: vec![0], values: vec![] },
+            Lists::Many => {
+                Sensitive::Lists { lists: Vec::with_capacity(rows), offsets: vec![0], values: vec![] }
+            }
         };
         let columns = self.columns.iter().map(|&codes| Codes::with_capacity(codes, rows)).collect();
         Rows { columns, sensitive }
@@ -67,7 +69,7 @@ pub fn rows_bytes(rows: &Rows) -> u64 {
 
 #[derive(Debug)]
 enum Stored {
-    Memory(Rows),
+    Memory(Rows, #[expect(dead_code, reason = "held until the page goes")] Reservation),
     Disk { offset: u64, rows: usize, values: usize },
 }
 
@@ -78,7 +80,6 @@ pub struct PageStore<'s> {
     budget: Arc<Budget>,
     spill: &'s Spill,
     pages: Vec<Stored>,
-    reservations: Vec<Reservation>,
     rows: u64,
 }
 
@@ -86,7 +87,7 @@ impl<'s> PageStore<'s> {
     /// An empty store; pages that `budget` has no room for go to `spill`.
     pub fn new(layout: Layout, budget: &Arc<Budget>, spill: &'s Spill) -> Self {
         let budget = budget.clone();
-        PageStore { layout, budget, spill, pages: vec![], reservations: vec![], rows: 0 }
+        PageStore { layout, budget, spill, pages: vec![], rows: 0 }
     }
 
     /// What a page looks like.
@@ -115,21 +116,34 @@ impl<'s> PageStore<'s> {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner);
             (store.budget.try_reserve(rows_bytes(&page)), store.spill)
         };
-        let (rows, stored) = match reserved.is_some() {
-            true => (page.len(), Stored::Memory(page)),
-            false => (page.len(), write(&page, spill)?),
+        let rows = page.len() as u64;
+        let stored = match reserved {
+            Some(reservation) => Stored::Memory(page, reservation),
+            None => write(&page, spill)?,
         };
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.rows += rows as u64;
+        store.rows += rows;
         store.pages.push(stored);
-        store.reservations.extend(reserved);
         Ok(())
+    }
+
+    /// Takes a page out; its memory is given back.
+    pub fn take(&mut self) -> Result<Option<Rows>> {
+        let Some(page) = self.pages.pop() else { return Ok(None) };
+        match page {
+            Stored::Memory(rows, _) => Ok(Some(rows)),
+            Stored::Disk { offset, rows, values } => {
+                let mut page = self.layout.empty(rows);
+                read(&mut page, self.spill, offset, rows, values)?;
+                Ok(Some(page))
+            }
+        }
     }
 
     /// The rows of a page; `room` is overwritten if they must be read.
     pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
         match &self.pages[page] {
-            Stored::Memory(rows) => Ok(rows),
+            Stored::Memory(rows, _) => Ok(rows),
             Stored::Disk { offset, rows, values } => {
                 *room = self.layout.empty(*rows);
                 read(room, self.spill, *offset, *rows, *values)?;

@@ -60,9 +60,9 @@ impl Scale {
             },
             Scale::Time => {
                 let (seconds, nanos) = (key / 1_000_000_000, key % 1_000_000_000);
-                let time = u32::try_from(seconds).ok().and_then(|seconds| {
-                    NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos as u32)
-                });
+                let time = u32::try_from(seconds)
+                    .ok()
+                    .and_then(|seconds| NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos as u32));
                 time.map_or_else(|| key.to_string(), |time| time.format("%H:%M:%S%.f").to_string())
             }
         }
@@ -76,7 +76,7 @@ impl Scale {
             Scale::Boolean => text.parse::<bool>().ok().map(i64::from),
             Scale::Float => text.parse::<f64>().ok().filter(|value| !value.is_nan()).map(float_key),
             Scale::Decimal(scale) => parse_decimal(text, scale),
-            Scale::Date => text.parse::<NaiveDate>().ok().map(|date| day_number(date)),
+            Scale::Date => text.parse::<NaiveDate>().ok().map(day_number),
             Scale::Timestamp(unit) => {
                 let moment = text.parse::<NaiveDateTime>().ok();
                 let moment = moment.or_else(|| text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0));
@@ -84,8 +84,27 @@ impl Scale {
             }
             Scale::Time => {
                 let time = text.parse::<NaiveTime>().ok()?;
-                Some(i64::from(time.num_seconds_from_midnight()) * 1_000_000_000 + i64::from(time.nanosecond()))
+                Some(
+                    i64::from(time.num_seconds_from_midnight()) * 1_000_000_000
+                        + i64::from(time.nanosecond()),
+                )
             }
+        }
+    }
+
+    /// The day of a date or timestamp, counted from 1970-01-01.
+    pub fn day(self, key: i64) -> i64 {
+        match self {
+            Scale::Timestamp(unit) => key.div_euclid(86_400 * per_second(unit)),
+            _ => key,
+        }
+    }
+
+    /// The key at which a day begins.
+    pub fn of_day(self, day: i64) -> i64 {
+        match self {
+            Scale::Timestamp(unit) => day.saturating_mul(86_400 * per_second(unit)),
+            _ => day,
         }
     }
 
@@ -154,7 +173,7 @@ fn decimal_text(key: i64, scale: i8) -> String {
 fn parse_decimal(text: &str, scale: i8) -> Option<i64> {
     let exact = crate::exact::parse_fraction(text)?;
     let ten = crate::exact::ratio(10, 1);
-    let scaled = if scale >= 0 { exact * ten.pow(scale as usize) } else { exact / ten.pow(usize::from(scale.unsigned_abs())) };
+    let scaled = exact * ten.pow(isize::from(scale));
     scaled.is_int().then(|| i64::try_from(scaled.into_parts().0).ok()).flatten()
 }
 

@@ -40,13 +40,18 @@ impl SensitiveCoding {
                 "a value that hardly two people share cannot be hidden in a group: round or group the values first",
             )
         };
-        let (mut kind, mut values) = (kind, match collected.found {
-            Found::Numbers(scale, distinct) if distinct.is_exact() => {
-                SensitiveValues::Numbers(scale, distinct.into_sorted())
-            }
-            Found::Texts(distinct) if distinct.is_exact() => SensitiveValues::Texts(distinct.into_sorted()),
-            _ => return Err(too_many()),
-        });
+        let (mut kind, mut values) = (
+            kind,
+            match collected.found {
+                Found::Numbers(scale, distinct) if distinct.is_exact() => {
+                    SensitiveValues::Numbers(scale, distinct.into_sorted())
+                }
+                Found::Texts(distinct) if distinct.is_exact() => {
+                    SensitiveValues::Texts(distinct.into_sorted())
+                }
+                _ => return Err(too_many()),
+            },
+        );
         let null = match null_is {
             Some(meaning) if collected.nulls > 0 => {
                 let mut texts = values.texts();

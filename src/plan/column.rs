@@ -113,6 +113,29 @@ impl CodeTree {
         self.nodes[node].codes.clone()
     }
 
+    /// The children of a node, in order.
+    pub fn children(&self, node: usize) -> &[usize] {
+        &self.nodes[node].children
+    }
+
+    /// The tree over `codes` bins, given the bin of each code; nodes inside a bin are left out.
+    pub fn binned(&self, codes: u32, bin: &[u16]) -> CodeTree {
+        let mut tree = CodeTree::new(codes);
+        let mut open = vec![(Self::ROOT, Self::ROOT)];
+        while let Some((node, place)) = open.pop() {
+            let bins = |node: usize| {
+                let codes = self.codes(node);
+                u32::from(bin[codes.start as usize])..u32::from(bin[codes.end as usize - 1]) + 1
+            };
+            let inside = self.children(node).len() > 1 && bins(node).len() == 1;
+            for &child in self.children(node).iter().filter(|_| !inside) {
+                let child_place = tree.add(place, bins(child));
+                open.push((child, child_place));
+            }
+        }
+        tree
+    }
+
     /// The smallest node that covers both codes.
     pub fn smallest_cover(&self, ends: (u32, u32)) -> usize {
         let mut node = Self::ROOT;

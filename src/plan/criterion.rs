@@ -22,7 +22,7 @@ impl Part {
 ///
 /// Invariant: what [`Criterion::admits`] refuses it refuses for ever, whatever is accepted meanwhile.
 /// The planner relies on it: a node without an admissible cut is finished.
-pub trait Criterion: Sync {
+pub trait Criterion: Send + Sync {
     /// Whether a group may be replaced by these parts.
     fn admits(&self, parts: &[Part]) -> bool;
 

@@ -5,6 +5,7 @@
 //! (which group is a row in?), [`subtree`] (the loop over nodes that fit in memory).
 //! It knows codes and counts; nothing of Arrow or files.
 
+pub mod binning;
 pub mod column;
 pub mod criterion;
 pub mod propose;

@@ -54,6 +54,57 @@ impl Rows {
         self.len() == 0
     }
 
+    /// The sensitive codes of a row that has a list of them.
+    pub fn list(&self, row: usize) -> &[u16] {
+        match &self.sensitive {
+            Sensitive::Single(_) => &[],
+            Sensitive::Lists { lists, offsets, values } => {
+                let list = lists[row] as usize;
+                &values[offsets[list] as usize..offsets[list + 1] as usize]
+            }
+        }
+    }
+
+    /// Appends a row of rows with the same columns.
+    pub fn push_row(&mut self, other: &Rows, row: usize) {
+        for (own, others) in self.columns.iter_mut().zip(&other.columns) {
+            own.push(others.get(row));
+        }
+        match (&mut self.sensitive, &other.sensitive) {
+            (Sensitive::Single(own), Sensitive::Single(others)) => own.push(others.get(row)),
+            (Sensitive::Lists { lists, offsets, values }, _) => {
+                values.extend_from_slice(other.list(row));
+                lists.push(lists.len() as u32);
+                offsets.push(values.len() as u32);
+            }
+            (Sensitive::Single(_), Sensitive::Lists { .. }) => {}
+        }
+    }
+
+    /// Appends all rows of rows with the same columns.
+    pub fn append(&mut self, other: Rows) {
+        if self.is_empty() && matches!(self.sensitive, Sensitive::Lists { .. }) {
+            *self = other;
+            return;
+        }
+        for (own, others) in self.columns.iter_mut().zip(&other.columns) {
+            own.grow(others.len()).copy_from_slice(others.bytes());
+        }
+        match (&mut self.sensitive, &other.sensitive) {
+            (Sensitive::Single(own), Sensitive::Single(others)) => {
+                own.grow(others.len()).copy_from_slice(others.bytes());
+            }
+            (Sensitive::Lists { lists, offsets, values }, Sensitive::Lists { lists: more, .. }) => {
+                for row in 0..more.len() {
+                    values.extend_from_slice(other.list(row));
+                    lists.push(lists.len() as u32);
+                    offsets.push(values.len() as u32);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// How people are counted.
     pub fn people(&self) -> People {
         match self.sensitive {
@@ -111,6 +162,13 @@ struct Node {
     part: Part,
 }
 
+impl Part {
+    /// How many people and values the part counts beside its values: what a triple's value may be.
+    pub(crate) fn slots(&self, people: People) -> usize {
+        self.counts.len() + usize::from(people == People::Listed)
+    }
+}
+
 /// What stays the same for every node.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
@@ -138,10 +196,9 @@ impl Plan<'_> {
                 level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
-                let still_admitted = proposal.filter(|proposal| criterion.admits(&proposal.parts));
-                let proposal = match still_admitted {
-                    None => self.propose(rows, &node, &*criterion),
-                    some => some,
+                let proposal = match proposal {
+                    Some(stale) if !criterion.admits(&stale.parts) => self.propose(rows, &node, &*criterion),
+                    fresh => fresh,
                 };
                 match proposal {
                     None => groups.push(self.finish(rows, node)),
@@ -186,6 +243,15 @@ impl Plan<'_> {
     }
 }
 
+impl Present {
+    /// From the ascending codes that occur; a group has at least one row.
+    pub fn new(column: &Column, codes: Vec<u16>) -> Self {
+        let end = |code: Option<&u16>| code.map_or(0, |&code| u32::from(code));
+        let ends = (end(codes.first()), end(codes.last()));
+        Present { ends, codes: if column.width == Width::Share { codes } else { vec![] } }
+    }
+}
+
 fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present {
     let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
     let codes = match column.width {
@@ -218,10 +284,7 @@ fn children(
     for row in node.rows.clone() {
         sources[cut.part(codes.get(row))].push(row as u32);
     }
-    let own = node.extent[cut.column].clone();
-    let starts = std::iter::once(own.start).chain(cut.boundaries.iter().copied());
-    let ends = cut.boundaries.iter().copied().chain([own.end]);
-    let ranges: Vec<Range<u32>> = starts.zip(ends).map(|(start, end)| start..end).collect();
+    let ranges = cut.ranges(node.extent[cut.column].clone());
     let column = cut.column;
     let first = tree.split(node.id, cut);
     let mut start = node.rows.start;

@@ -23,6 +23,15 @@ impl Cut {
     }
 }
 
+impl Cut {
+    /// The codes of each part, given those of the whole.
+    pub fn ranges(&self, whole: std::ops::Range<u32>) -> Vec<std::ops::Range<u32>> {
+        let starts = std::iter::once(whole.start).chain(self.boundaries.iter().copied());
+        let ends = self.boundaries.iter().copied().chain([whole.end]);
+        starts.zip(ends).map(|(start, end)| start..end).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
     /// A group, with its number once it is published.

@@ -52,9 +52,9 @@ impl ColumnEncoder {
 
     pub fn close(self) -> Result<ColumnChunk, ParquetError> {
         match self {
-            ColumnEncoder::Values { leaves, .. } => {
-                Ok(ColumnChunk::Values(leaves.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?))
-            }
+            ColumnEncoder::Values { leaves, .. } => Ok(ColumnChunk::Values(
+                leaves.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?,
+            )),
         }
     }
 }

@@ -85,9 +85,9 @@ impl ParquetSink {
 
     fn finish_row_group(&mut self) -> Result<(), SinkError> {
         let columns = std::mem::take(&mut self.columns);
-        let chunks: Vec<ColumnChunk> = self
-            .pool
-            .install(|| columns.into_par_iter().map(ColumnEncoder::close).collect::<Result<_, ParquetError>>())?;
+        let chunks: Vec<ColumnChunk> = self.pool.install(|| {
+            columns.into_par_iter().map(ColumnEncoder::close).collect::<Result<_, ParquetError>>()
+        })?;
         let mut row_group = self.writer.next_row_group()?;
         for chunk in chunks {
             chunk.append_to(&mut row_group)?;

@@ -1,0 +1,435 @@
+//! Which groups does a table fall into that may not fit in memory?
+//!
+//! Nodes above a fixed number of rows are split level by level, counted in one pass over the code pages for
+//! as many nodes as the budget holds; then the rows are sorted into the nodes that are left, and each of
+//! these is finished in memory, one after the other in the order of the tree. The order of decisions
+//! depends on the table and the policy alone; memory and threads only change how counts are made.
+//!
+//! Memory: 8 bytes x nodes counted at once x bins x sensitive values per thread, then one node of at most
+//! [`SUBTREE_BYTES`] of codes with its triples.
+
+use crate::encode::page::{PAGE_ROWS, PageStore, rows_bytes};
+use crate::error::Result;
+use crate::memory::Budget;
+use crate::plan::binning::Binning;
+use crate::plan::column::Column;
+use crate::plan::criterion::{Criterion, Part};
+use crate::plan::propose::{Candidates, Order, People, Proposal};
+use crate::plan::subtree::{Group, Plan, Present, Rows, Sensitive};
+use crate::plan::tree::{CutTree, NodeId};
+use crate::plan::triples::Triple;
+use crate::spill::Spill;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A node whose codes take at most this many bytes is finished in memory.
+pub const SUBTREE_BYTES: usize = 16 << 20;
+
+/// Bins per column when the nodes of a level are counted together.
+const COARSE_BINS: u32 = 256;
+
+/// Counters of one column when a node without a coarse cut is counted again.
+const FINE_CELLS: usize = 1 << 21;
+
+/// Everything that the growth of the tree needs and does not change.
+pub struct Growth<'a> {
+    /// The quasi-identifiers.
+    pub columns: &'a [Column],
+    /// Which safe cut is preferred.
+    pub order: Order,
+    /// Threads to count and propose on.
+    pub pool: &'a rayon::ThreadPool,
+    /// Bytes that may grow.
+    pub budget: &'a Arc<Budget>,
+    /// Where rows go that do not fit.
+    pub spill: &'a Spill,
+    /// Normally [`SUBTREE_BYTES`]; tests take less.
+    pub subtree_bytes: usize,
+    /// Called now and then with the number of rows whose groups are final.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// A node that is not yet finished.
+struct Open {
+    id: NodeId,
+    extent: Vec<Range<u32>>,
+    part: Part,
+}
+
+impl Growth<'_> {
+    /// Grows the tree from its root, which the criterion must have accepted, and hands every group to `sink` in
+    /// the order of the tree.
+    pub fn grow(
+        &self,
+        store: PageStore<'_>,
+        whole: Part,
+        criterion: &mut dyn Criterion,
+        mut sink: impl FnMut(Group) -> Result<()>,
+    ) -> Result<CutTree> {
+        let mut tree = CutTree::default();
+        let extent = self.columns.iter().map(|column| 0..column.codes).collect();
+        let most_rows = (self.subtree_bytes / store.layout().row_bytes()).max(1) as u64;
+        let root = Open { id: CutTree::ROOT, extent, part: whole };
+        let (mut small, giants) = self.split_large(&store, root, most_rows, &mut tree, criterion)?;
+        small.sort_unstable_by_key(|node| node.id);
+        let mut stores = self.distribute(store, &small, &tree)?;
+        let mut giants: BTreeMap<NodeId, Group> =
+            giants.into_iter().map(|group| (group.node, group)).collect();
+        let mut small: BTreeMap<NodeId, (usize, Open)> =
+            small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
+        let mut done = 0;
+        for node in tree.groups_below(CutTree::ROOT) {
+            if let Some(giant) = giants.remove(&node) {
+                done += giant.part.people;
+                sink(giant)?;
+            } else if let Some((place, open)) = small.remove(&node) {
+                let mut rows = load_all(&mut stores[place])?;
+                let room = self.budget.reserve("finishing a node in memory", rows_bytes(&rows))?;
+                let plan = Plan { columns: self.columns, order: self.order };
+                done += open.part.people;
+                let groups = self
+                    .pool
+                    .install(|| plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion));
+                drop((rows, room));
+                groups.into_iter().try_for_each(&mut sink)?;
+            }
+            (self.progress)(done);
+        }
+        Ok(tree)
+    }
+
+    /// Splits every node above `most_rows` rows; returns the nodes that remain and the groups that are larger and
+    /// cannot be split.
+    fn split_large(
+        &self,
+        store: &PageStore<'_>,
+        root: Open,
+        most_rows: u64,
+        tree: &mut CutTree,
+        criterion: &mut dyn Criterion,
+    ) -> Result<(Vec<Open>, Vec<Group>)> {
+        let coarse: Vec<Binning> =
+            self.columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
+        let (mut small, mut giants) = (vec![], vec![]);
+        let mut level = vec![root];
+        while !level.is_empty() {
+            let (large, fitting): (Vec<Open>, Vec<Open>) =
+                level.into_iter().partition(|node| node.part.people > most_rows);
+            small.extend(fitting);
+            level = vec![];
+            let slots = large.first().map_or(1, |node| node.part.slots(people(store)));
+            let at_once = self.nodes_at_once(&coarse, slots);
+            let mut large = large.into_iter();
+            loop {
+                let batch: Vec<Open> = large.by_ref().take(at_once).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                let counts = self.count(store, tree, &batch, &coarse)?;
+                let proposals: Vec<Option<Proposal>> = self.pool.install(|| {
+                    let propose = |(node, slot)| counts.propose(slot, node, &coarse, self.order, &*criterion);
+                    batch.par_iter().zip(0..batch.len()).map(propose).collect()
+                });
+                for (slot, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
+                    let proposal = match proposal {
+                        Some(stale) if !criterion.admits(&stale.parts) => {
+                            counts.propose(slot, &node, &coarse, self.order, &*criterion)
+                        }
+                        fresh => fresh,
+                    };
+                    let proposal = match proposal {
+                        None => self.propose_finely(store, tree, &node, &*criterion)?,
+                        some => some,
+                    };
+                    match proposal {
+                        Some(proposal) => level.extend(children(node, proposal, tree, criterion)),
+                        None => giants.push(self.finish(store, tree, node)?),
+                    }
+                }
+            }
+        }
+        Ok((small, giants))
+    }
+
+    fn nodes_at_once(&self, binnings: &[Binning], slots: usize) -> usize {
+        let bytes = cells(binnings, slots) * 8 * self.pool.current_num_threads();
+        (self.budget.free() as usize / bytes.max(1)).max(1)
+    }
+
+    /// Counts the nodes' rows by bin and sensitive value, in one pass over all pages.
+    fn count(
+        &self,
+        store: &PageStore<'_>,
+        tree: &CutTree,
+        nodes: &[Open],
+        binnings: &[Binning],
+    ) -> Result<Counts> {
+        let people = people(store);
+        let slots = nodes.first().map_or(1, |node| node.part.slots(people));
+        let stride = cells(binnings, slots);
+        let room = stride as u64 * 8 * (nodes.len() * self.pool.current_num_threads()) as u64;
+        let _room = self.budget.reserve("counting the nodes of a level", room)?;
+        let mut slot_of = vec![u32::MAX; tree.len()];
+        nodes.iter().enumerate().for_each(|(slot, node)| slot_of[node.id as usize] = slot as u32);
+        let next = AtomicUsize::new(0);
+        let worker = |_| {
+            let mut cells = vec![0u64; stride * nodes.len()];
+            let mut room = store.layout().empty(0);
+            let mut place: Vec<usize> = Vec::with_capacity(PAGE_ROWS);
+            loop {
+                let page = next.fetch_add(1, Ordering::Relaxed);
+                if page >= store.len() {
+                    return Ok(cells);
+                }
+                let rows = store.load(page, &mut room)?;
+                place.clear();
+                place.extend((0..rows.len()).map(|row| {
+                    match slot_of[tree.find(|column| rows.columns[column].get(row)) as usize] {
+                        u32::MAX => usize::MAX,
+                        slot => slot as usize * stride,
+                    }
+                }));
+                count_page(rows, &place, binnings, slots, &mut cells);
+            }
+        };
+        let add = |mut a: Vec<u64>, b: Vec<u64>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            a
+        };
+        let cells: Result<Option<Vec<u64>>> = self.pool.install(|| {
+            let parts: Result<Vec<Vec<u64>>> =
+                (0..self.pool.current_num_threads()).into_par_iter().map(worker).collect();
+            parts.map(|parts| parts.into_iter().reduce(add))
+        });
+        Ok(Counts { cells: cells?.unwrap_or_default(), stride, slots, people })
+    }
+
+    /// Tries the cuts of a node that has no coarse one, column by column.
+    fn propose_finely(
+        &self,
+        store: &PageStore<'_>,
+        tree: &CutTree,
+        node: &Open,
+        criterion: &dyn Criterion,
+    ) -> Result<Option<Proposal>> {
+        let mut best: Option<Proposal> = None;
+        for number in 0..self.columns.len() {
+            let (counts, binnings) = self.count_finely(store, tree, node, number)?;
+            let proposal = counts.propose(0, node, &binnings, self.order, criterion).map(|mut proposal| {
+                proposal.cut.column = number;
+                proposal
+            });
+            best = match (best, proposal) {
+                (Some(best), Some(proposal)) => Some(best.better(proposal)),
+                (best, proposal) => best.or(proposal),
+            };
+        }
+        Ok(best)
+    }
+
+    fn count_finely(
+        &self,
+        store: &PageStore<'_>,
+        tree: &CutTree,
+        node: &Open,
+        number: usize,
+    ) -> Result<(Counts, Vec<Binning>)> {
+        let most = (FINE_CELLS / node.part.slots(people(store))).max(2) as u32;
+        let mut binnings: Vec<Binning> =
+            self.columns.iter().map(|_| Binning::new(&Column::evenly_spaced(1), 1)).collect();
+        binnings[number] = Binning::new(&self.columns[number], most);
+        let only = [Open { id: node.id, extent: node.extent.clone(), part: node.part.clone() }];
+        let counts = self.count(store, tree, &only, &binnings)?;
+        Ok((counts, binnings))
+    }
+
+    /// A group too large for memory that has no safe cut.
+    fn finish(&self, store: &PageStore<'_>, tree: &CutTree, node: Open) -> Result<Group> {
+        let mut present = vec![];
+        for number in 0..self.columns.len() {
+            let mut seen = vec![false; self.columns[number].codes as usize];
+            let mut room = store.layout().empty(0);
+            for page in 0..store.len() {
+                let rows = store.load(page, &mut room)?;
+                for row in 0..rows.len() {
+                    if tree.find(|column| rows.columns[column].get(row)) == node.id {
+                        seen[usize::from(rows.columns[number].get(row))] = true;
+                    }
+                }
+            }
+            let codes: Vec<u16> =
+                (0..seen.len()).filter(|&code| seen[code]).map(|code| code as u16).collect();
+            present.push(Present::new(&self.columns[number], codes));
+        }
+        Ok(Group { node: node.id, extent: node.extent, present, part: node.part })
+    }
+
+    /// Sorts the rows into one store per node.
+    fn distribute<'s>(
+        &'s self,
+        store: PageStore<'s>,
+        nodes: &[Open],
+        tree: &CutTree,
+    ) -> Result<Vec<PageStore<'s>>> {
+        if let [only] = nodes
+            && only.id == CutTree::ROOT
+        {
+            return Ok(vec![store]);
+        }
+        let layout = store.layout().clone();
+        let stores: Vec<Mutex<PageStore<'s>>> = nodes
+            .iter()
+            .map(|_| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill)))
+            .collect();
+        let mut place_of = vec![u32::MAX; tree.len()];
+        nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
+        let buffers_at_once = (nodes.len() * self.pool.current_num_threads()).max(1);
+        let buffer_rows = (self.subtree_bytes / layout.row_bytes() / buffers_at_once).clamp(64, PAGE_ROWS);
+        let (pages, total) = (Mutex::new(store), AtomicUsize::new(0));
+        let worker = |_| -> Result<()> {
+            let mut buffers: Vec<Rows> = nodes.iter().map(|_| layout.empty(0)).collect();
+            loop {
+                let page = pages.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+                let Some(rows) = page else { break };
+                total.fetch_add(rows.len(), Ordering::Relaxed);
+                for row in 0..rows.len() {
+                    let node = tree.find(|column| rows.columns[column].get(row));
+                    if let Some(buffer) = buffers.get_mut(place_of[node as usize] as usize) {
+                        buffer.push_row(&rows, row);
+                        if buffer.len() >= buffer_rows {
+                            let full = std::mem::replace(buffer, layout.empty(buffer_rows));
+                            PageStore::push_shared(&stores[place_of[node as usize] as usize], full)?;
+                        }
+                    }
+                }
+            }
+            let rest = buffers.into_iter().zip(&stores).filter(|(buffer, _)| !buffer.is_empty());
+            rest.into_iter().try_for_each(|(buffer, store)| PageStore::push_shared(store, buffer))
+        };
+        self.pool.install(|| (0..self.pool.current_num_threads()).into_par_iter().try_for_each(worker))?;
+        Ok(stores
+            .into_iter()
+            .map(|store| store.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect())
+    }
+}
+
+fn people(store: &PageStore<'_>) -> People {
+    match store.layout().lists {
+        crate::encode::page::Lists::One => People::Valued,
+        crate::encode::page::Lists::Many => People::Listed,
+    }
+}
+
+fn load_all(store: &mut PageStore<'_>) -> Result<Rows> {
+    let mut all = store.layout().empty(store.rows() as usize);
+    while let Some(page) = store.take()? {
+        all.append(page);
+    }
+    Ok(all)
+}
+
+fn cells(binnings: &[Binning], slots: usize) -> usize {
+    binnings.iter().map(|binning| binning.column.codes as usize * slots).sum()
+}
+
+fn count_page(rows: &Rows, place: &[usize], binnings: &[Binning], slots: usize, cells: &mut [u64]) {
+    let mut base = 0;
+    for (codes, binning) in rows.columns.iter().zip(binnings) {
+        if binning.column.codes > 1 {
+            for (row, &place) in place.iter().enumerate() {
+                if place == usize::MAX {
+                    continue;
+                }
+                let bin = usize::from(binning.bin[usize::from(codes.get(row))]);
+                let cell = place + base + bin * slots;
+                match &rows.sensitive {
+                    Sensitive::Single(values) => cells[cell + usize::from(values.get(row))] += 1,
+                    Sensitive::Lists { .. } => {
+                        cells[cell + slots - 1] += 1;
+                        rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
+                    }
+                }
+            }
+        }
+        base += binning.column.codes as usize * slots;
+    }
+}
+
+fn children(node: Open, proposal: Proposal, tree: &mut CutTree, criterion: &mut dyn Criterion) -> Vec<Open> {
+    criterion.accept(&proposal.parts);
+    let ranges = proposal.cut.ranges(node.extent[proposal.cut.column].clone());
+    let column = proposal.cut.column;
+    let first = tree.split(node.id, proposal.cut);
+    let children = proposal.parts.into_iter().zip(ranges).zip(first..);
+    let children = children.map(|((part, range), id)| {
+        let mut extent = node.extent.clone();
+        extent[column] = range;
+        Open { id, extent, part }
+    });
+    children.collect()
+}
+
+/// Counts of some nodes by column, bin and sensitive value.
+struct Counts {
+    cells: Vec<u64>,
+    stride: usize,
+    slots: usize,
+    people: People,
+}
+
+impl Counts {
+    fn propose(
+        &self,
+        slot: usize,
+        node: &Open,
+        binnings: &[Binning],
+        order: Order,
+        criterion: &dyn Criterion,
+    ) -> Option<Proposal> {
+        let bases = binnings.iter().scan(slot * self.stride, |base, binning| {
+            let own = *base;
+            *base += binning.column.codes as usize * self.slots;
+            Some(own)
+        });
+        let mut best: Option<Proposal> = None;
+        for (number, (binning, base)) in binnings.iter().zip(bases).enumerate() {
+            let cells = &self.cells[base..base + binning.column.codes as usize * self.slots];
+            let triples = triples(cells, self.slots);
+            let candidates = Candidates {
+                number,
+                column: &binning.column,
+                triples: &triples,
+                total: &node.part,
+                people: self.people,
+            };
+            let proposal = candidates.propose(order, criterion).map(|mut proposal| {
+                proposal.cut = binning.cut_of_codes(proposal.cut);
+                proposal
+            });
+            best = match (best, proposal) {
+                (Some(best), Some(proposal)) => Some(best.better(proposal)),
+                (best, proposal) => best.or(proposal),
+            };
+        }
+        best
+    }
+}
+
+/// Triples hold 32-bit counts; a larger count becomes several triples of the same pair.
+fn triples(cells: &[u64], slots: usize) -> Vec<Triple> {
+    let mut triples = vec![];
+    for (cell, &count) in cells.iter().enumerate() {
+        let mut left = count;
+        while left > 0 {
+            let part = left.min(u64::from(u32::MAX));
+            let (code, value) = ((cell / slots) as u16, (cell % slots) as u16);
+            triples.push(Triple { code, value, count: part as u32 });
+            left -= part;
+        }
+    }
+    triples
+}

@@ -1,0 +1,147 @@
+//! Which codes and cuts follow from the policy and the values that the first scan found?
+
+use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::collect::{Collected, Collector, Found, Stated};
+use crate::encode::distinct::Distinct;
+use crate::encode::scale::Scale;
+use crate::error::{Error, Result};
+use crate::exact::{Rational, parse_fraction};
+use crate::hierarchy::{self, Hierarchy, Problem};
+use crate::policy::{End, Quasi, Shape};
+use crate::read::Kind;
+
+/// A collector for a quasi-identifier of this kind.
+pub fn collector<'a>(quasi: &'a Quasi, kind: &Kind) -> Collector<'a> {
+    let stated = match &quasi.shape {
+        Shape::Hierarchy(hierarchy) => Some(Stated::Tree(hierarchy)),
+        Shape::Order(values) if quasi.other.is_none() => Some(Stated::Order(values)),
+        _ => None,
+    };
+    Collector::new(&quasi.name, kind, stated)
+}
+
+/// The codes of a quasi-identifier.
+pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
+    let name = &quasi.name;
+    if collected.uncovered > 0 {
+        return Err(Error::input(
+            format!(
+                "column {name:?}: {} rows have a value that the policy does not list",
+                collected.uncovered
+            ),
+            format!("add the missing values to columns.quasi.{name}, or give it other = \"name of a node\""),
+        ));
+    }
+    let nulls = collected.nulls > 0;
+    let coding = match (&quasi.shape, collected.found) {
+        (Shape::Plain, Found::Numbers(scale, distinct)) => Coding::numbers(scale, distinct),
+        (Shape::Plain, Found::Texts(distinct)) => Coding::texts(distinct),
+        (Shape::Hierarchy(tree), Found::Numbers(scale, distinct)) => {
+            let keys = exact(name, distinct)?;
+            numbered(name, scale, &keys, tree.clone(), |key| scale.text(key))?
+        }
+        (Shape::Hierarchy(tree), Found::Texts(_)) => {
+            Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText }
+        }
+        (Shape::Order(values), found) => ordered(quasi, values, &found)?,
+        (Shape::Prefix(lengths), Found::Texts(distinct)) => {
+            let values = exact(name, distinct)?;
+            let tree = hierarchy::by_prefixes(values.iter().map(|value| &**value), lengths);
+            Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::ByText }
+        }
+        (Shape::Prefix(lengths), Found::Numbers(scale, distinct)) => {
+            let keys = exact(name, distinct)?;
+            let texts: Vec<String> = keys.iter().map(|&key| scale.text(key)).collect();
+            let tree = hierarchy::by_prefixes(texts.iter().map(String::as_str), lengths);
+            numbered(name, scale, &keys, built(name, tree)?, |key| scale.text(key))?
+        }
+        (Shape::Widths(widths), Found::Numbers(scale, distinct)) => {
+            let keys = exact(name, distinct)?;
+            let value = |&key: &i64| Some((parse_fraction(&scale.text(key))?, scale.text(key)));
+            let values: Option<Vec<(Rational, String)>> = keys.iter().map(value).collect();
+            let values = values.ok_or_else(|| not_for(name, "levels", "numbers"))?;
+            let tree = hierarchy::by_widths(&values, widths);
+            numbered(name, scale, &keys, built(name, tree)?, |key| scale.text(key))?
+        }
+        (Shape::Ends(levels), Found::Numbers(scale, distinct)) => {
+            let keys = exact(name, distinct)?;
+            let end = |end: &End| Some((scale.parse(&end.text)?, end.text.clone()));
+            let levels: Option<Vec<Vec<(i64, String)>>> =
+                levels.iter().map(|ends| ends.iter().map(end).collect()).collect();
+            let levels =
+                levels.ok_or_else(|| not_for(name, "ends of another type", "values of that type"))?;
+            let values: Vec<(i64, String)> = keys.iter().map(|&key| (key, scale.text(key))).collect();
+            let tree = hierarchy::by_ends(&values, &levels);
+            numbered(name, scale, &keys, built(name, tree)?, |key| scale.text(key))?
+        }
+        (Shape::Dates(levels), Found::Numbers(scale @ (Scale::Date | Scale::Timestamp(_)), distinct)) => {
+            let keys = exact(name, distinct)?;
+            let days: Vec<i64> = keys.iter().map(|&key| scale.day(key)).collect();
+            let tree = built(name, hierarchy::by_dates(&days, levels))?;
+            numbered(name, scale, &keys, tree, |key| hierarchy::DateLevel::Day.label(scale.day(key)))?
+        }
+        (Shape::Widths(_), _) => return Err(not_for(name, "levels", "numbers")),
+        (Shape::Ends(_), _) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
+        (Shape::Dates(_), _) => return Err(not_for(name, "dates", "dates and timestamps")),
+    };
+    let attribute = Attribute { name: name.clone(), nulls, coding };
+    if attribute.codes() > 65_536 {
+        return Err(too_many(name));
+    }
+    Ok(attribute)
+}
+
+fn ordered(quasi: &Quasi, values: &[String], found: &Found) -> Result<Coding> {
+    if !matches!(found, Found::Texts(_)) {
+        return Err(not_for(&quasi.name, "order", "texts"));
+    }
+    let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
+    let other = match &quasi.other {
+        None => None,
+        Some(other) => Some(values.iter().position(|value| **value == **other).unwrap_or_else(|| {
+            values.push(other.as_str().into());
+            values.len() - 1
+        }) as u32),
+    };
+    Ok(Coding::Set { values, other })
+}
+
+fn exact<K: crate::encode::distinct::Key>(name: &str, distinct: Distinct<K>) -> Result<Vec<K>> {
+    if distinct.is_exact() { Ok(distinct.into_sorted()) } else { Err(too_many(name)) }
+}
+
+fn numbered(
+    name: &str,
+    scale: Scale,
+    keys: &[i64],
+    hierarchy: Hierarchy,
+    text: impl Fn(i64) -> String,
+) -> Result<Coding> {
+    let leaf = |&key: &i64| Some((key, hierarchy.leaf(&text(key))?));
+    let leaves: Option<Vec<(i64, u32)>> = keys.iter().map(leaf).collect();
+    let leaves = leaves.ok_or_else(|| not_for(name, "this hierarchy", "the values that it lists"))?;
+    Ok(Coding::Tree { hierarchy, leaves: Leaves::ByKey(scale, leaves) })
+}
+
+fn built(name: &str, tree: Result<Hierarchy, Vec<Problem>>) -> Result<Hierarchy> {
+    tree.map_err(|_| {
+        Error::input(
+            format!("column {name:?}: its levels do not nest"),
+            format!("let each level of columns.quasi.{name} lie inside the next one"),
+        )
+    })
+}
+
+fn not_for(name: &str, what: &str, only: &str) -> Error {
+    Error::input(
+        format!("column {name:?}: {what} are only for {only}"),
+        format!("change columns.quasi.{name}, or the type of the column in columns.types"),
+    )
+}
+
+fn too_many(name: &str) -> Error {
+    Error::input(
+        format!("column {name:?} has more than 65,535 different values, too many for a hierarchy"),
+        format!("leave the hierarchy out of columns.quasi.{name}: it is then cut by value, in bins"),
+    )
+}

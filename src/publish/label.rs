@@ -1,0 +1,195 @@
+//! What may the world read in place of a value?
+//!
+//! ```text
+//! label   = "*" | "null" | [ "null|" ] ( range | set | node )
+//! range   = "[" low "," high ")" | "[" low ",)" | "(," high ")" | "[" low "," high "]"
+//! set     = value | "{" value "|" value { "|" value } "}"
+//! node    = name of a hierarchy node
+//! ```
+//!
+//! `low` belongs to a range, `high` does not, except for the stated upper end of the whole column, which is closed.
+//! In a set a backslash stands before each of `\`, `|`, `{`, `}` that is part of a value. `null` is
+//! named only where it occurs. Ends are cut points, stated ends or multiples of a stated grid, never the
+//! least or greatest value of a group.
+
+use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::scale::Scale;
+use crate::error::{Error, Result};
+use crate::exact::{Rational, parse_fraction};
+use crate::hierarchy::range_label;
+use crate::plan::subtree::Present;
+use crate::policy::{Grid, Quasi};
+use std::ops::Range;
+
+/// How the groups of one column are labelled.
+#[derive(Debug, Clone)]
+pub struct Labels<'a> {
+    attribute: &'a Attribute,
+    domain: Option<(i64, i64)>,
+    grid: Option<&'a Grid>,
+}
+
+/// The two ends of a range of numbers; `None` is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The least value that may occur.
+    pub from: Option<i64>,
+    /// The first value that may not occur any more.
+    pub to: Option<i64>,
+    /// Whether `to` may occur after all: it is the stated end of the column.
+    pub closed: bool,
+}
+
+impl<'a> Labels<'a> {
+    /// For a column and what the policy says of it.
+    pub fn new(attribute: &'a Attribute, quasi: &'a Quasi) -> Result<Self> {
+        let domain = match (&quasi.domain, &attribute.coding) {
+            (Some([low, high]), Coding::Numbers { scale, samples, .. }) => {
+                let parsed = scale.parse(&low.text).zip(scale.parse(&high.text));
+                let (low, high) = parsed.ok_or_else(|| {
+                    Error::input(
+                        format!("column {:?}: the ends of its domain are not of its type", quasi.name),
+                        format!("write them as values of the column in columns.quasi.{}.domain", quasi.name),
+                    )
+                })?;
+                let outside = samples.first().is_some_and(|&least| least < low)
+                    || samples.last().is_some_and(|&greatest| greatest > high);
+                if outside {
+                    return Err(Error::input(
+                        format!("column {:?} has values outside its domain", quasi.name),
+                        format!("widen columns.quasi.{}.domain, or leave it out for open ends", quasi.name),
+                    ));
+                }
+                Some((low, high))
+            }
+            _ => None,
+        };
+        Ok(Labels { attribute, domain, grid: quasi.grid.as_ref() })
+    }
+
+    /// The label of a group that has the codes `extent` between its cuts, of which those in `present` occur.
+    pub fn label(&self, extent: &Range<u32>, present: &Present) -> String {
+        let least = self.attribute.unshifted(present.ends.0);
+        let Some(greatest) = self.attribute.unshifted(present.ends.1) else { return "null".to_string() };
+        let values = match &self.attribute.coding {
+            Coding::Numbers { scale, .. } => {
+                let bounds = self.bounds(extent, present);
+                let text = |key: Option<i64>| key.map(|key| scale.text(key));
+                let label = range_label(text(bounds.from).as_deref(), text(bounds.to).as_deref());
+                if bounds.closed { format!("{}]", &label[..label.len() - 1]) } else { label }
+            }
+            Coding::TextRanges { starts } => {
+                let range = self.value_range(extent);
+                let start = |code: u32| code.checked_sub(1).map(|i| format!("{:?}", starts[i as usize]));
+                let end = (range.end < self.attribute.coding.len()).then(|| start(range.end)).flatten();
+                range_label(start(range.start).as_deref(), end.as_deref())
+            }
+            Coding::Set { values, .. } => {
+                let codes: Vec<u32> =
+                    present.codes.iter().filter_map(|&code| self.attribute.unshifted(code.into())).collect();
+                set_label(values, &codes)
+            }
+            Coding::Tree { hierarchy, .. } => {
+                let least = present.codes.iter().find_map(|&code| self.attribute.unshifted(code.into()));
+                hierarchy.name(hierarchy.smallest_cover(least.unwrap_or(greatest), greatest)).to_string()
+            }
+        };
+        match (least.is_none(), values.as_str()) {
+            (true, "*") | (false, _) => values,
+            (true, _) => format!("null|{values}"),
+        }
+    }
+
+    /// The ends of a range of numbers.
+    pub fn bounds(&self, extent: &Range<u32>, present: &Present) -> Bounds {
+        let Coding::Numbers { scale, starts, samples } = &self.attribute.coding else {
+            return Bounds { from: None, to: None, closed: false };
+        };
+        let range = self.value_range(extent);
+        let start = |code: u32| starts[code as usize - 1];
+        let mut bounds = Bounds {
+            from: if range.start == 0 { self.domain.map(|(low, _)| low) } else { Some(start(range.start)) },
+            to: if range.end == samples.len() as u32 {
+                self.domain.map(|(_, high)| high)
+            } else {
+                Some(start(range.end))
+            },
+            closed: range.end == samples.len() as u32 && self.domain.is_some(),
+        };
+        if let Some(grid) = self.grid
+            && let (Some(least), Some(greatest)) = (
+                self.attribute.unshifted(present.ends.0.max(u32::from(self.attribute.nulls))),
+                self.attribute.unshifted(present.ends.1),
+            )
+        {
+            // A bin may hold values on both sides of its sample, so only its ends are certain.
+            let lowest = if least == 0 { samples[0] } else { start(least) };
+            let highest = if greatest + 1 == samples.len() as u32 {
+                samples[greatest as usize]
+            } else {
+                start(greatest + 1) - 1
+            };
+            if let Some((low, high)) = on_grid(*scale, grid, lowest, highest) {
+                bounds.from = Some(bounds.from.map_or(low, |from| from.max(low)));
+                if bounds.to.is_none_or(|to| high <= to) {
+                    (bounds.to, bounds.closed) = (Some(high), false);
+                }
+            }
+        }
+        bounds
+    }
+
+    /// The codes of values, null aside, between the cuts.
+    fn value_range(&self, extent: &Range<u32>) -> Range<u32> {
+        let null = u32::from(self.attribute.nulls);
+        extent.start.saturating_sub(null)..extent.end - null
+    }
+}
+
+/// The multiples of the grid around two keys: the last not above the first, the first above the second.
+fn on_grid(scale: Scale, grid: &Grid, low: i64, high: i64) -> Option<(i64, i64)> {
+    match grid {
+        Grid::Width(width) => {
+            let multiple = |key: i64, more: i64| {
+                let value: Rational = parse_fraction(&scale.text(key))?;
+                let index = (value / width).floor() + dashu_int::IBig::from(more);
+                scale.parse(&crate::hierarchy::decimal_text(&(Rational::from(index) * width)))
+            };
+            Some((multiple(low, 0)?, multiple(high, 1)?))
+        }
+        Grid::Date(level) => {
+            let period = |day: i64| level.label(day);
+            let (mut first, mut after) = (scale.day(low), scale.day(high));
+            let (begins, ends) = (period(first), period(after));
+            while period(first - 1) == begins {
+                first -= 1;
+            }
+            while period(after) == ends {
+                after += 1;
+            }
+            Some((scale.of_day(first), scale.of_day(after)))
+        }
+    }
+}
+
+fn set_label(values: &[Box<str>], codes: &[u32]) -> String {
+    match codes {
+        [only] => values[*only as usize].to_string(),
+        codes if codes.len() == values.len() => "*".to_string(),
+        codes => {
+            let escaped: Vec<String> = codes.iter().map(|&code| escape(&values[code as usize])).collect();
+            format!("{{{}}}", escaped.join("|"))
+        }
+    }
+}
+
+fn escape(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars() {
+        if matches!(c, '\\' | '|' | '{' | '}') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}

@@ -1,0 +1,2 @@
+//! What may the world see?
+pub mod label;

@@ -3,5 +3,7 @@
 
 pub mod error;
 pub mod exact;
+pub mod hierarchy;
+pub mod policy;
 
 pub use error::{Error, Result};

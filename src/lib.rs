@@ -10,6 +10,7 @@ pub mod hierarchy;
 pub mod memory;
 pub mod plan;
 pub mod policy;
+pub mod progress;
 pub mod publish;
 pub mod read;
 pub mod skyline;

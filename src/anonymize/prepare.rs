@@ -96,13 +96,14 @@ fn ordered(quasi: &Quasi, values: &[String], found: &Found) -> Result<Coding> {
         return Err(not_for(&quasi.name, "order", "texts"));
     }
     let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
-    let other = match &quasi.other {
-        None => None,
-        Some(other) => Some(values.iter().position(|value| **value == **other).unwrap_or_else(|| {
+    let place = |other: &String| {
+        let listed = values.iter().position(|value| **value == **other);
+        listed.unwrap_or_else(|| {
             values.push(other.as_str().into());
             values.len() - 1
-        }) as u32),
+        }) as u32
     };
+    let other = quasi.other.as_ref().map(place);
     Ok(Coding::Set { values, other })
 }
 

@@ -19,12 +19,14 @@ use crate::exact::{Rational, parse_fraction};
 use crate::hierarchy::range_label;
 use crate::plan::subtree::Present;
 use crate::policy::{Grid, Quasi};
+use crate::read::Kind;
 use std::ops::Range;
 
 /// How the groups of one column are labelled.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
     attribute: &'a Attribute,
+    kind: Kind,
     domain: Option<(i64, i64)>,
     grid: Option<&'a Grid>,
 }
@@ -42,7 +44,7 @@ pub struct Bounds {
 
 impl<'a> Labels<'a> {
     /// For a column and what the policy says of it.
-    pub fn new(attribute: &'a Attribute, quasi: &'a Quasi) -> Result<Self> {
+    pub fn new(attribute: &'a Attribute, quasi: &'a Quasi, kind: Kind) -> Result<Self> {
         let domain = match (&quasi.domain, &attribute.coding) {
             (Some([low, high]), Coding::Numbers { scale, samples, .. }) => {
                 let parsed = scale.parse(&low.text).zip(scale.parse(&high.text));
@@ -64,7 +66,15 @@ impl<'a> Labels<'a> {
             }
             _ => None,
         };
-        Ok(Labels { attribute, domain, grid: quasi.grid.as_ref() })
+        Ok(Labels { attribute, kind, domain, grid: quasi.grid.as_ref() })
+    }
+
+    /// The type of the column's values, if its labels are ranges of them.
+    pub fn kind(&self) -> Option<Kind> {
+        match &self.attribute.coding {
+            Coding::Numbers { .. } => Some(self.kind.clone()),
+            _ => None,
+        }
     }
 
     /// The label of a group that has the codes `extent` between its cuts, of which those in `present` occur.

@@ -1,2 +1,3 @@
 //! What may the world see?
 pub mod label;
+pub mod release;

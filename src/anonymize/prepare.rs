@@ -9,6 +9,7 @@ use crate::exact::{Rational, parse_fraction};
 use crate::hierarchy::{self, Hierarchy, Problem};
 use crate::policy::{End, Quasi, Shape};
 use crate::read::Kind;
+use crate::skyline::Values;
 
 /// A collector for a quasi-identifier of this kind.
 pub fn collector<'a>(quasi: &'a Quasi, kind: &Kind) -> Collector<'a> {
@@ -18,6 +19,21 @@ pub fn collector<'a>(quasi: &'a Quasi, kind: &Kind) -> Collector<'a> {
         _ => None,
     };
     Collector::new(&quasi.name, kind, stated)
+}
+
+/// Whether the sensitive column has the type that `values` asks for.
+pub fn expect_values(name: &str, kind: &Kind, values: Values) -> Result<()> {
+    match (kind, values) {
+        (Kind::List(_), Values::Single) => Err(Error::input(
+            format!("the sensitive column {name:?} holds lists, and a person has a single value"),
+            "set privacy.values = \"set\" or \"multiset\"",
+        )),
+        (Kind::List(_), _) | (_, Values::Single) => Ok(()),
+        _ => Err(Error::input(
+            format!("the sensitive column {name:?} holds no lists, and a person may have several values"),
+            "give a list column, or a table with one row per value and columns.individual",
+        )),
+    }
 }
 
 /// The codes of a quasi-identifier.

@@ -12,6 +12,12 @@ pub struct Part {
 }
 
 impl Part {
+    /// Adds the counts of other people.
+    pub fn add(&mut self, other: &Part) {
+        self.people += other.people;
+        self.counts.iter_mut().zip(&other.counts).for_each(|(own, others)| *own += others);
+    }
+
     /// Number of different sensitive values.
     pub fn distinct(&self) -> usize {
         self.counts.iter().filter(|&&count| count > 0).count()

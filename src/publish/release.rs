@@ -92,13 +92,17 @@ pub struct GroupRows<'a> {
     pending: Pending,
 }
 
+/// One end of a range per row; `None` is open.
+type Ends = Vec<Option<i64>>;
+
 /// Rows of a batch that is not yet full.
 #[derive(Default)]
 struct Pending {
     groups: Vec<i64>,
     /// Per quasi-identifier: the labels of the batch, and one index per row.
     labels: Vec<(Vec<String>, Vec<i32>)>,
-    bounds: Vec<(Vec<Option<i64>>, Vec<Option<i64>>)>,
+    /// Per quasi-identifier: where the label of each row begins and ends.
+    bounds: Vec<(Ends, Ends)>,
     values: Vec<i32>,
 }
 

@@ -55,7 +55,7 @@ impl Policy {
         let mut mistakes = Mistakes::new(text);
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in errors {
-            let at = error.span().map_or(0, |span| span.start);
+            let at = error.span().map(|span| span.start);
             mistakes.add(
                 at,
                 "syntax",
@@ -129,7 +129,7 @@ fn check(whole: &Section, file: PathBuf, mistakes: &mut Mistakes) -> Option<Poli
 fn check_together(section: &Section, columns: &Columns, privacy: &Privacy, mistakes: &mut Mistakes) {
     let single = |values: Values| values == Values::Single;
     let targets = &privacy.targets;
-    if let Some(item) = section.get("individual")
+    if let (Some(item), Some(_)) = (section.get("individual"), &columns.individual)
         && !targets.is_empty()
         && targets.iter().all(|target| single(target.values))
     {

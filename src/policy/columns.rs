@@ -265,6 +265,11 @@ fn read_joint(section: &Section, sensitive: &[Sensitive], mistakes: &mut Mistake
     }
     let mut names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
     names.sort();
+    let joint = names.join("+");
+    if names.len() > 1 && sensitive.iter().any(|column| column.name == joint) {
+        let problem = format!("the joint column would be named {}, like another", quoted(&joint));
+        item.wrong(problem, "rename that column first", mistakes);
+    }
     names
 }
 

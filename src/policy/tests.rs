@@ -309,7 +309,17 @@ fn mistakes_in_the_columns() {
         mistakes(
             "[columns]\nsensitive = \"d\"\nnull_is = \"none\"\n[privacy]\nvalues = \"set\"\nk_anonymity = 2"
         ),
-        "line 3: columns: null_is has no meaning with values = \"set\"; leave it out: there a null is a person without a value"
+        "line 3: columns.null_is: has no meaning with values = \"set\"; leave it out: there a null is a person without a value"
+    );
+    assert_eq!(
+        mistakes("[columns.sensitive.d]\nnull_is = \"none\"\n[privacy]\nvalues = \"set\"\nk_anonymity = 2"),
+        "line 2: columns.sensitive.d.null_is: has no meaning with values = \"set\"; leave it out: there a null is a person without a value"
+    );
+    assert_eq!(
+        mistakes(
+            "[columns]\nsensitive = [\"a\", \"b\", \"a+b\"]\njoint = [\"b\", \"a\"]\n[privacy]\nk_anonymity = 2"
+        ),
+        "line 3: columns.joint: the joint column would be named \"a+b\", like another; rename that column first"
     );
     assert_eq!(
         mistakes(""),

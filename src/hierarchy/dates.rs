@@ -45,22 +45,29 @@ impl DateLevel {
 
     /// The label of the period that holds a day.
     pub fn label(self, day: i64) -> String {
-        let (year, month, of_month) = civil(day);
+        let (number, month, of_month) = civil(day);
+        let year = year_text(number);
         match self {
-            DateLevel::Day => format!("{year:04}-{month:02}-{of_month:02}"),
+            DateLevel::Day => format!("{year}-{month:02}-{of_month:02}"),
             DateLevel::Week => {
                 // The year of an ISO week is the year of its Thursday; 1970-01-01 was one.
-                let thursday = day.clamp(-NAMED_DAYS, NAMED_DAYS) + 3 - (day + 3).rem_euclid(7);
+                let day = day.clamp(-NAMED_DAYS, NAMED_DAYS);
+                let thursday = day + 3 - (day + 3).rem_euclid(7);
                 let (year, ..) = civil(thursday);
                 let week = (thursday - days(year, 1, 1)) / 7 + 1;
-                format!("{year:04}-W{week:02}")
+                format!("{}-W{week:02}", year_text(year))
             }
-            DateLevel::Month => format!("{year:04}-{month:02}"),
-            DateLevel::Quarter => format!("{year:04}-Q{}", (month + 2) / 3),
-            DateLevel::Year => format!("{year:04}"),
-            DateLevel::Decade => format!("{:04}s", year.div_euclid(10) * 10),
+            DateLevel::Month => format!("{year}-{month:02}"),
+            DateLevel::Quarter => format!("{year}-Q{}", (month + 2) / 3),
+            DateLevel::Year => year,
+            DateLevel::Decade => format!("{}s", year_text(number.div_euclid(10) * 10)),
         }
     }
+}
+
+fn year_text(year: i64) -> String {
+    let sign = if year < 0 { "-" } else { "" };
+    format!("{sign}{:04}", year.unsigned_abs())
 }
 
 /// Reads the day of `2020-07-01` or `2020-07-01T12:00:00`; `None` if there is no such day.

@@ -71,8 +71,8 @@ pub fn from_rows(rows: &[Row]) -> Result<Hierarchy, Vec<Problem>> {
         drafts.problem(None, "has no values", "list every value, one line each: value;group;*");
     }
     let root = drafts.hang_below_root();
-    for draft in &drafts.nodes {
-        if draft.is_value && !draft.children.is_empty() {
+    for (at, draft) in drafts.nodes.iter().enumerate() {
+        if draft.is_value && (at == root || !draft.children.is_empty()) {
             drafts.problems.push(Problem::new(
                 Some(draft.line),
                 "the value in the first field is also the name of a group",

@@ -11,7 +11,7 @@ use crate::hierarchy::Hierarchy;
 /// The roles of the columns, and how to read them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// The columns to protect, in the order of the policy; at least one.
+    /// The columns to protect, by name; at least one.
     pub sensitive: Vec<Sensitive>,
     /// Sensitive columns whose combination is protected too; empty, or at least two.
     pub joint: Vec<String>,
@@ -180,7 +180,9 @@ fn read_sensitive(
         if names.is_empty() && item.is_list() {
             item.wrong("is empty", example, mistakes);
         }
-        return place("sensitive", names, places, mistakes).into_iter().map(plain).collect();
+        let mut names = place("sensitive", names, places, mistakes);
+        names.sort();
+        return names.into_iter().map(plain).collect();
     }
     let Some(table) = item.section(example, mistakes) else { return Vec::new() };
     let mut columns = Vec::new();
@@ -263,6 +265,11 @@ fn read_joint(section: &Section, sensitive: &[Sensitive], mistakes: &mut Mistake
     }
     let mut names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
     names.sort();
+    let joint = names.join("+");
+    if names.len() > 1 && sensitive.iter().any(|column| column.name == joint) {
+        let problem = format!("the joint column would be named {}, like another", quoted(&joint));
+        item.wrong(problem, "rename that column first", mistakes);
+    }
     names
 }
 

@@ -69,7 +69,7 @@ pub(super) fn read_model(
         Kind::Beliefs => Model::Beliefs(read_beliefs(section, columns, mistakes)),
     };
     let distinct = |key: &str, mistakes: &mut Mistakes| {
-        section.get(key).and_then(|item| item.whole(1..=MAX_COUNT, mistakes)).unwrap_or(1)
+        section.get(key).map_or(1, |item| item.whole(1..=MAX_COUNT, mistakes).unwrap_or(MAX_COUNT))
     };
     let minimum_distinct =
         distinct("minimum_distinct", mistakes).max(distinct("distinct_l_diversity", mistakes));
@@ -93,6 +93,9 @@ fn read_confidence(section: &Section, mistakes: &mut Mistakes) -> Option<Rationa
 fn read_skyline(section: &Section, mistakes: &mut Mistakes) -> Vec<Requirement> {
     let mut requirements = Vec::new();
     let points = section.get("skyline").map_or(Vec::new(), |item| item.sections(mistakes));
+    if let Some(item) = section.get("skyline").filter(|item| item.items().is_empty()) {
+        item.wrong("has no points", "add [[privacy.skyline]] with l, k, m and confidence", mistakes);
+    }
     for point in points {
         point.only(&["for", "l", "k", "m", "confidence"], mistakes);
         let mut count = |key: &str| match point.get(key) {

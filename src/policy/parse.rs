@@ -21,15 +21,22 @@ impl<'t> Mistakes<'t> {
         Mistakes { text, found: Vec::new() }
     }
 
-    /// Notes a mistake at a byte of the text.
-    pub fn add(&mut self, at: usize, key: &str, problem: impl Into<String>, remedy: impl Into<String>) {
+    /// Notes a mistake at a byte of the text, or about the whole of it.
+    pub fn add(
+        &mut self,
+        at: impl Into<Option<usize>>,
+        key: &str,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let at = at.into();
         let mistake = Mistake {
-            line: Some(self.line(at)),
+            line: at.map(|at| self.line(at)),
             key: key.to_string(),
             problem: problem.into(),
             remedy: remedy.into(),
         };
-        self.found.push((at, mistake));
+        self.found.push((at.unwrap_or(0), mistake));
     }
 
     /// The line of a byte of the text, counted from 1.
@@ -105,12 +112,8 @@ impl<'a> Section<'a> {
 
     /// Notes a key that must be there and is not.
     pub fn missing(&self, name: &str, remedy: &str, mistakes: &mut Mistakes) {
-        mistakes.add(self.at, &self.inside(name), "is missing", remedy);
-        if self.key.is_empty()
-            && let Some((_, mistake)) = mistakes.found.last_mut()
-        {
-            mistake.line = None;
-        }
+        let at = if self.key.is_empty() { None } else { Some(self.at) };
+        mistakes.add(at, &self.inside(name), "is missing", remedy);
     }
 }
 
@@ -324,7 +327,8 @@ pub(super) fn quoted(text: &str) -> String {
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     let near = |known: &&str| {
-        let limit = (wanted.chars().count().max(known.chars().count()) / 3).max(1);
+        let length = wanted.chars().count().max(known.chars().count());
+        let limit = if length < 2 { 0 } else { (length / 3).max(1) };
         strsim::osa_distance(&wanted, &known.to_lowercase()) <= limit
     };
     known.into_iter().filter(near).min_by_key(|known| strsim::osa_distance(&wanted, &known.to_lowercase()))

@@ -256,7 +256,7 @@ impl Privacy {
         let group_keys = ["k_anonymity", "minimum_group_size", "column"];
         section.only(&COLUMN_KEYS.into_iter().chain(group_keys).collect::<Vec<_>>(), mistakes);
         let size = |key: &str, mistakes: &mut Mistakes| {
-            section.get(key).and_then(|item| item.whole(1..=MAX_COUNT, mistakes)).unwrap_or(1)
+            section.get(key).map_or(1, |item| item.whole(1..=MAX_COUNT, mistakes).unwrap_or(MAX_COUNT))
         };
         let minimum_group_size = size("k_anonymity", mistakes).max(size("minimum_group_size", mistakes));
         let mut names: Vec<Vec<String>> =
@@ -320,12 +320,13 @@ fn own_sections<'a>(
 impl Target {
     /// What can only be told once the column is known.
     fn check(&self, stated: &Section, columns: &Columns, group_size: u64, mistakes: &mut Mistakes) {
-        let says_nothing = matches!(&self.model, Model::Skyline(points) if points.is_empty())
+        let stated_some = ["skyline", "l_diversity", "t_closeness", "probabilistic_l_diversity"]
+            .into_iter()
+            .any(|key| stated.get(key).is_some());
+        let says_nothing = matches!(&self.model, Model::Skyline(_))
+            && !stated_some
             && self.minimum_distinct == 1
-            && self.criteria.is_empty()
-            && group_size == 1
-            && stated.get("skyline").is_none()
-            && stated.get("l_diversity").is_none();
+            && group_size == 1;
         if says_nothing {
             let remedy = "add [[privacy.skyline]] with l, k, m and confidence, or k_anonymity = 10";
             let problem = format!("states nothing that protects column {}", quoted(&self.name()));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 use super::columns::Columns;
-use super::parse::{Mistakes, Section};
+use super::parse::{Item, Mistakes, Section};
 use super::privacy::{Model, Privacy, Values};
 use super::publish::{Function, Publish, Style, read_functions};
 use crate::error::{Error, Mistake, Result};
@@ -55,7 +55,7 @@ impl Policy {
         let mut mistakes = Mistakes::new(text);
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in errors {
-            let at = error.span().map_or(0, |span| span.start);
+            let at = error.span().map(|span| span.start);
             mistakes.add(
                 at,
                 "syntax",
@@ -129,7 +129,7 @@ fn check(whole: &Section, file: PathBuf, mistakes: &mut Mistakes) -> Option<Poli
 fn check_together(section: &Section, columns: &Columns, privacy: &Privacy, mistakes: &mut Mistakes) {
     let single = |values: Values| values == Values::Single;
     let targets = &privacy.targets;
-    if let Some(item) = section.get("individual")
+    if let (Some(item), Some(_)) = (section.get("individual"), &columns.individual)
         && !targets.is_empty()
         && targets.iter().all(|target| single(target.values))
     {
@@ -137,17 +137,15 @@ fn check_together(section: &Section, columns: &Columns, privacy: &Privacy, mista
         item.wrong("a person with several rows has several values", remedy, mistakes);
     }
     for target in targets.iter().filter(|target| !single(target.values)) {
-        let stated =
-            |column: &&String| columns.sensitive(column).is_some_and(|column| column.null_is.is_some());
-        if target.columns.iter().any(|column| stated(&column)) {
-            let problem = format!("null_is has no meaning with values = \"{}\"", target.values.name());
-            let remedy = "leave it out: there a null is a person without a value";
-            mistakes.add(
-                section.get("null_is").map_or(section.at, |item| item.at),
-                "columns",
-                problem,
-                remedy,
-            );
+        let Some(column) = columns.sensitive(&target.name()).filter(|column| column.null_is.is_some()) else {
+            continue;
+        };
+        let own = section.get("sensitive").filter(Item::is_table);
+        let own = own.and_then(|item| item.section("", mistakes)?.get(&column.name)?.section("", mistakes));
+        let stated = own.and_then(|own| own.get("null_is")).or_else(|| section.get("null_is"));
+        if let Some(item) = stated {
+            let problem = format!("has no meaning with values = \"{}\"", target.values.name());
+            item.wrong(problem, "leave it out: there a null is a person without a value", mistakes);
         }
     }
 }

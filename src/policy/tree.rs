@@ -9,9 +9,6 @@ use std::path::Path;
 use super::parse::{Item, Mistakes, quoted};
 use crate::hierarchy::{Hierarchy, Problem, Row, from_rows, parse_arx};
 
-/// Groups inside groups, at most.
-const MAX_DEPTH: usize = 100;
-
 const EXAMPLE: &str = "\"file.csv\" or { Europe = [\"France\", \"Spain\"], Asia = [\"Japan\"] }";
 
 pub(super) fn read_hierarchy(item: &Item, folder: &Path, mistakes: &mut Mistakes) -> Option<Hierarchy> {
@@ -67,11 +64,9 @@ fn note(
 }
 
 /// Writes the rows of the leaves below `item`; `above` are the groups around it, widest first.
+///
+/// The TOML reader limits how deep tables nest, and so this recursion.
 fn grow(item: &Item, above: &mut Vec<String>, rows: &mut Vec<Row>, mistakes: &mut Mistakes) -> Option<()> {
-    if above.len() > MAX_DEPTH {
-        item.wrong("has too many groups inside groups", format!("use at most {MAX_DEPTH}"), mistakes);
-        return None;
-    }
     if item.is_table() {
         for (name, inner) in item.section(EXAMPLE, mistakes)?.entries() {
             above.push(name);

@@ -3,5 +3,6 @@
 
 pub mod error;
 pub mod exact;
+pub mod read;
 
 pub use error::{Error, Result};

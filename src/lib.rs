@@ -3,5 +3,6 @@
 
 pub mod error;
 pub mod exact;
+pub mod implications;
 
 pub use error::{Error, Result};

@@ -50,6 +50,10 @@ pub use disclosure::{Atoms, Disclosure, Point, Witness};
 pub use safety::{Confidence, Safety, Verdict};
 pub use scanner::Scanner;
 
+/// The largest number of implications that callers should accept: time and memory grow with its square,
+/// and a bucket with k + 1 different values discloses everything to k implications anyway.
+pub const IMPLICATIONS_LIMIT: usize = 256;
+
 #[cfg(test)]
 mod reference;
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod error;
 pub mod exact;
 pub mod generate;
 pub mod hierarchy;
+pub mod implications;
 pub mod memory;
 pub mod plan;
 pub mod policy;

@@ -1,0 +1,199 @@
+//! Which atoms about the people of one bucket are least likely to be all false?
+//!
+//! Memory: O(K^2) for the table and O(K^2 log K) for the choices, reused from bucket to bucket.
+//! Invariant: every choice is the exact optimum; rounding never decides between near values.
+
+use super::product::{self, Product};
+use std::cmp::Ordering;
+use std::iter::{once, successors};
+
+/// The people of a bucket and its most frequent values: all that its disclosure depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Bucket {
+    people: u64,
+    /// The largest counts, descending, without zeros.
+    top: Vec<u64>,
+}
+
+/// A bucket must have fewer people than this, so that counts are exact in binary64.
+const PEOPLE_LIMIT: u64 = 1 << 53;
+
+impl Bucket {
+    /// A bucket in which the values occur `counts` times, for up to `up_to` implications.
+    ///
+    /// `None` if it has no people, or 2^53 of them.
+    pub fn from_counts(counts: impl IntoIterator<Item = u64>, up_to: usize) -> Option<Self> {
+        let mut top: Vec<u64> = counts.into_iter().filter(|&count| count > 0).collect();
+        let people = top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count))?;
+        if people == 0 || people >= PEOPLE_LIMIT {
+            return None;
+        }
+        top.sort_unstable_by(|a, b| b.cmp(a));
+        top.truncate(up_to.saturating_add(1));
+        Some(Bucket { people, top })
+    }
+
+    /// The number of people.
+    pub fn people(&self) -> u64 {
+        self.people
+    }
+
+    fn most_frequent(&self) -> u64 {
+        self.top.first().copied().unwrap_or(self.people)
+    }
+
+    /// The people whose value is among the `values` most frequent ones.
+    ///
+    /// Of a bucket that was made for fewer implications, an upper bound: it overstates the risk.
+    fn covered(&self, values: usize) -> u64 {
+        let known: u64 = self.top.iter().take(values).sum();
+        let unknown = values.saturating_sub(self.top.len()) as u64;
+        let least = self.top.last().copied().unwrap_or(self.people);
+        known.saturating_add(unknown.saturating_mul(least)).min(self.people)
+    }
+
+    /// The chance that person `i` has none of the values that cover `covered` people, if the people
+    /// before have none of at least these; integers guard against dividing by 0.
+    fn fraction(&self, i: usize, covered: u64) -> (u64, u64) {
+        match self.people.saturating_sub(i as u64) {
+            0 => (0, 1),
+            left => (left.saturating_sub(covered), left),
+        }
+    }
+
+    /// 1 / MD of k negated atoms about one person of this bucket.
+    pub(super) fn negated(&self, k: usize) -> (u64, u64) {
+        let most = self.most_frequent();
+        (self.people - (self.covered(k.saturating_add(1)) - most), most)
+    }
+}
+
+/// The best placements of 1, 2, ... atoms in one bucket: MINIMIZE1 with its choices.
+#[derive(Debug, Clone)]
+pub(super) struct Placements {
+    /// Number of atoms at most.
+    atoms: usize,
+    clear_factor: f64,
+    bucket: Bucket,
+    /// At `i * (atoms + 1) + j`: the best way to give j atoms to person i and those after.
+    best: Vec<Best>,
+    choices: Vec<Choice>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    rounded: f64,
+    /// Index of the first choice; `NOBODY` for no atoms.
+    first: usize,
+}
+
+/// One person gets `atoms` atoms, the next ones what `rest` says.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    atoms: usize,
+    rest: usize,
+}
+
+const NOBODY: usize = usize::MAX;
+
+impl Placements {
+    /// Of up to `atoms` atoms in `bucket`.
+    pub(super) fn new(atoms: usize, bucket: &Bucket) -> Self {
+        let mut new = Placements {
+            atoms,
+            clear_factor: product::clear_factor(atoms.saturating_add(1)),
+            bucket: bucket.clone(),
+            best: Vec::new(),
+            choices: Vec::new(),
+        };
+        new.place();
+        new
+    }
+
+    /// Starts again with another bucket.
+    pub(super) fn reset(&mut self, bucket: &Bucket) {
+        self.bucket.clone_from(bucket);
+        self.place();
+    }
+
+    /// Lets the largest number of atoms per person grow from 1. Whoever comes before person i has at
+    /// least as many, so only states with i * largest + j <= atoms can be reached.
+    fn place(&mut self) {
+        let width = self.atoms + 1;
+        self.choices.clear();
+        self.best.clear();
+        self.best.resize(width * width, Best { rounded: f64::INFINITY, first: NOBODY });
+        for i in 0..width {
+            self.best[i * width] = Best { rounded: 1.0, first: NOBODY };
+        }
+        for largest in 1..=self.atoms {
+            let covered = self.bucket.covered(largest);
+            for i in (0..self.atoms / largest).rev() {
+                let fraction = self.bucket.fraction(i, covered);
+                let quotient = fraction.0 as f64 / fraction.1 as f64;
+                for j in largest..=self.atoms - i * largest {
+                    let rest = self.best[(i + 1) * width + j - largest];
+                    let rounded = product::multiply(quotient, rest.rounded);
+                    let current = self.best[i * width + j];
+                    let order = product::compare_rounded(rounded, current.rounded, self.clear_factor)
+                        .unwrap_or_else(|| {
+                            let candidate = once(fraction).chain(self.fractions(i + 1, rest.first));
+                            product::compare_exactly(candidate, self.fractions(i, current.first))
+                        });
+                    if order == Ordering::Less {
+                        self.best[i * width + j] = Best { rounded, first: self.choices.len() };
+                        self.choices.push(Choice { atoms: largest, rest: rest.first });
+                    }
+                }
+            }
+        }
+    }
+
+    fn shares(&self, first: usize) -> impl Iterator<Item = usize> + Clone {
+        successors(self.choices.get(first), |choice| self.choices.get(choice.rest)).map(|choice| choice.atoms)
+    }
+
+    fn fractions(&self, person: usize, first: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
+        let numbered = (person..).zip(self.shares(first));
+        numbered.map(|(i, atoms)| self.bucket.fraction(i, self.bucket.covered(atoms)))
+    }
+
+    /// The least chance that none of `atoms` atoms is true, rounded.
+    pub(super) fn without_rounded(&self, atoms: usize) -> f64 {
+        self.best[atoms].rounded
+    }
+
+    /// The least chance that none of `atoms` atoms is true.
+    pub(super) fn without(&self, atoms: usize) -> Product {
+        Product::of(self.fractions(0, self.best[atoms].first))
+    }
+
+    /// The same for A and `antecedents` atoms, over the chance of A, rounded.
+    pub(super) fn with_rounded(&self, antecedents: usize) -> f64 {
+        let odds = self.bucket.people as f64 / self.bucket.most_frequent() as f64;
+        product::multiply(odds, self.best[antecedents + 1].rounded)
+    }
+
+    /// The same for A and `antecedents` atoms, over the chance of A.
+    pub(super) fn with(&self, antecedents: usize) -> Product {
+        let most = self.bucket.most_frequent();
+        let fractions = self.fractions(0, self.best[antecedents + 1].first).enumerate();
+        // (a / n) * (n / f_0): the first person's denominator is n.
+        Product::of(fractions.map(|(i, (above, below))| (above, if i == 0 { most } else { below })))
+    }
+
+    /// For each person in use, how many of the most frequent values atoms name; what follows a certainty
+    /// is left out.
+    pub(super) fn people(&self, atoms: usize) -> Vec<usize> {
+        let mut people = Vec::new();
+        for (i, share) in self.shares(self.best[atoms].first).enumerate() {
+            let certain = |&values: &usize| self.bucket.fraction(i, self.bucket.covered(values)).0 == 0;
+            let enough = (1..=share).find(certain);
+            people.push(enough.unwrap_or(share));
+            if enough.is_some() {
+                break;
+            }
+        }
+        people
+    }
+}

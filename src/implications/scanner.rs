@@ -1,0 +1,52 @@
+//! What do the buckets of one scan disclose?
+//!
+//! Memory: that of [`Disclosure`], and at most 4096 buckets of K + 1 counts that have been seen before.
+
+use super::bucket::{Bucket, Placements};
+use super::disclosure::Disclosure;
+use hashbrown::HashMap;
+
+/// Reads buckets one by one; scans of parts of a release merge by [`Disclosure::merge`].
+#[derive(Debug)]
+pub struct Scanner {
+    disclosure: Disclosure,
+    /// The table of the last bucket, for its memory.
+    placements: Option<Placements>,
+    /// The first position of equal buckets: what follows there cannot lower a minimum.
+    seen: HashMap<Bucket, u64, foldhash::fast::RandomState>,
+}
+
+/// Forgetting only costs time, so the memory of seen buckets is cleared when it is full.
+const SEEN_LIMIT: usize = 4096;
+
+impl Scanner {
+    /// For 0 to `up_to` implications.
+    pub fn new(up_to: usize) -> Self {
+        Scanner { disclosure: Disclosure::new(up_to), placements: None, seen: HashMap::default() }
+    }
+
+    /// Takes in the bucket at a position that no other bucket of the release has.
+    pub fn observe(&mut self, bucket: &Bucket, position: u64) {
+        if self.seen.get(bucket).is_some_and(|&first| first <= position) {
+            return;
+        }
+        let atoms = self.disclosure.up_to() + 1;
+        let placements = match &mut self.placements {
+            Some(placements) => {
+                placements.reset(bucket);
+                placements
+            }
+            none => none.insert(Placements::new(atoms, bucket)),
+        };
+        self.disclosure.observe(bucket, placements, position);
+        if self.seen.len() >= SEEN_LIMIT {
+            self.seen.clear();
+        }
+        self.seen.insert(bucket.clone(), position);
+    }
+
+    /// The disclosure of all buckets seen.
+    pub fn finish(self) -> Disclosure {
+        self.disclosure
+    }
+}

@@ -6,7 +6,7 @@
 
 use super::arrangements::{TooLarge, Work};
 use super::estimate::{Estimate, estimate};
-use super::failing::{Failing, passes, summarize_per};
+use super::failing::{Failing, Known, passes, summarize_per};
 use super::inclusive::Inclusive;
 use super::partition::{Counts, Partition, Value};
 use super::property::{Judge, Property, SharesSummary};
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// How much work each disclosure set may cost, and what happens beyond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of counting per set; a few million per second.
+    /// Steps of counting per set; roughly a million per second.
     pub steps: u64,
     /// Counting states held at a time, about 200 bytes each.
     pub states: usize,
@@ -27,7 +27,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: 20_000_000, states: 1_000_000, samples: 10_000, seed: 1 }
+        Limits { steps: 10_000_000, states: 1_000_000, samples: 10_000, seed: 1 }
     }
 }
 
@@ -208,7 +208,8 @@ impl Sequence {
     fn count_exclusive(&self, function: usize) -> Result<SharesSummary, TooLarge> {
         let earlier: Vec<&Partition> = self.functions[..function].iter().collect();
         let (published, counts) = (&self.functions[function], &self.publications[function]);
-        let failing = Failing::new(&self.judge, published, counts, &earlier, &mut self.work())?;
+        let failing =
+            Failing::new(&self.judge, published, counts, &earlier, &mut Known::default(), &mut self.work())?;
         Ok(failing.summarize(&self.judge))
     }
 

@@ -41,21 +41,25 @@ struct Term {
     place: Vec<(u32, u32)>,
 }
 
-/// A region by its published groups and its test groups.
-type RegionKey = (Vec<u32>, Vec<(usize, u32)>);
+/// A region by its published groups, its test groups and the multisets of the published groups.
+type RegionKey = (Vec<u32>, Vec<(usize, u32)>, Vec<Counts>);
+
+/// Regions that were counted, for the terms of one set and for further sets of the same partitions.
+#[derive(Default)]
+pub(super) struct Known(HashMap<RegionKey, Option<Rc<Arrangements>>>);
 
 impl<'a> Failing<'a> {
-    /// `counts` are the multisets of the groups of `published`.
+    /// `counts` are the multisets of the groups of `published`; `known` belongs to these partitions.
     pub(super) fn new(
         judge: &'a Judge,
         published: &'a Partition,
         counts: &'a [Counts],
         earlier: &[&Partition],
+        known: &mut Known,
         work: &mut Work,
     ) -> Result<Self, TooLarge> {
         let tests = without_finer(earlier);
-        let mut builder =
-            Builder { judge, published, counts, tests, solved: HashMap::new(), terms: Vec::new() };
+        let mut builder = Builder { judge, published, counts, tests, known, terms: Vec::new() };
         builder.add_terms(&mut Vec::new(), 0, work)?;
         let Builder { tests, terms, .. } = builder;
         let size = terms.iter().map(|term| &term.sign * IBig::from(term.total.clone())).sum::<IBig>();
@@ -135,7 +139,7 @@ struct Builder<'a, 'b> {
     published: &'a Partition,
     counts: &'a [Counts],
     tests: Vec<&'b Partition>,
-    solved: HashMap<RegionKey, Rc<Arrangements>>,
+    known: &'b mut Known,
     terms: Vec<Term>,
 }
 
@@ -155,7 +159,7 @@ impl Builder<'_, '_> {
 
     /// `None` if no arrangement passes.
     fn term(&mut self, chosen: &[usize], work: &mut Work) -> Result<Option<Term>, TooLarge> {
-        work.spend(1 + self.published.people() as u64 / 8)?;
+        work.spend(self.published.people() as u64)?;
         let tests: Vec<&Partition> = chosen.iter().map(|&test| self.tests[test]).collect();
         // Groups whose multiset is published: decided at once, and no tie between regions.
         for test in &tests {
@@ -199,28 +203,26 @@ impl Builder<'_, '_> {
             numbers.into_iter().filter(undecided).map(move |number| (test, number)).collect::<Vec<_>>()
         };
         let touched = chosen.iter().flat_map(touching).collect();
-        let key: RegionKey = (groups, touched);
-        if let Some(known) = self.solved.get(&key) {
-            return Ok((known.count != UBig::ZERO).then(|| Rc::clone(known)));
+        let counts = groups.iter().map(|&group| self.counts[group as usize].clone()).collect();
+        let key: RegionKey = (groups, touched, counts);
+        if let Some(known) = self.known.0.get(&key) {
+            return Ok(known.clone());
         }
-        let (groups, tests) = &key;
+        let (groups, tests, counts) = &key;
         let arrangements = match (&groups[..], &tests[..]) {
-            (&[group], []) => {
-                let group = group as usize;
-                free_group(&self.published.groups()[group], &self.counts[group])
-            }
+            (&[group], []) => Some(free_group(&self.published.groups()[group as usize], &counts[0])),
             _ => {
                 let region = self.overlap(groups, tests, work)?;
                 let count = region.count(work)?;
-                if count == UBig::ZERO {
-                    return Ok(None);
-                }
-                region.solve(count, work)?
+                if count == UBig::ZERO { None } else { Some(region.solve(count, work)?) }
             }
         };
-        let arrangements = Rc::new(arrangements);
-        self.solved.insert(key, Rc::clone(&arrangements));
-        Ok(Some(arrangements))
+        let arrangements = arrangements.map(Rc::new);
+        if self.known.0.len() >= work.states {
+            self.known.0.clear();
+        }
+        self.known.0.insert(key, arrangements.clone());
+        Ok(arrangements)
     }
 
     /// The cells of a region: people by published group and by all their undecided test groups.

@@ -13,15 +13,15 @@ use dashu_int::UBig;
 use std::collections::HashMap;
 
 use super::arrangements::{TooLarge, Work};
-use super::failing::{Failing, passes, summarize_per};
+use super::failing::{Failing, Known, passes, summarize_per};
 use super::partition::{Counts, Partition, Value, tally};
 use super::property::{Judge, Kind, SharesSummary, Summarizer};
 
 /// A publication up to the names of its values: per value its kind and its count in each group, sorted.
 type Anonymous = Vec<(Kind, Vec<(u32, u32)>)>;
 
-/// What one listed arrangement costs beside its counting; keeps the bound honest about time.
-const STEPS_PER_LISTING: u64 = 4;
+/// What looking up the verdicts of a listing and adding it up costs for each cell, in steps of counting.
+const STEPS_PER_CELL: u64 = 8;
 
 /// The verdicts on disclosure sets under the inclusive strategy.
 pub(super) struct Inclusive<'a> {
@@ -46,7 +46,14 @@ impl<'a> Inclusive<'a> {
         match function {
             0 => Ok(summarize_per(self.judge, published, counts)),
             1 => {
-                let failing = Failing::new(self.judge, published, counts, &[&self.functions[0]], work)?;
+                let failing = Failing::new(
+                    self.judge,
+                    published,
+                    counts,
+                    &[&self.functions[0]],
+                    &mut Known::default(),
+                    work,
+                )?;
                 Ok(failing.summarize(self.judge))
             }
             _ => self.sum_over_listings(function, counts, work),
@@ -114,6 +121,7 @@ impl<'a> Inclusive<'a> {
         let cells = functions[1..function].iter().fold(last.clone(), |cells, other| cells.meet(other));
         let finest = cells.meet(first);
         let listing = Listing::new(self.judge, last, &cells, counts);
+        let mut known = Known::default();
         let mut size = UBig::ZERO;
         // By cell of the finest refinement, then by class of values: summed over the values of the class.
         let mut held = vec![vec![UBig::ZERO; listing.classes.len()]; finest.groups().len()];
@@ -124,7 +132,7 @@ impl<'a> Inclusive<'a> {
                     return Ok(());
                 }
             }
-            let failing = Failing::new(self.judge, &cells, per_cell, &[first], work)?;
+            let failing = Failing::new(self.judge, &cells, per_cell, &[first], &mut known, work)?;
             if *failing.size() == UBig::ZERO {
                 return Ok(());
             }
@@ -241,7 +249,7 @@ impl Listing {
         visit: &mut impl FnMut(&[Counts], &UBig, &mut Work) -> Result<(), TooLarge>,
     ) -> Result<(), TooLarge> {
         let Some(&(class, rank)) = values.get(chosen.len()) else {
-            work.spend(STEPS_PER_LISTING)?;
+            work.spend(STEPS_PER_CELL * room.len() as u64)?;
             let mut per_cell: Vec<Counts> = vec![Vec::new(); room.len()];
             for (value, spread) in chosen.iter() {
                 spread.iter().for_each(|&(cell, count)| per_cell[cell as usize].push((*value, count)));

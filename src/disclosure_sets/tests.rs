@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use dashu_int::UBig;
 use proptest::prelude::*;
 
+use super::arrangements::Work;
+use super::failing::{Failing, Known};
+use super::property::Judge;
 use super::{Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary, SkylinePoint};
 use crate::exact::{Rational, parse_fraction, ratio};
 
@@ -315,4 +318,89 @@ fn vectors() {
             assert_eq!(release, expected, "{name} {case}");
         }
     }
+}
+
+/// Functions of overlapping intervals over 60 people: far beyond listing.
+fn overlapping() -> (Vec<Partition>, Vec<u32>) {
+    let functions = [3, 4, 6].map(|width| Partition::by_label((0..60).map(|person| person / width)));
+    let table = (0..60u32).map(|person| person * person * 7 % 31 % 5).collect();
+    (functions.to_vec(), table)
+}
+
+#[test]
+fn holders_of_all_values_add_up_to_the_set() {
+    let (functions, table) = overlapping();
+    let judge = Judge::new(&two_two()).unwrap();
+    let mut work = Work { steps: 10_000_000, states: 100_000 };
+    let (published, earlier) = (&functions[2], [&functions[0], &functions[1]]);
+    let counts = published.publish(&table);
+    let failing =
+        Failing::new(&judge, published, &counts, &earlier, &mut Known::default(), &mut work).unwrap();
+    assert!(*failing.size() > UBig::ONE);
+    let mut people_seen = 0;
+    failing.each_cell(|people, holders| {
+        people_seen += people.len();
+        assert_eq!(holders.iter().map(|(_, count)| count).sum::<UBig>(), *failing.size());
+    });
+    assert_eq!(people_seen, 60);
+}
+
+#[test]
+fn independent_copies_multiply() {
+    // Two copies side by side: failing in either copy is failing, and that couples them.
+    let functions = ["0011", "0111"].map(|labels| Partition::by_label(labels.bytes()));
+    agrees_with_definition(&functions, &[0, 0, 1, 2], &two_two());
+    let doubled = ["00112233", "01112333"].map(|labels| Partition::by_label(labels.bytes()));
+    agrees_with_definition(&doubled, &[0, 0, 1, 2, 0, 1, 2, 2], &two_two());
+}
+
+#[test]
+fn beyond_the_limits_a_set_is_refused_and_never_released() {
+    let (functions, table) = overlapping();
+    let few = Limits { steps: 100, ..Limits::default() };
+    let sequence = Sequence::new(functions.clone(), table.clone(), &two_two(), few).unwrap();
+    let refused = sequence.audit();
+    let counted = count_exclusive(&functions, &table);
+    let Finding::Refused { estimate: Some(estimate), .. } = &refused.functions[2].exclusive else {
+        panic!("100 steps cannot do")
+    };
+    assert_eq!((estimate.samples, refused.functions[2].exclusive.holds()), (10_000, None));
+    let share = estimate.largest.as_ref().unwrap().share;
+    let exact_share = crate::exact::f64_at_least(&counted.largest.as_ref().unwrap().share);
+    assert!(share.at_least <= exact_share && exact_share <= share.at_most, "{share:?} {exact_share}");
+    let part = Rational::from(counted.size.clone()) / Rational::from(refused.functions[2].per.size.clone());
+    let part = crate::exact::f64_at_least(&part);
+    assert!(estimate.part_of_per.at_least <= part && part <= estimate.part_of_per.at_most);
+    assert_eq!(sequence.audit(), refused, "the sample is seeded");
+    for release in [refused.inclusive, refused.exclusive] {
+        assert!(!matches!(release, Release::Function(1..)), "{release:?}");
+    }
+    assert_eq!(sequence.release(super::Strategy::Inclusive), refused.inclusive);
+}
+
+fn count_exclusive(functions: &[Partition], table: &[u32]) -> SharesSummary {
+    let judge = Judge::new(&two_two()).unwrap();
+    let mut work = Work { steps: 10_000_000, states: 100_000 };
+    let counts = functions[2].publish(table);
+    let earlier = [&functions[0], &functions[1]];
+    Failing::new(&judge, &functions[2], &counts, &earlier, &mut Known::default(), &mut work)
+        .unwrap()
+        .summarize(&judge)
+}
+
+#[test]
+fn what_cannot_be_audited_is_an_error() {
+    let pair = || Partition::by_label([0, 0]);
+    let new = |functions, table: &[u32], property: &Property| {
+        Sequence::new(functions, table.to_vec(), property, Limits::default()).is_err()
+    };
+    assert!(!new(vec![pair()], &[0, 1], &two_two()));
+    assert!(new(vec![], &[0, 1], &two_two()));
+    assert!(new(vec![pair()], &[0, 1, 2], &two_two()));
+    assert!(new(vec![pair()], &[0, 1], &Property::Confidence(ratio(3, 2))));
+    assert!(new(vec![pair()], &[0, 1], &Property::Confidence(ratio(0, 1))));
+    assert!(new(vec![pair()], &[0, 1], &Property::Skyline(vec![])));
+    assert!(new(vec![pair()], &[0, 1], &Property::RecursiveDiversity { c: ratio(2, 1), l: 0 }));
+    assert!(SkylinePoint::new(None, [1, 1, 0], ratio(1, 2)).is_err());
+    assert!(SkylinePoint::new(None, [1, 0, 1], ratio(1, 2)).is_err());
 }

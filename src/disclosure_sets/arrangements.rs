@@ -1,0 +1,509 @@
+//! In how many ways can the values of some groups be arranged so that every test group passes?
+//!
+//! A region is a set of published groups and of test groups (of earlier functions) that overlap them. Its
+//! people fall into cells: same published group, same test groups. Cells are filled one after another; a
+//! state is what is left of the open published groups and what has gone into the open test groups, per
+//! value. Values with equal columns in that table are interchangeable, so columns are sorted and equal states
+//! merge; a test group is judged when its last cell is filled.
+//!
+//! Memory: the states of one pass over the cells, at most [`Work::states`] of them.
+//! Invariant: the counts of the tracked value add up, over the values, to the people of the cell.
+//! Not here: which regions there are and how they combine (`failing`).
+
+use dashu_int::UBig;
+use std::collections::HashMap;
+
+use super::partition::{Counts, Value};
+use super::property::{Judge, Kind};
+
+/// Cells and columns above this size are refused: their factorials alone would cost more than the bound.
+const LARGEST_CELL: usize = 4096;
+
+/// Counting would take more than the limits allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+/// How much may still be counted.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    /// Transitions between states that are left.
+    pub(super) steps: u64,
+    /// States that one pass over a region may hold.
+    pub(super) states: usize,
+}
+
+impl Work {
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), TooLarge> {
+        self.steps = self.steps.checked_sub(steps).ok_or(TooLarge)?;
+        Ok(())
+    }
+}
+
+/// People who share their published group and all their test groups.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    pub(super) people: Vec<u32>,
+    /// The published group, numbered within the region.
+    pub(super) published: usize,
+    /// The test groups, numbered within the region.
+    pub(super) tests: Vec<usize>,
+}
+
+/// Values with the same count in every published group and the same kind.
+#[derive(Debug, Clone)]
+struct ValueClass {
+    values: Vec<Value>,
+    kind: Kind,
+    counts: Vec<u16>,
+}
+
+/// The result for a region: how many arrangements, and in how many a person of a cell has a value.
+#[derive(Debug, Clone)]
+pub(super) struct Arrangements {
+    pub(super) count: UBig,
+    pub(super) cells: Vec<Vec<u32>>,
+    class_of: HashMap<Value, usize>,
+    /// By cell, then by class of values.
+    holders: Vec<Vec<UBig>>,
+}
+
+impl Arrangements {
+    /// In how many arrangements does each person of `cell` have `value`?
+    pub(super) fn holders(&self, cell: usize, value: Value) -> UBig {
+        match self.class_of.get(&value) {
+            Some(&class) => self.holders[cell][class].clone(),
+            None => UBig::ZERO,
+        }
+    }
+}
+
+/// A state before a cell is filled: sorted columns of (class, open slots...), without empty columns.
+type State = Box<[u16]>;
+type Layer = HashMap<State, UBig, foldhash::fast::FixedState>;
+
+/// Filling one cell: what opens before, what is judged and forgotten after.
+struct Step {
+    people: usize,
+    /// For each class of the state before: how often it occurs in the group that opens, and its class after.
+    opens: Option<Vec<(u16, u16)>>,
+    slots_before: usize,
+    slots: usize,
+    published: usize,
+    tests: Vec<usize>,
+    judged: Vec<usize>,
+    kept: Vec<usize>,
+    classes: Vec<ClassAhead>,
+}
+
+/// What is still to come for a value, apart from the open groups.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ClassAhead {
+    tracked: bool,
+    kind: Kind,
+    /// Counts in the published groups; 0 where the group has been opened.
+    ahead: Vec<u16>,
+}
+
+impl ClassAhead {
+    fn is_spent(&self) -> bool {
+        self.ahead.iter().all(|&count| count == 0)
+    }
+}
+
+/// Published groups and the test groups that tie them together.
+pub(super) struct Region<'a> {
+    judge: &'a Judge,
+    cells: Vec<Cell>,
+    classes: Vec<ValueClass>,
+    factorials: Vec<UBig>,
+}
+
+impl<'a> Region<'a> {
+    /// `published[i]` is the multiset of the published group i of the cells.
+    pub(super) fn new(judge: &'a Judge, cells: Vec<Cell>, published: &[&Counts]) -> Result<Self, TooLarge> {
+        let mut columns: HashMap<Value, Vec<u16>> = HashMap::new();
+        for (group, counts) in published.iter().enumerate() {
+            for &(value, count) in *counts {
+                let column = columns.entry(value).or_insert_with(|| vec![0; published.len()]);
+                column[group] = u16::try_from(count).map_err(|_| TooLarge)?;
+            }
+        }
+        let mut sorted: Vec<(Kind, Vec<u16>, Value)> =
+            columns.into_iter().map(|(value, column)| (judge.kind(value), column, value)).collect();
+        sorted.sort_unstable();
+        let mut classes: Vec<ValueClass> = Vec::new();
+        for (kind, counts, value) in sorted {
+            match classes.last_mut() {
+                Some(last) if last.kind == kind && last.counts == counts => last.values.push(value),
+                _ => classes.push(ValueClass { values: vec![value], kind, counts }),
+            }
+        }
+        let cell_sizes = cells.iter().map(|cell| cell.people.len());
+        let largest = cell_sizes.chain(classes.iter().map(|class| class.values.len())).max().unwrap_or(0);
+        if largest > LARGEST_CELL {
+            return Err(TooLarge);
+        }
+        let mut factorials = vec![UBig::ONE];
+        for n in 1..=largest {
+            factorials.push(&factorials[n - 1] * UBig::from(n));
+        }
+        Ok(Region { judge, cells: in_filling_order(cells), classes, factorials })
+    }
+
+    /// How many arrangements pass every test?
+    pub(super) fn count(&self, work: &mut Work) -> Result<UBig, TooLarge> {
+        let steps = self.steps(None);
+        let mut layer = self.start(&steps, None);
+        for step in &steps {
+            layer = self.fill(step, &layer, work)?;
+        }
+        Ok(layer.into_values().next().unwrap_or(UBig::ZERO))
+    }
+
+    /// The arrangements that pass, and who holds what in them.
+    pub(super) fn solve(self, count: UBig, work: &mut Work) -> Result<Arrangements, TooLarge> {
+        let mut holders = vec![Vec::with_capacity(self.classes.len()); self.cells.len()];
+        for class in 0..self.classes.len() {
+            for (cell, held) in self.held(class, work)?.into_iter().enumerate() {
+                holders[cell].push(held / UBig::from(self.cells[cell].people.len()));
+            }
+        }
+        let classes = self.classes.iter().enumerate();
+        let class_of = classes.flat_map(|(at, class)| class.values.iter().map(move |&v| (v, at))).collect();
+        let cells = self.cells.into_iter().map(|cell| cell.people).collect();
+        Ok(Arrangements { count, cells, class_of, holders })
+    }
+
+    /// For each cell: over all passing arrangements, how often does one value of the class occur in it?
+    ///
+    /// Forward counts times backward counts, at every transition.
+    fn held(&self, class: usize, work: &mut Work) -> Result<Vec<UBig>, TooLarge> {
+        let steps = self.steps(Some(class));
+        let mut layers = vec![self.start(&steps, Some(class))];
+        let mut states = 0;
+        for (at, step) in steps.iter().enumerate() {
+            let next = self.fill(step, &layers[at], work)?;
+            states += next.len();
+            if states > work.states {
+                return Err(TooLarge);
+            }
+            layers.push(next);
+        }
+        let mut completions: Layer = layers.pop().unwrap_or_default();
+        completions.values_mut().for_each(|ways| *ways = UBig::ONE);
+        let mut held = vec![UBig::ZERO; steps.len()];
+        for (at, step) in steps.iter().enumerate().rev() {
+            let mut earlier = Layer::default();
+            for (state, ways_here) in layers.pop().unwrap_or_default() {
+                let mut ways_on = UBig::ZERO;
+                self.each_filling(step, &state, work, |next, weight, tracked| {
+                    if let Some(ways) = completions.get(&next) {
+                        let ways = ways * weight;
+                        if tracked > 0 {
+                            held[at] += &ways_here * &ways * UBig::from(tracked);
+                        }
+                        ways_on += ways;
+                    }
+                    Ok(())
+                })?;
+                if ways_on != UBig::ZERO {
+                    earlier.insert(state, ways_on);
+                }
+            }
+            completions = earlier;
+        }
+        Ok(held)
+    }
+
+    fn fill(&self, step: &Step, layer: &Layer, work: &mut Work) -> Result<Layer, TooLarge> {
+        let mut next_layer = Layer::default();
+        let states = work.states;
+        for (state, ways) in layer {
+            self.each_filling(step, state, work, |next, weight, _| {
+                *next_layer.entry(next).or_insert(UBig::ZERO) += ways * weight;
+                if next_layer.len() > states { Err(TooLarge) } else { Ok(()) }
+            })?;
+        }
+        Ok(next_layer)
+    }
+
+    /// Visits every way to fill the cell from `state` that fails no test: the state after, in how many ways
+    /// the cell can be filled like this, and how many of its people get the tracked value.
+    fn each_filling(
+        &self,
+        step: &Step,
+        state: &[u16],
+        work: &mut Work,
+        mut visit: impl FnMut(State, UBig, u16) -> Result<(), TooLarge>,
+    ) -> Result<(), TooLarge> {
+        let table = step.open(state);
+        let width = 1 + step.slots;
+        let columns = table.len() / width;
+        let column = |at: usize| &table[at * width..(at + 1) * width];
+        let left: Vec<u16> = (0..columns).map(|at| column(at)[1 + step.published]).collect();
+        let mut left_from = vec![0usize; columns + 1];
+        for at in (0..columns).rev() {
+            left_from[at] = left_from[at + 1] + usize::from(left[at]);
+        }
+        let twin: Vec<bool> = (0..columns).map(|at| at > 0 && column(at) == column(at - 1)).collect();
+        let mut filling = vec![0u16; columns];
+        each_multiset(&left, &left_from, &twin, step.people, &mut filling, 0, &mut |filling| {
+            work.spend(1)?;
+            let mut after = table.clone();
+            let mut tracked = 0;
+            for (at, &taken) in filling.iter().enumerate().filter(|&(_, &taken)| taken > 0) {
+                let column = &mut after[at * width..(at + 1) * width];
+                column[1 + step.published] -= taken;
+                step.tests.iter().for_each(|&slot| column[1 + slot] += taken);
+                if step.classes[usize::from(column[0])].tracked {
+                    tracked = taken;
+                }
+            }
+            if step.judged.iter().all(|&slot| self.passes(step, &after, slot)) {
+                visit(step.close(&after), self.weight(step.people, filling, &twin), tracked)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn passes(&self, step: &Step, table: &[u16], slot: usize) -> bool {
+        let mut total = UBig::ZERO;
+        let mut shares = Vec::new();
+        for column in table.chunks_exact(1 + step.slots).filter(|column| column[1 + slot] > 0) {
+            let count = UBig::from(column[1 + slot]);
+            total += &count;
+            shares.push((step.classes[usize::from(column[0])].kind, count));
+        }
+        self.judge.holds(&mut shares, &total)
+    }
+
+    /// The ways to hand `filling` to the people of the cell, times the ways to choose among twin columns.
+    fn weight(&self, people: usize, filling: &[u16], twin: &[bool]) -> UBig {
+        let mut above = self.factorials[people].clone();
+        let mut below = UBig::ONE;
+        let (mut run, mut equal) = (0usize, 0usize);
+        for (at, &taken) in filling.iter().enumerate() {
+            if taken > 1 {
+                below *= &self.factorials[usize::from(taken)];
+            }
+            if twin[at] {
+                equal = if taken == filling[at - 1] { equal + 1 } else { 1 };
+                run += 1;
+                above *= UBig::from(run);
+                below *= UBig::from(equal);
+            } else {
+                (run, equal) = (1, 1);
+            }
+        }
+        above / below
+    }
+
+    /// The classes of values before anything is filled, one value of `tracked` set apart.
+    fn classes_at_start(&self, tracked: Option<usize>) -> Vec<(ClassAhead, usize)> {
+        let mut start = Vec::new();
+        for (at, class) in self.classes.iter().enumerate() {
+            let set_apart = usize::from(tracked == Some(at));
+            for (tracked, values) in [(false, class.values.len() - set_apart), (true, set_apart)] {
+                if values > 0 {
+                    start.push((
+                        ClassAhead { tracked, kind: class.kind, ahead: class.counts.clone() },
+                        values,
+                    ));
+                }
+            }
+        }
+        start
+    }
+
+    fn start(&self, steps: &[Step], tracked: Option<usize>) -> Layer {
+        debug_assert!(steps.first().is_none_or(|step| step.slots_before == 0));
+        let classes = self.classes_at_start(tracked);
+        let state: Vec<u16> = classes
+            .iter()
+            .enumerate()
+            .flat_map(|(class, (_, values))| std::iter::repeat_n(class as u16, *values))
+            .collect();
+        Layer::from_iter([(state.into_boxed_slice(), UBig::ONE)])
+    }
+
+    fn steps(&self, tracked: Option<usize>) -> Vec<Step> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Slot {
+            Published(usize),
+            Test(usize),
+        }
+        let slots_of = |cell: &Cell| {
+            let tests = cell.tests.iter().map(|&test| Slot::Test(test));
+            std::iter::once(Slot::Published(cell.published)).chain(tests).collect::<Vec<_>>()
+        };
+        let mut classes: Vec<ClassAhead> =
+            self.classes_at_start(tracked).into_iter().map(|(class, _)| class).collect();
+        let mut open: Vec<Slot> = Vec::new();
+        let mut steps = Vec::with_capacity(self.cells.len());
+        for (at, cell) in self.cells.iter().enumerate() {
+            let slots_before = open.len();
+            let opens = if open.contains(&Slot::Published(cell.published)) {
+                None
+            } else {
+                let (opens, after) = open_group(&classes, cell.published);
+                classes = after;
+                Some(opens)
+            };
+            let slots = slots_of(cell);
+            for &slot in &slots {
+                if !open.contains(&slot) {
+                    open.push(slot);
+                }
+            }
+            let position = |slot: &Slot| open.iter().position(|other| other == slot).unwrap_or_default();
+            let is_last =
+                |slot: &Slot| !self.cells[at + 1..].iter().any(|later| slots_of(later).contains(slot));
+            let closed: Vec<Slot> = slots.iter().copied().filter(is_last).collect();
+            let judged = closed.iter().filter(|slot| matches!(slot, Slot::Test(_))).map(position).collect();
+            let kept = (0..open.len()).filter(|&at| !closed.contains(&open[at])).collect();
+            steps.push(Step {
+                people: cell.people.len(),
+                opens,
+                slots_before,
+                slots: open.len(),
+                published: position(&slots[0]),
+                tests: slots[1..].iter().map(position).collect(),
+                judged,
+                kept,
+                classes: classes.clone(),
+            });
+            open.retain(|slot| !closed.contains(slot));
+        }
+        steps
+    }
+}
+
+/// For each class its count in `group` and its class once the group is open; and the classes then.
+fn open_group(classes: &[ClassAhead], group: usize) -> (Vec<(u16, u16)>, Vec<ClassAhead>) {
+    let mut after: Vec<ClassAhead> = Vec::new();
+    let opens = classes.iter().map(|class| {
+        let mut later = class.clone();
+        let count = std::mem::take(&mut later.ahead[group]);
+        let number = after.iter().position(|other| *other == later).unwrap_or_else(|| {
+            after.push(later);
+            after.len() - 1
+        });
+        (count, number as u16)
+    });
+    (opens.collect(), after)
+}
+
+impl Step {
+    /// The table of the state with columns for the groups that this cell opens.
+    fn open(&self, state: &[u16]) -> Vec<u16> {
+        let width = 1 + self.slots;
+        let mut table = Vec::with_capacity(state.len() / (1 + self.slots_before) * width);
+        for column in state.chunks_exact(1 + self.slots_before) {
+            let at = table.len();
+            table.extend_from_slice(column);
+            table.resize(at + width, 0);
+            if let Some(opens) = &self.opens {
+                let (count, class) = opens[usize::from(column[0])];
+                table[at] = class;
+                table[at + 1 + self.published] = count;
+            }
+        }
+        table
+    }
+
+    /// The canonical state after the cell: closed groups and spent values are forgotten, columns sorted.
+    fn close(&self, table: &[u16]) -> State {
+        let width = 1 + self.kept.len();
+        let mut state: Vec<u16> = Vec::with_capacity(table.len());
+        for column in table.chunks_exact(1 + self.slots) {
+            let idle = self.kept.iter().all(|&slot| column[1 + slot] == 0);
+            if !(idle && self.classes[usize::from(column[0])].is_spent()) {
+                state.push(column[0]);
+                state.extend(self.kept.iter().map(|&slot| column[1 + slot]));
+            }
+        }
+        let mut columns: Vec<&[u16]> = state.chunks_exact(width).collect();
+        if columns.is_sorted() {
+            return state.into_boxed_slice();
+        }
+        columns.sort_unstable();
+        columns.concat().into_boxed_slice()
+    }
+}
+
+/// Visits the ways to take `people` values, at most `left[at]` of column `at`; twin columns in descending
+/// order only.
+fn each_multiset(
+    left: &[u16],
+    left_from: &[usize],
+    twin: &[bool],
+    people: usize,
+    filling: &mut [u16],
+    at: usize,
+    visit: &mut impl FnMut(&[u16]) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    if at == left.len() {
+        return visit(filling);
+    }
+    let most = if twin[at] { left[at].min(filling[at - 1]) } else { left[at] };
+    let least = people.saturating_sub(left_from[at + 1]);
+    for taken in least..=usize::from(most).min(people) {
+        filling[at] = taken as u16;
+        each_multiset(left, left_from, twin, people - taken, filling, at + 1, visit)?;
+    }
+    Ok(())
+}
+
+/// Orders the cells so that few groups are open at a time: always the cell that leaves the fewest open.
+fn in_filling_order(mut cells: Vec<Cell>) -> Vec<Cell> {
+    let groups = |cell: &Cell| {
+        let tests = cell.tests.iter().map(|&test| (1, test));
+        std::iter::once((0, cell.published)).chain(tests).collect::<Vec<(usize, usize)>>()
+    };
+    let mut unfilled: HashMap<(usize, usize), usize> = HashMap::new();
+    for group in cells.iter().flat_map(groups) {
+        *unfilled.entry(group).or_insert(0) += 1;
+    }
+    let total = unfilled.clone();
+    let mut ordered = Vec::with_capacity(cells.len());
+    while !cells.is_empty() {
+        let cost = |cell: &Cell| {
+            let change = |group: (usize, usize)| match (unfilled[&group] == total[&group], unfilled[&group]) {
+                (true, 1) | (false, 2..) => 0,
+                (true, _) => 1,
+                (false, _) => -1,
+            };
+            groups(cell).into_iter().map(change).sum::<i32>()
+        };
+        let next = (0..cells.len()).min_by_key(|&at| (cost(&cells[at]), at)).unwrap_or_default();
+        let cell = cells.remove(next);
+        for group in groups(&cell) {
+            unfilled.entry(group).and_modify(|left| *left -= 1);
+        }
+        ordered.push(cell);
+    }
+    ordered
+}
+
+/// The arrangements of one group that no test touches.
+pub(super) fn free_group(people: &[u32], counts: &Counts) -> Arrangements {
+    let mut count = factorial(people.len() as u64);
+    for &(_, times) in counts.iter().filter(|&&(_, times)| times > 1) {
+        count /= factorial(u64::from(times));
+    }
+    let per_person = |&(_, times): &(Value, u32)| &count * UBig::from(times) / UBig::from(people.len());
+    let holders = vec![counts.iter().map(per_person).collect()];
+    let class_of = counts.iter().enumerate().map(|(at, &(value, _))| (value, at)).collect();
+    Arrangements { count, cells: vec![people.to_vec()], class_of, holders }
+}
+
+fn factorial(n: u64) -> UBig {
+    fn product(from: u64, to: u64) -> UBig {
+        if to - from < 8 {
+            return (from..=to).map(UBig::from).product();
+        }
+        let middle = from + (to - from) / 2;
+        product(from, middle) * product(middle + 1, to)
+    }
+    product(1, n.max(1))
+}

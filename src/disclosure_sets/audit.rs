@@ -1,0 +1,262 @@
+//! For each function and strategy: which instances are left, and what is published?
+//!
+//! What an adversary learns from the naive release needs no set of its own: naive publishes function i for
+//! exactly the instances whose PER passes at i and fails at every earlier function, and that is the exclusive
+//! disclosure set of i. The exclusive strategy is the naive one with a veto.
+
+use super::arrangements::{TooLarge, Work};
+use super::estimate::{Estimate, estimate};
+use super::failing::{Failing, Known, passes, summarize_per};
+use super::inclusive::Inclusive;
+use super::partition::{Counts, Partition, Value};
+use super::property::{Judge, Property, SharesSummary};
+use crate::error::{Error, Result};
+
+/// How much work each disclosure set may cost, and what happens beyond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps of counting per set; roughly a million per second.
+    pub steps: u64,
+    /// Counting states held at a time, about 200 bytes each.
+    pub states: usize,
+    /// Instances drawn for an estimate where counting is refused.
+    pub samples: usize,
+    /// The seed of the estimates.
+    pub seed: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { steps: 10_000_000, states: 1_000_000, samples: 10_000, seed: 1 }
+    }
+}
+
+/// How a function is chosen for publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// The first function whose PER satisfies the property. Unsafe against whoever knows this.
+    Naive,
+    /// The first function whose disclosure set satisfies the property.
+    Inclusive,
+    /// The first function whose PER satisfies the property, if its disclosure set does too; else nothing.
+    Exclusive,
+}
+
+/// What a strategy publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The publication of this function, counted from 0.
+    Function(usize),
+    /// Nothing.
+    Nothing,
+    /// Nothing either: the disclosure set of this function decides, and it was too large to count.
+    Undecided(usize),
+}
+
+/// A disclosure set, counted or refused.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// Counted exactly.
+    Exact(SharesSummary),
+    /// Too large to count within the limits.
+    Refused {
+        /// Why, for people.
+        reason: String,
+        /// What a sample suggests; `None` if membership in the set was too costly to decide as well.
+        estimate: Option<Estimate>,
+    },
+}
+
+impl Finding {
+    /// Does the set satisfy the property? `None` if it was not counted: that is never a yes.
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            Finding::Exact(summary) => Some(summary.holds),
+            Finding::Refused { .. } => None,
+        }
+    }
+}
+
+/// What is left of one function's publication.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunctionAudit {
+    /// All rearrangements: what an adversary knows who sees the publication only.
+    pub per: SharesSummary,
+    /// What is left under the inclusive strategy.
+    pub inclusive: Finding,
+    /// What is left under the exclusive strategy, and under the naive one.
+    pub exclusive: Finding,
+}
+
+/// The audit of a table against a sequence of functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// One entry for each function, in release order.
+    pub functions: Vec<FunctionAudit>,
+    /// What the naive strategy publishes.
+    pub naive: Release,
+    /// What the inclusive strategy publishes.
+    pub inclusive: Release,
+    /// What the exclusive strategy publishes.
+    pub exclusive: Release,
+}
+
+impl Audit {
+    /// What an adversary who knows the algorithm is left with after the naive release; `None` without one.
+    pub fn naive_adversary(&self) -> Option<&Finding> {
+        match self.naive {
+            Release::Function(function) => Some(&self.functions[function].exclusive),
+            Release::Nothing | Release::Undecided(_) => None,
+        }
+    }
+}
+
+/// A table, the generalization functions in release order, and the property to keep.
+#[derive(Debug)]
+pub struct Sequence {
+    functions: Vec<Partition>,
+    table: Vec<Value>,
+    publications: Vec<Vec<Counts>>,
+    judge: Judge,
+    limits: Limits,
+}
+
+impl Sequence {
+    /// `table[person]` is the code of the person's sensitive value.
+    pub fn new(
+        functions: Vec<Partition>,
+        table: Vec<Value>,
+        property: &Property,
+        limits: Limits,
+    ) -> Result<Self> {
+        if functions.is_empty() || table.is_empty() {
+            return Err(Error::input(
+                "an audit needs at least one generalization function and one person",
+                "state the functions in the policy or give a table of group numbers",
+            ));
+        }
+        for (at, function) in functions.iter().enumerate() {
+            if function.people() != table.len() {
+                return Err(Error::input(
+                    format!(
+                        "generalization function {} groups {} people, the table has {}",
+                        at + 1,
+                        function.people(),
+                        table.len()
+                    ),
+                    "every function must give a group to every person of the table",
+                ));
+            }
+        }
+        let judge = Judge::new(property)?;
+        let publications = functions.iter().map(|function| function.publish(&table)).collect();
+        Ok(Sequence { functions, table, publications, judge, limits })
+    }
+
+    /// Everything about every function.
+    pub fn audit(&self) -> Audit {
+        let mut verdicts = Inclusive::new(&self.judge, &self.functions);
+        let functions = (0..self.functions.len()).map(|function| FunctionAudit {
+            per: self.per(function),
+            inclusive: self.inclusive(function, &mut verdicts),
+            exclusive: self.exclusive(function),
+        });
+        let functions: Vec<FunctionAudit> = functions.collect();
+        Audit {
+            naive: self.release(Strategy::Naive),
+            inclusive: first_that_holds(functions.iter().map(|function| function.inclusive.holds())),
+            exclusive: match self.first_safe_per() {
+                Some(function) => release_if(function, functions[function].exclusive.holds()),
+                None => Release::Nothing,
+            },
+            functions,
+        }
+    }
+
+    /// What a strategy publishes, computing no more than that takes.
+    pub fn release(&self, strategy: Strategy) -> Release {
+        match strategy {
+            Strategy::Naive => self.first_safe_per().map_or(Release::Nothing, Release::Function),
+            Strategy::Inclusive => {
+                let mut verdicts = Inclusive::new(&self.judge, &self.functions);
+                first_that_holds((0..self.functions.len()).map(|function| {
+                    verdicts.holds(function, &self.publications[function], &mut self.work()).ok()
+                }))
+            }
+            Strategy::Exclusive => match self.first_safe_per() {
+                Some(function) => {
+                    let counted = self.count_exclusive(function);
+                    release_if(function, counted.ok().map(|summary| summary.holds))
+                }
+                None => Release::Nothing,
+            },
+        }
+    }
+
+    fn first_safe_per(&self) -> Option<usize> {
+        self.publications.iter().position(|groups| groups.iter().all(|group| passes(&self.judge, group)))
+    }
+
+    fn work(&self) -> Work {
+        Work { steps: self.limits.steps, states: self.limits.states }
+    }
+
+    fn per(&self, function: usize) -> SharesSummary {
+        summarize_per(&self.judge, &self.functions[function], &self.publications[function])
+    }
+
+    fn count_exclusive(&self, function: usize) -> Result<SharesSummary, TooLarge> {
+        let earlier: Vec<&Partition> = self.functions[..function].iter().collect();
+        let (published, counts) = (&self.functions[function], &self.publications[function]);
+        let failing =
+            Failing::new(&self.judge, published, counts, &earlier, &mut Known::default(), &mut self.work())?;
+        Ok(failing.summarize(&self.judge))
+    }
+
+    fn exclusive(&self, function: usize) -> Finding {
+        let earlier = &self.functions[..function];
+        self.count_exclusive(function).map(Finding::Exact).unwrap_or_else(|TooLarge| {
+            self.refuse(function, |instance| {
+                let fails = |partition: &Partition| {
+                    partition.publish(instance).iter().any(|group| !passes(&self.judge, group))
+                };
+                Ok(earlier.iter().all(fails))
+            })
+        })
+    }
+
+    fn inclusive(&self, function: usize, verdicts: &mut Inclusive<'_>) -> Finding {
+        let counted = verdicts.summarize(function, &self.publications[function], &mut self.work());
+        counted.map(Finding::Exact).unwrap_or_else(|TooLarge| {
+            let mut work = self.work();
+            self.refuse(function, |instance| verdicts.contains(function, instance, &mut work))
+        })
+    }
+
+    fn refuse(&self, function: usize, is_member: impl FnMut(&[Value]) -> Result<bool, TooLarge>) -> Finding {
+        let Limits { steps, states, samples, seed } = self.limits;
+        let reason = format!(
+            "counting the disclosure set of function {} takes more than {steps} steps or {states} states",
+            function + 1
+        );
+        let estimate = estimate(&self.functions[function], &self.table, samples, seed, is_member).ok();
+        Finding::Refused { reason, estimate }
+    }
+}
+
+fn first_that_holds(verdicts: impl Iterator<Item = Option<bool>>) -> Release {
+    for (function, holds) in verdicts.enumerate() {
+        if holds != Some(false) {
+            return release_if(function, holds);
+        }
+    }
+    Release::Nothing
+}
+
+fn release_if(function: usize, holds: Option<bool>) -> Release {
+    match holds {
+        Some(true) => Release::Function(function),
+        Some(false) => Release::Nothing,
+        None => Release::Undecided(function),
+    }
+}

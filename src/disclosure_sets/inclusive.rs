@@ -1,0 +1,325 @@
+//! What is left of a publication under the inclusive strategy?
+//!
+//! An instance is left iff for no earlier function the disclosure set of its own publication satisfies the
+//! property: a recursion over publications, with one verdict for each (function, publication). Two facts
+//! shorten it. The first function's disclosure set is its PER, so its failing is counted (`failing`), not
+//! listed; only the values per cell of the common refinement of the functions after the first are listed. And
+//! a verdict does not change if values of one kind swap their names, so verdicts are kept for publications
+//! with sorted columns.
+//!
+//! Memory: one verdict per distinct publication that was met.
+
+use dashu_int::UBig;
+use std::collections::HashMap;
+
+use super::arrangements::{TooLarge, Work};
+use super::failing::{Failing, Known, passes, summarize_per};
+use super::partition::{Counts, Partition, Value, tally};
+use super::property::{Judge, Kind, SharesSummary, Summarizer};
+
+/// A publication up to the names of its values: per value its kind and its count in each group, sorted.
+type Anonymous = Vec<(Kind, Vec<(u32, u32)>)>;
+
+/// What looking up the verdicts of a listing and adding it up costs for each cell, in steps of counting.
+const STEPS_PER_CELL: u64 = 8;
+
+/// The verdicts on disclosure sets under the inclusive strategy.
+pub(super) struct Inclusive<'a> {
+    judge: &'a Judge,
+    functions: &'a [Partition],
+    verdicts: HashMap<(usize, Anonymous), bool>,
+}
+
+impl<'a> Inclusive<'a> {
+    pub(super) fn new(judge: &'a Judge, functions: &'a [Partition]) -> Self {
+        Inclusive { judge, functions, verdicts: HashMap::new() }
+    }
+
+    /// The disclosure set of a publication of `function`.
+    pub(super) fn summarize(
+        &mut self,
+        function: usize,
+        counts: &[Counts],
+        work: &mut Work,
+    ) -> Result<SharesSummary, TooLarge> {
+        let published = &self.functions[function];
+        match function {
+            0 => Ok(summarize_per(self.judge, published, counts)),
+            1 => {
+                let failing = Failing::new(
+                    self.judge,
+                    published,
+                    counts,
+                    &[&self.functions[0]],
+                    &mut Known::default(),
+                    work,
+                )?;
+                Ok(failing.summarize(self.judge))
+            }
+            _ => self.sum_over_listings(function, counts, work),
+        }
+    }
+
+    /// Would the strategy publish this function at this publication, had it come so far?
+    pub(super) fn holds(
+        &mut self,
+        function: usize,
+        counts: &[Counts],
+        work: &mut Work,
+    ) -> Result<bool, TooLarge> {
+        if function == 0 {
+            return Ok(counts.iter().all(|group| passes(self.judge, group)));
+        }
+        let key = (function, self.anonymous(counts));
+        if let Some(&verdict) = self.verdicts.get(&key) {
+            return Ok(verdict);
+        }
+        let verdict = self.summarize(function, counts, work)?.holds;
+        if self.verdicts.len() >= work.states {
+            return Err(TooLarge);
+        }
+        self.verdicts.insert(key, verdict);
+        Ok(verdict)
+    }
+
+    /// Is the instance in the disclosure set of its publication of `function`?
+    pub(super) fn contains(
+        &mut self,
+        function: usize,
+        table: &[Value],
+        work: &mut Work,
+    ) -> Result<bool, TooLarge> {
+        for earlier in 0..function {
+            if self.holds(earlier, &self.functions[earlier].publish(table), work)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn anonymous(&self, counts: &[Counts]) -> Anonymous {
+        let mut columns: HashMap<Value, Vec<(u32, u32)>> = HashMap::new();
+        for (group, values) in counts.iter().enumerate() {
+            for &(value, count) in values {
+                columns.entry(value).or_default().push((group as u32, count));
+            }
+        }
+        let mut sorted: Anonymous =
+            columns.into_iter().map(|(value, column)| (self.judge.kind(value), column)).collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
+    fn sum_over_listings(
+        &mut self,
+        function: usize,
+        counts: &[Counts],
+        work: &mut Work,
+    ) -> Result<SharesSummary, TooLarge> {
+        let functions = self.functions;
+        let (first, last) = (&functions[0], &functions[function]);
+        let cells = functions[1..function].iter().fold(last.clone(), |cells, other| cells.meet(other));
+        let finest = cells.meet(first);
+        let listing = Listing::new(self.judge, last, &cells, counts);
+        let mut known = Known::default();
+        let mut size = UBig::ZERO;
+        // By cell of the finest refinement, then by class of values: summed over the values of the class.
+        let mut held = vec![vec![UBig::ZERO; listing.classes.len()]; finest.groups().len()];
+        listing.each(work, &mut |per_cell, copies, work| {
+            for earlier in 1..function {
+                let publication = merge(&cells, per_cell, &functions[earlier]);
+                if self.holds(earlier, &publication, work)? {
+                    return Ok(());
+                }
+            }
+            let failing = Failing::new(self.judge, &cells, per_cell, &[first], &mut known, work)?;
+            if *failing.size() == UBig::ZERO {
+                return Ok(());
+            }
+            size += failing.size() * copies;
+            failing.each_cell(|people, holders| {
+                let row = &mut held[finest.group_of(people[0]) as usize];
+                for (value, count) in holders {
+                    row[listing.class_of[value]] += count * copies;
+                }
+            });
+            Ok(())
+        })?;
+        let mut summary = Summarizer::new(self.judge);
+        if size == UBig::ZERO {
+            return Ok(summary.finish(size));
+        }
+        for (people, row) in finest.groups().iter().zip(&held) {
+            let mut holders: Vec<(Value, UBig)> = Vec::new();
+            for (class, sum) in listing.classes.iter().zip(row) {
+                let each = sum / UBig::from(class.values.len());
+                holders.extend(class.values.iter().map(|&value| (value, each.clone())));
+            }
+            summary.see(people[0], &holders, &size);
+        }
+        Ok(summary.finish(size))
+    }
+}
+
+/// The multisets of the groups of `coarser`, from those of `cells`.
+fn merge(cells: &Partition, per_cell: &[Counts], coarser: &Partition) -> Vec<Counts> {
+    let mut merged: Vec<Vec<(Value, u32)>> = vec![Vec::new(); coarser.groups().len()];
+    for (people, counts) in cells.groups().iter().zip(per_cell) {
+        merged[coarser.group_of(people[0]) as usize].extend(counts);
+    }
+    merged.into_iter().map(tally).collect()
+}
+
+/// Every way to spread the values of published groups over the cells of a refinement.
+///
+/// Value by value; values with the same counts and kind take their ways in descending order only.
+struct Listing {
+    classes: Vec<SpreadClass>,
+    class_of: HashMap<Value, usize>,
+    room: Vec<u32>,
+}
+
+struct SpreadClass {
+    values: Vec<Value>,
+    /// For each group in which the values occur: the count there and the cells of the group.
+    groups: Vec<(u32, Vec<u32>)>,
+}
+
+/// A value's count per cell, only where it is not 0.
+type Spread = Vec<(u32, u32)>;
+
+impl Listing {
+    fn new(judge: &Judge, published: &Partition, cells: &Partition, counts: &[Counts]) -> Self {
+        let mut cells_of: Vec<Vec<u32>> = vec![Vec::new(); counts.len()];
+        for (cell, people) in cells.groups().iter().enumerate() {
+            cells_of[published.group_of(people[0]) as usize].push(cell as u32);
+        }
+        let mut columns: HashMap<Value, Vec<(usize, u32)>> = HashMap::new();
+        for (group, values) in counts.iter().enumerate() {
+            for &(value, count) in values {
+                columns.entry(value).or_default().push((group, count));
+            }
+        }
+        let mut sorted: Vec<(Kind, Vec<(usize, u32)>, Value)> =
+            columns.into_iter().map(|(value, column)| (judge.kind(value), column, value)).collect();
+        sorted.sort_unstable();
+        let mut classes: Vec<SpreadClass> = Vec::new();
+        let mut class_of = HashMap::new();
+        let mut last: Option<(Kind, Vec<(usize, u32)>)> = None;
+        for (kind, column, value) in sorted {
+            let key = (kind, column);
+            if last.as_ref() != Some(&key) {
+                let groups = key.1.iter().map(|&(group, count)| (count, cells_of[group].clone())).collect();
+                classes.push(SpreadClass { values: Vec::new(), groups });
+                last = Some(key);
+            }
+            let at = classes.len() - 1;
+            classes[at].values.push(value);
+            class_of.insert(value, at);
+        }
+        let room = cells.groups().iter().map(|people| people.len() as u32).collect();
+        Listing { classes, class_of, room }
+    }
+
+    /// Visits the multisets per cell, each with the number of listings that only swap names within classes.
+    fn each(
+        &self,
+        work: &mut Work,
+        visit: &mut impl FnMut(&[Counts], &UBig, &mut Work) -> Result<(), TooLarge>,
+    ) -> Result<(), TooLarge> {
+        let values: Vec<(usize, usize)> = self
+            .classes
+            .iter()
+            .enumerate()
+            .flat_map(|(class, members)| (0..members.values.len()).map(move |rank| (class, rank)))
+            .collect();
+        let mut chosen = Vec::with_capacity(values.len());
+        self.place(&values, &mut self.room.clone(), &mut chosen, &UBig::ONE, 1, work, visit)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn place(
+        &self,
+        values: &[(usize, usize)],
+        room: &mut [u32],
+        chosen: &mut Vec<(Value, Spread)>,
+        copies: &UBig,
+        equal: usize,
+        work: &mut Work,
+        visit: &mut impl FnMut(&[Counts], &UBig, &mut Work) -> Result<(), TooLarge>,
+    ) -> Result<(), TooLarge> {
+        let Some(&(class, rank)) = values.get(chosen.len()) else {
+            work.spend(STEPS_PER_CELL * room.len() as u64)?;
+            let mut per_cell: Vec<Counts> = vec![Vec::new(); room.len()];
+            for (value, spread) in chosen.iter() {
+                spread.iter().for_each(|&(cell, count)| per_cell[cell as usize].push((*value, count)));
+            }
+            per_cell.iter_mut().for_each(|counts| counts.sort_unstable());
+            return visit(&per_cell, copies, work);
+        };
+        let members = &self.classes[class];
+        let mut spreads = Vec::new();
+        spread_over(&members.groups, room, &mut Vec::new(), &mut |spread| {
+            spreads.push(spread.clone());
+            work.spend(1)
+        })?;
+        for spread in spreads {
+            let (mut copies, mut equal) = (copies.clone(), equal);
+            if rank > 0 {
+                let before = &chosen[chosen.len() - 1].1;
+                if spread > *before {
+                    continue;
+                }
+                equal = if spread == *before { equal + 1 } else { 1 };
+                copies = copies * UBig::from(rank + 1) / UBig::from(equal);
+            } else {
+                equal = 1;
+            }
+            spread.iter().for_each(|&(cell, count)| room[cell as usize] -= count);
+            chosen.push((members.values[rank], spread));
+            self.place(values, room, chosen, &copies, equal, work, visit)?;
+            if let Some((_, spread)) = chosen.pop() {
+                spread.iter().for_each(|&(cell, count)| room[cell as usize] += count);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Visits the ways to spread each group's count over its cells within the room that is left.
+fn spread_over(
+    groups: &[(u32, Vec<u32>)],
+    room: &[u32],
+    spread: &mut Spread,
+    visit: &mut impl FnMut(&Spread) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    match groups.split_first() {
+        Some(((count, cells), rest)) => spread_within(*count, cells, rest, room, spread, visit),
+        None => visit(spread),
+    }
+}
+
+/// Spreads `count` over `cells`, then goes on with the groups of `rest`.
+fn spread_within(
+    count: u32,
+    cells: &[u32],
+    rest: &[(u32, Vec<u32>)],
+    room: &[u32],
+    spread: &mut Spread,
+    visit: &mut impl FnMut(&Spread) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    let Some((&cell, later)) = cells.split_first() else {
+        return spread_over(rest, room, spread, visit);
+    };
+    let least = if later.is_empty() { count } else { 0 };
+    for here in least..=count.min(room[cell as usize]) {
+        if here > 0 {
+            spread.push((cell, here));
+        }
+        spread_within(count - here, later, rest, room, spread, visit)?;
+        if here > 0 {
+            spread.pop();
+        }
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 //! data owner states.
 
 pub mod anonymize;
+pub mod beliefs;
 pub mod disclosure_sets;
 pub mod encode;
 pub mod error;

@@ -1,0 +1,247 @@
+//! How far can a belief have moved, if the group is too large for the exact posterior?
+//!
+//! A group has rows i with priors f_i and holds value v n_v times. Z_i(c) is the total weight of the
+//! assignments of a multiset c to the rows other than i, so the posterior of row i is proportional to
+//! f_i(x) Z_i(c - x), c being the group's multiset.
+//!
+//! **Exchange.** Let A be the assignments of c - y and B those of c - x to the other rows. Turning one x of
+//! an assignment in A into y gives one of B; each of A has n_x such neighbours and each of B has n_y, and
+//! the weight changes by g_w = f_w(y)/f_w(x) at the row w that was changed. Counting pairs,
+//! n_y Z(c-x) = sum over a in A of weight(a) x (sum of g_w over the n_x rows with x). So
+//! R = n_y Z(c-x) / (n_x Z(c-y)) is a mean of means of n_x of the g_w: it lies between the mean of the n_x
+//! smallest and of the n_x largest g. Turning B into A instead, 1/R is a mean of means of n_y of the 1/g_w:
+//! R lies between the harmonic means of the n_y smallest and of the n_y largest g. Row i itself may be
+//! counted among the g, which only widens the range. A row with f_w(x) = f_w(y) = 0 can hold neither and is
+//! left out; f_w(x) = 0 alone makes g infinite, f_w(y) = 0 alone makes it 0, and all four bounds stay true in the
+//! form n_y Z(c-x) <= R_max n_x Z(c-y), also where a Z is 0. Identical priors give R = g: the bound is exact.
+//!
+//! **Intervals.** p_i(y)/p_i(x) = f_i(y) n_y / (f_i(x) n_x R), so p_i(x) = 1/(1 + sum over y != x of these)
+//! lies between the values at the least and the greatest R. Only the group's own multiset must be possible.
+//!
+//! **Distance.** Jensen-Shannon is a sum over coordinates of convex functions phi(q). On an interval phi is
+//! below its chord, and with sum q = 1, for any number m: sum phi(q) <= m + sum of
+//! max(phi(low) - m low, phi(high) - m high). The best m is the slope at which filling the steepest chords
+//! first uses up the mass; a badly rounded m is still sound. Smoothing: the means are linear in q, their
+//! extremes follow from the same inequality, and dividing by the extremes of the total gives intervals for
+//! the smoothed distribution, which again adds up to 1.
+//!
+//! **Floats.** Priors off by e relatively make g off by 2.01 e, the odds by 4.02 e; a mean of N numbers and a
+//! sum over D values add at most 2N + D + 16 roundings. Intervals are widened by 1.2 times the sum.
+//!
+//! Memory: 16 B x values^2 and 8 B x rows for a group; O(values) for a row.
+//! Not here: exact posteriors.
+
+use super::divergence::{LARGEST_RELATIVE_ERROR, part};
+use super::roundings::{UNIT, relative_error};
+use super::smoothing::Smoothing;
+
+/// What is known about the posteriors of a group without computing them.
+#[derive(Debug, Clone)]
+pub struct Ceiling {
+    counts: Vec<u64>,
+    /// The range of R for every pair (x, y), by x x values + y.
+    ranges: Vec<(f64, f64)>,
+    /// The relative error of the odds; infinite if nothing is known.
+    error: f64,
+    prior_error: f64,
+}
+
+impl Ceiling {
+    /// The group with these priors, off by at most `prior_error` relatively, and how often it holds each value.
+    pub fn new(priors: &[&[f64]], counts: &[u64], prior_error: f64) -> Self {
+        let values = counts.len();
+        let sane = (0.0..=LARGEST_RELATIVE_ERROR).contains(&prior_error)
+            && priors
+                .iter()
+                .all(|prior| prior.len() == values && prior.iter().all(|p| (0.0..=1.1).contains(p)));
+        let error = if sane {
+            1.2 * (4.02 * prior_error + relative_error(2 * priors.len() as u64 + values as u64 + 16))
+        } else {
+            f64::INFINITY
+        };
+        let mut ceiling = Ceiling {
+            counts: counts.to_vec(),
+            ranges: vec![(0.0, f64::INFINITY); values * values],
+            error,
+            prior_error,
+        };
+        if error <= LARGEST_RELATIVE_ERROR {
+            ceiling.compare(priors);
+        }
+        ceiling
+    }
+
+    fn compare(&mut self, priors: &[&[f64]]) {
+        let values = self.counts.len();
+        let mut ratios = Vec::with_capacity(priors.len());
+        for x in (0..values).filter(|x| self.counts[*x] > 0).collect::<Vec<_>>() {
+            for y in (x + 1..values).filter(|y| self.counts[*y] > 0).collect::<Vec<_>>() {
+                ratios.clear();
+                let possible = priors.iter().filter(|prior| prior[x] > 0.0 || prior[y] > 0.0);
+                ratios.extend(possible.map(|prior| prior[y] / prior[x]));
+                ratios.sort_unstable_by(f64::total_cmp);
+                let (low, high) = range(&ratios, self.counts[x], self.counts[y]);
+                self.ranges[x * values + y] = (low, high);
+                self.ranges[y * values + x] = (1.0 / high, 1.0 / low);
+            }
+        }
+    }
+
+    /// For each value the least and the greatest posterior of the row with this prior.
+    pub fn posterior(&self, prior: &[f64]) -> Vec<(f64, f64)> {
+        let values = self.counts.len();
+        let unknown = self.error > LARGEST_RELATIVE_ERROR || prior.len() != values;
+        let mass = |value: usize| self.counts[value] as f64 * prior[value];
+        let interval = |x: usize| {
+            if self.counts[x] == 0 {
+                return (0.0, 0.0);
+            }
+            if unknown || prior[x].is_nan() {
+                return (0.0, 1.0);
+            }
+            if mass(x) <= 0.0 {
+                return (0.0, 0.0);
+            }
+            let (mut least, mut greatest) = (0.0, 0.0);
+            for y in (0..values).filter(|y| *y != x && mass(*y) > 0.0) {
+                let (low, high) = self.ranges[x * values + y];
+                least += mass(y) / mass(x) / high;
+                greatest += mass(y) / mass(x) / low;
+            }
+            (1.0 / (1.0 + greatest) * (1.0 - self.error), (1.0 / (1.0 + least) * (1.0 + self.error)).min(1.0))
+        };
+        (0..values).map(interval).collect()
+    }
+
+    /// A number that the distance of the belief of the row with this prior does not exceed; at most 1.
+    pub fn distance(&self, prior: &[f64], smoothing: Option<&Smoothing>) -> f64 {
+        let posterior = self.posterior(prior);
+        let bound = match smoothing {
+            None => divergence_ceiling(prior, &posterior, self.prior_error),
+            Some(smoothing) if smoothing.values() == prior.len() => {
+                let mut smoothed = Vec::new();
+                smoothing.apply(prior, &mut smoothed);
+                let intervals = smooth(&posterior, smoothing);
+                divergence_ceiling(&smoothed, &intervals, smoothing.relative_error(self.prior_error))
+            }
+            Some(_) => 1.0,
+        };
+        // A NaN fails the comparison.
+        if (0.0..=1.0).contains(&bound) { bound } else { 1.0 }
+    }
+}
+
+/// The least and the greatest R from the sorted ratios g.
+fn range(ratios: &[f64], x: u64, y: u64) -> (f64, f64) {
+    let first = |count: u64| &ratios[..ratios.len().min(count as usize)];
+    let last = |count: u64| &ratios[ratios.len() - ratios.len().min(count as usize)..];
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let harmonic = |of: &[f64]| of.len() as f64 / of.iter().map(|g| 1.0 / g).sum::<f64>();
+    // `max` and `min` prefer a number to a NaN; no ratios at all mean that nothing is known.
+    let low = mean(first(x)).max(harmonic(first(y)));
+    let high = mean(last(x)).min(harmonic(last(y)));
+    if low.is_nan() || high.is_nan() { (0.0, f64::INFINITY) } else { (low, high) }
+}
+
+/// An upper bound of sum gain_v(q_v) over q within the intervals that adds up to 1, for gains that are convex on
+/// the intervals, given at their ends.
+///
+/// Slack: gains and q are at most 2, so with D of them the D + 20 roundings on a path are at most
+/// (D + 20)(D + 2)(2 + |m|) units together.
+fn greatest_sum(intervals: &[(f64, f64)], gains: &[(f64, f64)]) -> f64 {
+    let slope = |v: usize| (gains[v].1 - gains[v].0) / (intervals[v].1 - intervals[v].0);
+    let mut steepest: Vec<usize> =
+        (0..intervals.len()).filter(|v| intervals[*v].1 > intervals[*v].0).collect();
+    steepest.sort_by(|a, b| slope(*b).total_cmp(&slope(*a)));
+    let mut left = 1.0 - intervals.iter().map(|(low, _)| low).sum::<f64>();
+    let mut multiplier = 0.0;
+    for v in steepest {
+        multiplier = slope(v);
+        left -= intervals[v].1 - intervals[v].0;
+        if left <= 0.0 {
+            break;
+        }
+    }
+    let multiplier = f64::clamp(multiplier, -64.0, 64.0);
+    let mut sum = multiplier;
+    for ((low, high), (at_low, at_high)) in intervals.iter().zip(gains) {
+        sum += f64::max(at_low - multiplier * low, at_high - multiplier * high);
+    }
+    let values = intervals.len() as f64;
+    sum + UNIT * (values + 20.0) * (values + 2.0) * (2.0 + multiplier.abs())
+}
+
+/// An upper bound of the divergence of `p` from any distribution within the intervals.
+///
+/// p off by e changes phi by at most e p |log2(2p/(p+q))|, in sum at most e (1 + D), because the larger of
+/// p and q contributes at most itself and the smaller at most (p+q)/(2e ln 2).
+fn divergence_ceiling(p: &[f64], intervals: &[(f64, f64)], error: f64) -> f64 {
+    let phi = |p: f64, q: f64| part(p, q) / (2.0 * std::f64::consts::LN_2);
+    let gains: Vec<_> =
+        p.iter().zip(intervals).map(|(p, (low, high))| (phi(*p, *low), phi(*p, *high))).collect();
+    if gains.iter().any(|(low, high)| low.is_nan() || high.is_nan()) {
+        return f64::NAN;
+    }
+    greatest_sum(intervals, &gains) + error * (1.0 + p.len() as f64)
+}
+
+/// Intervals of the smoothed distribution.
+fn smooth(intervals: &[(f64, f64)], smoothing: &Smoothing) -> Vec<(f64, f64)> {
+    let values = intervals.len();
+    let greatest = |weights: &[f64]| {
+        let gains: Vec<_> =
+            intervals.iter().zip(weights).map(|((low, high), w)| (w * low, w * high)).collect();
+        greatest_sum(intervals, &gains)
+    };
+    let extremes = |weights: &[f64]| {
+        let opposite: Vec<f64> = weights.iter().map(|weight| -weight).collect();
+        ((-greatest(&opposite)).max(0.0), greatest(weights))
+    };
+    let mut columns = vec![0.0; values];
+    for value in 0..values {
+        for (column, weight) in columns.iter_mut().zip(smoothing.row(value)) {
+            *column += weight;
+        }
+    }
+    // Column sums may reach D, beyond what the slack of the sums allows for: scale them.
+    let scale = values as f64;
+    columns.iter_mut().for_each(|column| *column /= scale);
+    let total = extremes(&columns);
+    let wider = 1.0 + relative_error(2 * values as u64 + 8);
+    let interval = |value: usize| {
+        let (least, greatest) = extremes(smoothing.row(value));
+        let high = greatest / (total.0 * scale) * wider;
+        let low = least / (total.1 * scale) / wider;
+        (low.clamp(0.0, 1.0), if high <= 1.0 { high } else { 1.0 })
+    };
+    (0..values).map(interval).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identical_priors_leave_only_the_counts() {
+        let prior: &[f64] = &[0.5, 0.25, 0.25];
+        let ceiling = Ceiling::new(&[prior; 8], &[4, 2, 2], 0.0);
+        for ((low, high), exact) in ceiling.posterior(prior).iter().zip(prior) {
+            assert!(low <= exact && exact <= high && high - low < 1e-13);
+        }
+        assert!(ceiling.distance(prior, None) < 1e-11);
+        let moved = Ceiling::new(&[prior; 8], &[2, 2, 4], 0.0).distance(prior, None);
+        let exact = (2.0 * part(0.25, 0.5) + part(0.25, 0.25)) / (2.0 * std::f64::consts::LN_2);
+        assert!(moved >= exact && moved < exact + 1e-10);
+    }
+
+    #[test]
+    fn what_is_not_known_is_the_worst() {
+        let prior: &[f64] = &[0.5, 0.5];
+        for error in [f64::NAN, f64::INFINITY, 0.1] {
+            assert_eq!(Ceiling::new(&[prior; 2], &[1, 1], error).distance(prior, None), 1.0);
+        }
+        let bad: &[f64] = &[f64::NAN, 0.5];
+        assert_eq!(Ceiling::new(&[prior, bad], &[1, 1], 0.0).distance(bad, None), 1.0);
+        assert_eq!(Ceiling::new(&[prior, prior], &[1, 1], 0.0).distance(bad, None), 1.0);
+    }
+}

@@ -3,5 +3,7 @@
 
 pub mod error;
 pub mod exact;
+pub mod posterior;
+pub mod robust;
 
 pub use error::{Error, Result};

@@ -1,0 +1,36 @@
+//! Which groups keep every individual's posterior at most 1/r against an adversary who knows distributions?
+//!
+//! | module | question |
+//! |---|---|
+//! | `priors` | how likely is each value for each signature? |
+//! | `spread` | which group is more alike, exactly? |
+//! | `requirement` | what is r, and is it out of reach? |
+//! | `ranges` | between which priors does a group lie? |
+//! | `conditions` | does the Delta, ratio or exact test hold for a group? |
+//! | `judge` | what may be said about a published group? |
+//! | `art` | which tuples go together? |
+//! | `nearest` | which ungrouped tuple fits a group best? |
+//!
+//! Memory: stated in each module; nothing here reads files or starts threads.
+//! Invariant: the condition is per group, so tables may be worked on in parts; only `ratio` and `exact` are ever
+//! called robust.
+//! Not here: posteriors (`crate::posterior`), reading priors, writing releases.
+
+mod art;
+mod conditions;
+mod judge;
+mod nearest;
+mod priors;
+mod ranges;
+#[cfg(test)]
+mod reference;
+mod requirement;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+pub use art::{Grouping, Tuples, group, group_part};
+pub use conditions::{Test, delta_ceiling};
+pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims};
+pub use priors::{Priors, PriorsBuilder};
+pub use requirement::{Infeasible, Requirement};

@@ -1,0 +1,186 @@
+//! How likely is each value for each signature of each attribute set?
+//!
+//! Estimated priors are the shares count / total of the table itself, given ones are read by the caller; both are
+//! exact. Memory: 8 B per non-zero (signature, value) and 24 B per distinct prior.
+//! Invariant: a value without an entry has prior 0.
+
+use super::spread::{Fraction, Levels, Rank};
+use crate::error::{Error, Result};
+use crate::exact::Rational;
+
+/// The priors of every attribute set.
+#[derive(Debug, Clone)]
+pub struct Priors {
+    pub(super) levels: Levels,
+    values: u32,
+    sets: Vec<SetPriors>,
+}
+
+/// The priors of one attribute set: for each signature its non-zero priors, by value.
+#[derive(Debug, Clone)]
+struct SetPriors {
+    starts: Vec<u32>,
+    values: Vec<u32>,
+    ranks: Vec<Rank>,
+}
+
+impl Priors {
+    /// How many sensitive values there are.
+    pub fn values(&self) -> usize {
+        self.values as usize
+    }
+
+    /// How many attribute sets there are.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// How many signatures attribute set `set` has.
+    pub fn signatures(&self, set: usize) -> usize {
+        self.sets[set].starts.len() - 1
+    }
+
+    /// The prior of `value` for a signature; 0 if it has none.
+    pub fn prior(&self, set: usize, signature: u32, value: u32) -> Rational {
+        self.levels.exact(self.rank(set, signature, value)).rational()
+    }
+
+    pub(super) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
+        let set = &self.sets[set];
+        let (start, end) = (set.starts[signature as usize] as usize, set.starts[signature as usize + 1] as usize);
+        if end - start == self.values as usize {
+            return set.ranks[start + value as usize];
+        }
+        match set.values[start..end].binary_search(&value) {
+            Ok(at) => set.ranks[start + at],
+            Err(_) => 0,
+        }
+    }
+
+    /// The non-zero priors of a signature, by value.
+    pub(super) fn row(&self, set: usize, signature: u32) -> impl Iterator<Item = (u32, Rank)> + '_ {
+        let set = &self.sets[set];
+        let row = set.starts[signature as usize] as usize..set.starts[signature as usize + 1] as usize;
+        set.values[row.clone()].iter().copied().zip(set.ranks[row].iter().copied())
+    }
+}
+
+/// Gathers priors, one attribute set after another.
+#[derive(Debug)]
+pub struct PriorsBuilder {
+    values: u32,
+    sets: Vec<SetPriors>,
+    fractions: Vec<Fraction>,
+}
+
+impl PriorsBuilder {
+    /// Priors over the sensitive values `0..values`.
+    pub fn new(values: u32) -> Self {
+        PriorsBuilder { values, sets: Vec::new(), fractions: Vec::new() }
+    }
+
+    /// Adds an attribute set whose priors are the shares of the table's counts.
+    ///
+    /// `counts` holds (signature, value, count) for signatures `0..signatures`, in any order, each pair once.
+    pub fn estimated(&mut self, signatures: u32, mut counts: Vec<(u32, u32, u32)>) -> Result<()> {
+        counts.retain(|&(_, _, count)| count > 0);
+        counts.sort_unstable();
+        let mut totals = vec![0u64; signatures as usize];
+        for &(signature, _, count) in &counts {
+            match totals.get_mut(signature as usize) {
+                Some(total) => *total += u64::from(count),
+                None => return Err(self.unknown_signature()),
+            }
+        }
+        let mut entries = Vec::with_capacity(counts.len());
+        for (signature, value, count) in counts {
+            let total = totals[signature as usize];
+            let shared = gcd(u64::from(count), total);
+            let fraction = match u32::try_from(total / shared) {
+                Ok(below) => Fraction::Small { above: (u64::from(count) / shared) as u32, below },
+                Err(_) => Fraction::Big(Box::new(crate::exact::ratio(u64::from(count), total))),
+            };
+            entries.push((signature, value, fraction));
+        }
+        self.add(signatures, entries)
+    }
+
+    /// Adds an attribute set whose priors are given, as (signature, value, probability); values that are left
+    /// out have prior 0.
+    pub fn given(&mut self, signatures: u32, priors: Vec<(u32, u32, Rational)>) -> Result<()> {
+        let mut entries = Vec::with_capacity(priors.len());
+        let mut sums = vec![Rational::ZERO; signatures as usize];
+        for (signature, value, prior) in priors {
+            let Some(sum) = sums.get_mut(signature as usize) else { return Err(self.unknown_signature()) };
+            *sum += &prior;
+            if prior < Rational::ZERO || *sum > Rational::ONE {
+                return Err(Error::input(
+                    format!("given distributions: the probabilities of signature {signature} of attribute set {} are \
+                             negative or sum to more than 1", self.sets.len()),
+                    "give for each signature probabilities between 0 and 1 that sum to at most 1",
+                ));
+            }
+            if prior == Rational::ZERO {
+                continue;
+            }
+            let small = (u32::try_from(prior.numerator()), u32::try_from(prior.denominator()));
+            let fraction = match small {
+                (Ok(above), Ok(below)) => Fraction::Small { above, below },
+                _ => Fraction::Big(Box::new(prior)),
+            };
+            entries.push((signature, value, fraction));
+        }
+        entries.sort_by_key(|&(signature, value, _)| (signature, value));
+        self.add(signatures, entries)
+    }
+
+    /// The priors of all attribute sets that were added.
+    pub fn build(self) -> Priors {
+        let (levels, ranks) = Levels::new(self.fractions);
+        let mut sets = self.sets;
+        let mut next = 0;
+        for set in &mut sets {
+            set.ranks = ranks[next..next + set.values.len()].to_vec();
+            next += set.values.len();
+        }
+        Priors { levels, values: self.values, sets }
+    }
+
+    fn add(&mut self, signatures: u32, entries: Vec<(u32, u32, Fraction)>) -> Result<()> {
+        if entries.windows(2).any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
+            return Err(Error::input(
+                format!("distributions: attribute set {} has two entries for one signature and value", self.sets.len()),
+                "give each signature and value once",
+            ));
+        }
+        let mut starts = vec![0u32; signatures as usize + 1];
+        let mut values = Vec::with_capacity(entries.len());
+        for (signature, value, fraction) in entries {
+            if value >= self.values {
+                return Err(Error::input(
+                    format!("distributions: value code {value} of attribute set {} is out of range", self.sets.len()),
+                    "number the sensitive values from 0",
+                ));
+            }
+            starts[signature as usize + 1] += 1;
+            values.push(value);
+            self.fractions.push(fraction);
+        }
+        for signature in 0..signatures as usize {
+            starts[signature + 1] += starts[signature];
+        }
+        self.sets.push(SetPriors { starts, values, ranks: Vec::new() });
+        Ok(())
+    }
+
+    fn unknown_signature(&self) -> Error {
+        Error::input(
+            format!("distributions: attribute set {} has an entry for an unknown signature", self.sets.len()),
+            "number the signatures of each attribute set from 0",
+        )
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -8,7 +8,7 @@
 //! Memory: 8 bytes x nodes counted at once x bins x sensitive values per thread, then one node of at most
 //! [`SUBTREE_BYTES`] of codes with its triples.
 
-use crate::encode::page::{PAGE_ROWS, PageStore, rows_bytes};
+use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling, rows_bytes};
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::plan::binning::Binning;
@@ -48,8 +48,17 @@ pub struct Growth<'a> {
     pub spill: &'a Spill,
     /// Normally [`SUBTREE_BYTES`]; tests take less.
     pub subtree_bytes: usize,
-    /// Called now and then with the number of rows whose groups are final.
-    pub progress: &'a (dyn Fn(u64) + Sync),
+    /// What becomes of the pages.
+    pub pages: Pages,
+}
+
+/// What becomes of the pages once their rows are sorted into nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// They are used up.
+    Consumed,
+    /// They are needed again.
+    Kept,
 }
 
 /// A node that is not yet finished.
@@ -60,43 +69,47 @@ struct Open {
 }
 
 impl Growth<'_> {
-    /// Grows the tree from its root, which the criterion must have accepted, and hands every group to `sink` in
-    /// the order of the tree.
+    /// Grows the tree from its root, which the criterion must have accepted, and hands every group with its number
+    /// to `sink`, in the order of the tree.
     pub fn grow(
         &self,
-        store: PageStore<'_>,
+        store: &mut PageStore<'_>,
         whole: Part,
         criterion: &mut dyn Criterion,
-        mut sink: impl FnMut(Group) -> Result<()>,
+        mut sink: impl FnMut(u64, Group) -> Result<()>,
     ) -> Result<CutTree> {
         let mut tree = CutTree::default();
         let extent = self.columns.iter().map(|column| 0..column.codes).collect();
         let most_rows = (self.subtree_bytes / store.layout().row_bytes()).max(1) as u64;
         let root = Open { id: CutTree::ROOT, extent, part: whole };
-        let (mut small, giants) = self.split_large(&store, root, most_rows, &mut tree, criterion)?;
+        let (mut small, giants) = self.split_large(store, root, most_rows, &mut tree, criterion)?;
         small.sort_unstable_by_key(|node| node.id);
         let mut stores = self.distribute(store, &small, &tree)?;
         let mut giants: BTreeMap<NodeId, Group> =
             giants.into_iter().map(|group| (group.node, group)).collect();
         let mut small: BTreeMap<NodeId, (usize, Open)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
-        let mut done = 0;
+        let mut number = 0;
         for node in tree.groups_below(CutTree::ROOT) {
-            if let Some(giant) = giants.remove(&node) {
-                done += giant.part.people;
-                sink(giant)?;
-            } else if let Some((place, open)) = small.remove(&node) {
-                let mut rows = load_all(&mut stores[place])?;
-                let room = self.budget.reserve("finishing a node in memory", rows_bytes(&rows))?;
-                let plan = Plan { columns: self.columns, order: self.order };
-                done += open.part.people;
-                let groups = self
-                    .pool
-                    .install(|| plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion));
-                drop((rows, room));
-                groups.into_iter().try_for_each(&mut sink)?;
+            let groups = match (giants.remove(&node), small.remove(&node)) {
+                (Some(giant), _) => vec![giant],
+                (None, Some((place, open))) => {
+                    let mut rows = match stores.get_mut(place) {
+                        Some(own) => load_all(own, Pages::Consumed)?,
+                        None => load_all(store, self.pages)?,
+                    };
+                    let _room = self.budget.reserve("finishing a node in memory", rows_bytes(&rows))?;
+                    let plan = Plan { columns: self.columns, order: self.order };
+                    self.pool
+                        .install(|| plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion))
+                }
+                (None, None) => vec![],
+            };
+            for group in groups {
+                number += 1;
+                tree.number(group.node, number);
+                sink(number, group)?;
             }
-            (self.progress)(done);
         }
         Ok(tree)
     }
@@ -267,67 +280,81 @@ impl Growth<'_> {
         Ok(Group { node: node.id, extent: node.extent, present, part: node.part })
     }
 
-    /// Sorts the rows into one store per node.
+    /// Sorts the rows into one store per node; no store is needed if the only node is the whole table.
     fn distribute<'s>(
         &'s self,
-        store: PageStore<'s>,
+        store: &mut PageStore<'_>,
         nodes: &[Open],
         tree: &CutTree,
     ) -> Result<Vec<PageStore<'s>>> {
-        if let [only] = nodes
-            && only.id == CutTree::ROOT
-        {
-            return Ok(vec![store]);
+        if nodes.iter().any(|node| node.id == CutTree::ROOT) {
+            return Ok(vec![]);
         }
         let layout = store.layout().clone();
-        let stores: Vec<Mutex<PageStore<'s>>> = nodes
-            .iter()
-            .map(|_| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill)))
-            .collect();
+        let new_store = |_: &Open| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
+        let stores: Vec<Mutex<PageStore<'s>>> = nodes.iter().map(new_store).collect();
         let mut place_of = vec![u32::MAX; tree.len()];
         nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
         let buffers_at_once = (nodes.len() * self.pool.current_num_threads()).max(1);
         let buffer_rows = (self.subtree_bytes / layout.row_bytes() / buffers_at_once).clamp(64, PAGE_ROWS);
-        let (pages, total) = (Mutex::new(store), AtomicUsize::new(0));
+        let flush = |place: usize, rows: Rows| {
+            PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
+        };
+        let source = Mutex::new((store, 0));
         let worker = |_| -> Result<()> {
             let mut buffers: Vec<Rows> = nodes.iter().map(|_| layout.empty(0)).collect();
             loop {
-                let page = pages.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+                let page = {
+                    let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+                    let (store, next) = &mut *source;
+                    *next += 1;
+                    next_page(store, *next - 1, self.pages)?
+                };
                 let Some(rows) = page else { break };
-                total.fetch_add(rows.len(), Ordering::Relaxed);
                 for row in 0..rows.len() {
                     let node = tree.find(|column| rows.columns[column].get(row));
-                    if let Some(buffer) = buffers.get_mut(place_of[node as usize] as usize) {
+                    let place = place_of[node as usize] as usize;
+                    if let Some(buffer) = buffers.get_mut(place) {
                         buffer.push_row(&rows, row);
                         if buffer.len() >= buffer_rows {
-                            let full = std::mem::replace(buffer, layout.empty(buffer_rows));
-                            PageStore::push_shared(&stores[place_of[node as usize] as usize], full)?;
+                            flush(place, std::mem::replace(buffer, layout.empty(buffer_rows)))?;
                         }
                     }
                 }
             }
-            let rest = buffers.into_iter().zip(&stores).filter(|(buffer, _)| !buffer.is_empty());
-            rest.into_iter().try_for_each(|(buffer, store)| PageStore::push_shared(store, buffer))
+            let rest = buffers.into_iter().enumerate().filter(|(_, buffer)| !buffer.is_empty());
+            rest.into_iter().try_for_each(|(place, buffer)| flush(place, buffer))
         };
         self.pool.install(|| (0..self.pool.current_num_threads()).into_par_iter().try_for_each(worker))?;
-        Ok(stores
-            .into_iter()
-            .map(|store| store.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect())
+        Ok(stores.into_iter().map(|store| store.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+    }
+}
+
+/// The codes of the next page, taken out of the store if it is not needed again.
+fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<Option<Rows>> {
+    match pages {
+        Pages::Consumed => store.take(),
+        Pages::Kept if number >= store.len() => Ok(None),
+        Pages::Kept => {
+            let mut room = store.layout().empty(0);
+            store.load(number, &mut room).cloned().map(Some)
+        }
     }
 }
 
 fn people(store: &PageStore<'_>) -> People {
     match store.layout().lists {
-        crate::encode::page::Lists::One => People::Valued,
-        crate::encode::page::Lists::Many => People::Listed,
+        Lists::One => People::Valued,
+        Lists::Many => People::Listed,
     }
 }
 
-fn load_all(store: &mut PageStore<'_>) -> Result<Rows> {
+fn load_all(store: &mut PageStore<'_>, pages: Pages) -> Result<Rows> {
     let mut all = store.layout().empty(store.rows() as usize);
-    while let Some(page) = store.take()? {
+    let mut number = 0;
+    while let Some(page) = next_page(store, number, pages)? {
         all.append(page);
+        number += 1;
     }
     Ok(all)
 }

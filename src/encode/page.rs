@@ -9,11 +9,14 @@ use crate::error::Result;
 use crate::memory::{Budget, Reservation};
 use crate::plan::subtree::{Rows, Sensitive};
 use crate::plan::triples::Codes;
-use crate::spill::Spill;
+use crate::spill::{Extent, Spill};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A page holds at most this many rows.
 pub const PAGE_ROWS: usize = 1 << 15;
+
+/// A page is full when its payload has this many bytes.
+pub const PAGE_BYTES: usize = 1 << 20;
 
 /// How many codes each column of a page has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,10 +70,56 @@ pub fn rows_bytes(rows: &Rows) -> u64 {
     (rows.columns.iter().map(|codes| codes.bytes().len()).sum::<usize>() + sensitive) as u64
 }
 
+/// The codes of some rows and what travels with them.
+#[derive(Debug)]
+pub struct Page {
+    /// The codes.
+    pub rows: Rows,
+    /// The payload of the rows, if columns travel.
+    pub payload: Travelling,
+}
+
+/// One byte string per row, or none at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Travelling {
+    /// The length of each row's bytes.
+    pub lengths: Vec<u32>,
+    /// All of them.
+    pub bytes: Vec<u8>,
+}
+
+impl Travelling {
+    /// The bytes of each row.
+    pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        self.lengths.iter().map(move |&length| {
+            let (row, after) = rest.split_at(length as usize);
+            rest = after;
+            row
+        })
+    }
+
+    fn size(&self) -> u64 {
+        (self.lengths.len() * 4 + self.bytes.len()) as u64
+    }
+}
+
+impl Page {
+    /// A page without rows.
+    pub fn empty(layout: &Layout) -> Self {
+        Page { rows: layout.empty(PAGE_ROWS), payload: Travelling::default() }
+    }
+
+    /// Whether nothing should be added any more.
+    pub fn is_full(&self) -> bool {
+        self.rows.len() >= PAGE_ROWS || self.payload.bytes.len() >= PAGE_BYTES
+    }
+}
+
 #[derive(Debug)]
 enum Stored {
-    Memory(Rows, #[expect(dead_code, reason = "held until the page goes")] Reservation),
-    Disk { offset: u64, rows: usize, values: usize },
+    Memory(Page, #[expect(dead_code, reason = "held until the page goes")] Reservation),
+    Disk { codes: Extent, rows: usize, values: usize, payload: Extent },
 }
 
 /// All pages of a set of rows.
@@ -111,12 +160,12 @@ impl<'s> PageStore<'s> {
     }
 
     /// Adds a page to a store that several threads share.
-    pub fn push_shared(store: &Mutex<Self>, page: Rows) -> Result<()> {
+    pub fn push_shared(store: &Mutex<Self>, page: Page) -> Result<()> {
         let (reserved, spill) = {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner);
-            (store.budget.try_reserve(rows_bytes(&page)), store.spill)
+            (store.budget.try_reserve(rows_bytes(&page.rows) + page.payload.size()), store.spill)
         };
-        let rows = page.len() as u64;
+        let rows = page.rows.len() as u64;
         let stored = match reserved {
             Some(reservation) => Stored::Memory(page, reservation),
             None => write(&page, spill)?,
@@ -127,37 +176,54 @@ impl<'s> PageStore<'s> {
         Ok(())
     }
 
-    /// Takes a page out; its memory is given back.
+    /// Takes the codes of a page out; its memory is given back.
     pub fn take(&mut self) -> Result<Option<Rows>> {
         let Some(page) = self.pages.pop() else { return Ok(None) };
         match page {
-            Stored::Memory(rows, _) => Ok(Some(rows)),
-            Stored::Disk { offset, rows, values } => {
+            Stored::Memory(page, _) => Ok(Some(page.rows)),
+            Stored::Disk { codes, rows, values, .. } => {
                 let mut page = self.layout.empty(rows);
-                read(&mut page, self.spill, offset, rows, values)?;
+                read(&mut page, self.spill, codes.offset, rows, values)?;
                 Ok(Some(page))
             }
         }
     }
 
-    /// The rows of a page; `room` is overwritten if they must be read.
+    /// The codes of a page; `room` is overwritten if they must be read.
     pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
         match &self.pages[page] {
-            Stored::Memory(rows, _) => Ok(rows),
-            Stored::Disk { offset, rows, values } => {
+            Stored::Memory(page, _) => Ok(&page.rows),
+            Stored::Disk { codes, rows, values, .. } => {
                 *room = self.layout.empty(*rows);
-                read(room, self.spill, *offset, *rows, *values)?;
+                read(room, self.spill, codes.offset, *rows, *values)?;
+                Ok(room)
+            }
+        }
+    }
+
+    /// What travels with the rows of a page; `room` is overwritten if it must be read.
+    pub fn load_payload<'a>(&'a self, page: usize, room: &'a mut Travelling) -> Result<&'a Travelling> {
+        match &self.pages[page] {
+            Stored::Memory(page, _) => Ok(&page.payload),
+            Stored::Disk { rows, payload, .. } => {
+                room.lengths.resize(*rows, 0);
+                let lengths: &mut [u8] = bytemuck::cast_slice_mut(&mut room.lengths);
+                self.spill.read(payload.offset, lengths)?;
+                let start = payload.offset + lengths.len() as u64;
+                room.bytes.resize(payload.length as usize - lengths.len(), 0);
+                self.spill.read(start, &mut room.bytes)?;
                 Ok(room)
             }
         }
     }
 }
 
-/// Writes the columns of a page one behind the other.
-fn write(page: &Rows, spill: &Spill) -> Result<Stored> {
-    let mut bytes = Vec::with_capacity(rows_bytes(page) as usize);
-    page.columns.iter().for_each(|codes| bytes.extend_from_slice(codes.bytes()));
-    let values = match &page.sensitive {
+/// Writes the columns of a page one behind the other, and then its payload.
+fn write(page: &Page, spill: &Spill) -> Result<Stored> {
+    let Page { rows, payload } = page;
+    let mut bytes = Vec::with_capacity(rows_bytes(rows) as usize);
+    rows.columns.iter().for_each(|codes| bytes.extend_from_slice(codes.bytes()));
+    let values = match &rows.sensitive {
         Sensitive::Single(codes) => {
             bytes.extend_from_slice(codes.bytes());
             0
@@ -169,8 +235,12 @@ fn write(page: &Rows, spill: &Spill) -> Result<Stored> {
             values.len()
         }
     };
-    let extent = spill.append(&bytes)?;
-    Ok(Stored::Disk { offset: extent.offset, rows: page.len(), values })
+    let codes = spill.append(&bytes)?;
+    bytes.clear();
+    bytes.extend_from_slice(bytemuck::cast_slice(&payload.lengths));
+    bytes.extend_from_slice(&payload.bytes);
+    let payload = spill.append(&bytes)?;
+    Ok(Stored::Disk { codes, rows: rows.len(), values, payload })
 }
 
 fn read(page: &mut Rows, spill: &Spill, mut offset: u64, rows: usize, list_values: usize) -> Result<()> {

@@ -77,6 +77,23 @@ impl<'a> Labels<'a> {
         }
     }
 
+    /// Where a code begins: its cut point, or the value or leaf that it is.
+    pub fn start(&self, code: u32) -> String {
+        let Some(code) = self.attribute.unshifted(code) else { return "null".to_string() };
+        match &self.attribute.coding {
+            Coding::Numbers { scale, starts, .. } => match code.checked_sub(1) {
+                Some(i) => scale.text(starts[i as usize]),
+                None => "*".to_string(),
+            },
+            Coding::TextRanges { starts } => match code.checked_sub(1) {
+                Some(i) => starts[i as usize].to_string(),
+                None => "*".to_string(),
+            },
+            Coding::Set { values, .. } => values[code as usize].to_string(),
+            Coding::Tree { hierarchy, .. } => hierarchy.name(hierarchy.leaf_node(code)).to_string(),
+        }
+    }
+
     /// The label of a group that has the codes `extent` between its cuts, of which those in `present` occur.
     pub fn label(&self, extent: &Range<u32>, present: &Present) -> String {
         let least = self.attribute.unshifted(present.ends.0);

@@ -1,0 +1,180 @@
+//! `skyveil anonymize`: make a safe release of a table.
+
+use super::Answer;
+use super::flags::ResourceFlags;
+use super::terminal::{complain, print, visible, with_progress};
+use crate::anonymize::{Job, Obstacle, Outcome, Summary, grow, run as anonymize};
+use crate::error::Result;
+use crate::exact::decimal_at_least;
+use crate::memory::peak_resident_bytes;
+use crate::policy::{ColumnType as StatedType, Policy};
+use crate::read::{ColumnType, ReadOptions, Table};
+use crate::skyline::Breach;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Make a release of a table that is safe by a policy.
+///
+/// The table is split into groups as fine as the policy allows, written to a directory that appears only when it is
+/// complete and checked, and is the same for any --memory, --threads, row order and file format.
+/// Peak memory is at most --memory and 48 MiB beside it. Exit code 1 if not even the whole table in one
+/// group is safe.
+#[derive(Debug, Args)]
+pub struct AnonymizeArgs {
+    /// Parquet, Arrow IPC or CSV files, or a directory of them.
+    #[arg(required = true, value_name = "TABLE")]
+    pub paths: Vec<PathBuf>,
+    /// What may be published: a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub policy: PathBuf,
+    /// The directory that the release becomes; it must not exist.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    resources: ResourceFlags,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Anonymizes, and prints what came of it.
+pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
+    let start = Instant::now();
+    let policy = Policy::read(&args.policy)?;
+    let table = Table::open(&args.paths, &read_options(&policy))?;
+    let temp = args.resources.temp();
+    let outcome = with_progress(|progress| {
+        anonymize(&Job {
+            table: &table,
+            policy: &policy,
+            out: &args.out,
+            temp: &temp,
+            memory: args.resources.memory,
+            threads: args.resources.threads(),
+            subtree_bytes: grow::SUBTREE_BYTES,
+            progress,
+        })
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    match outcome {
+        Outcome::Published(summary) => {
+            print(&published(args, &summary, seconds))?;
+            Ok(Answer::Yes)
+        }
+        Outcome::Impossible(obstacles) => {
+            print(&impossible(args, &obstacles))?;
+            complain(
+                "no release",
+                "the whole table in one group is not safe, so no part of it can be published",
+            );
+            Ok(Answer::No)
+        }
+    }
+}
+
+fn read_options(policy: &Policy) -> ReadOptions {
+    let typed = |kind: &StatedType| match kind {
+        StatedType::Integer => ColumnType::Integer,
+        StatedType::Number => ColumnType::Float,
+        StatedType::Text => ColumnType::Text,
+        StatedType::Boolean => ColumnType::Boolean,
+        StatedType::Date => ColumnType::Date,
+        StatedType::Timestamp => ColumnType::Timestamp,
+    };
+    let types = policy.columns.types.iter().map(|(name, kind)| (name.clone(), typed(kind))).collect();
+    ReadOptions { delimiter: policy.columns.delimiter, types, ..ReadOptions::default() }
+}
+
+fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
+    let utility = &summary.utility;
+    if args.json {
+        let columns = utility.columns.iter().map(
+            |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
+        );
+        let text = json!({
+            "safe": true,
+            "records": summary.records,
+            "groups": summary.groups,
+            "seconds": seconds,
+            "peak_memory_bytes": peak_resident_bytes(),
+            "spilled_bytes": summary.spilled_bytes,
+            "source_scans": summary.source_scans,
+            "out": args.out,
+            "average_group_size": utility.average_group_size,
+            "discernibility": utility.discernibility.to_string(),
+            "certainty_penalty": {
+                "published": utility.published_penalty(),
+                "tight": utility.tight_penalty(),
+                "columns": columns.collect::<Vec<_>>(),
+            },
+        });
+        return format!("{text}\n");
+    }
+    let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
+    let mut text = format!(
+        "safe release of {} people in {} groups: {}\n\n",
+        summary.records,
+        summary.groups,
+        args.out.display()
+    );
+    text.push_str(&format!(
+        "people in a group    {:.1} on average\ncertainty penalty    {:.4} as published, {:.4} with the tightest labels\n",
+        utility.average_group_size,
+        utility.published_penalty(),
+        utility.tight_penalty()
+    ));
+    for column in &utility.columns {
+        text.push_str(&format!("  {:<18} {:.4}\n", visible(&column.name), column.published));
+    }
+    text.push_str(&format!(
+        "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        summary.spilled_bytes >> 20,
+        summary.source_scans
+    ));
+    text
+}
+
+fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
+    if args.json {
+        let obstacle = |obstacle: &Obstacle| match obstacle {
+            Obstacle::Breach { value, point, breach } => json!({
+                "value": value,
+                "l": point.knowledge.l,
+                "k": point.knowledge.k,
+                "m": point.knowledge.m,
+                "confidence": point.confidence.value().to_string(),
+                "breach": breach.at_least(),
+            }),
+            Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
+        };
+        let obstacles: Vec<_> = obstacles.iter().map(obstacle).collect();
+        return format!("{}\n", json!({"safe": false, "obstacles": obstacles}));
+    }
+    let mut text = String::from("no safe release exists\n\n");
+    for obstacle in obstacles {
+        text.push_str(&match obstacle {
+            Obstacle::Breach { value, point, breach } => {
+                let knowledge = point.knowledge;
+                let breach = match breach {
+                    Breach::Exact(exact) => decimal_at_least(exact, 4),
+                    Breach::AtMost(bound) => format!("{bound:.4}"),
+                };
+                format!(
+                    "value {:?}: whoever knows ({}, {}, {}) reaches {breach}, allowed is less than {}\n  \
+                     lower l, k or m of that point, raise its confidence, or leave the value out of it\n",
+                    visible(value),
+                    knowledge.l,
+                    knowledge.k,
+                    knowledge.m,
+                    point.confidence.value()
+                )
+            }
+            Obstacle::TooSmall { what, has, needs } => {
+                format!("the table has {has} {what}, a group must have {needs}\n  lower that minimum, or give more rows\n")
+            }
+        });
+    }
+    text
+}

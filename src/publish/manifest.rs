@@ -1,0 +1,185 @@
+//! What binds a release to its input, its policy and its evidence?
+//!
+//! `manifest.json` holds no time, no path and no number of threads: the same table and policy give the same bytes.
+//! `tree.json` holds the tree of cuts, from the root downwards: a group is its number, a cut is its column,
+//! the ends between its parts and the parts themselves.
+
+use super::label::Labels;
+use crate::anonymize::Utility;
+use crate::check::CheckReport;
+use crate::encode::encoder::Fingerprint;
+use crate::error::{Error, Result};
+use crate::plan::tree::{CutTree, NodeId};
+use crate::policy::Policy;
+use crate::skyline::{Breach, Statistics};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+
+/// The name of the manifest.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The name of the file with the tree of cuts.
+pub const TREE: &str = "tree.json";
+
+/// What a manifest tells of a release.
+pub struct Evidence<'a> {
+    /// The policy.
+    pub policy: &'a Policy,
+    /// The sensitive column.
+    pub sensitive: &'a str,
+    /// `generalized` or `bucketized`.
+    pub style: &'a str,
+    /// What was read.
+    pub input: Fingerprint,
+    /// What the independent check found.
+    pub check: &'a CheckReport,
+    /// What the release is worth.
+    pub utility: &'a Utility,
+}
+
+/// Writes the manifest of the files below `folder`.
+pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
+    let mut files = Vec::new();
+    list(folder, folder, &mut files)?;
+    let check = evidence.check;
+    let points = check.points.iter().map(|point| {
+        json!({
+            "value": point.value,
+            "l": point.point.knowledge.l,
+            "k": point.point.knowledge.k,
+            "m": point.point.knowledge.m,
+            "confidence": point.point.confidence.value().to_string(),
+            "statistics": statistics(&point.statistics),
+            "breach": point.breach.at_least(),
+            "breach_exact": exact(&point.breach),
+            "safe": point.safe,
+        })
+    });
+    let columns = evidence.utility.columns.iter().map(|column| {
+        json!({"column": column.name, "published": column.published, "tight": column.tight})
+    });
+    let manifest = json!({
+        "skyveil": env!("CARGO_PKG_VERSION"),
+        "policy": evidence.policy.canonical(),
+        "policy_sha256": evidence.policy.hash(),
+        "style": evidence.style,
+        "sensitive": evidence.sensitive,
+        "values": check.values.name(),
+        "input": {
+            "rows": evidence.input.rows,
+            "fingerprint": format!("{:032x}", evidence.input.sum),
+        },
+        "records": check.records,
+        "individuals": check.individuals,
+        "groups": check.groups,
+        "smallest_group": check.smallest_group,
+        "points": points.collect::<Vec<Value>>(),
+        "utility": {
+            "average_group_size": evidence.utility.average_group_size,
+            "discernibility": evidence.utility.discernibility.to_string(),
+            "certainty_penalty": {
+                "published": evidence.utility.published_penalty(),
+                "tight": evidence.utility.tight_penalty(),
+                "columns": columns.collect::<Vec<Value>>(),
+            },
+        },
+        "files": files,
+    });
+    let path = folder.join(MANIFEST);
+    let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
+    std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+}
+
+/// The five statistics as decimals and, where they are not too long, as fractions.
+fn statistics(statistics: &Statistics) -> Value {
+    match statistics.exact() {
+        None => Value::Null,
+        Some(five) => five.iter().map(|value| value.as_ref().map_or(Value::Null, fraction)).collect(),
+    }
+}
+
+/// Fractions with more digits than this are left out: they would drown the rest.
+const MOST_DIGITS: usize = 200;
+
+fn fraction(value: &crate::exact::Rational) -> Value {
+    let text = value.to_string();
+    if text.len() <= MOST_DIGITS { text.into() } else { Value::Null }
+}
+
+fn exact(breach: &Breach) -> Value {
+    match breach {
+        Breach::Exact(exact) => fraction(exact),
+        Breach::AtMost(_) => Value::Null,
+    }
+}
+
+/// Every file below `folder`, by name, with its size and hash.
+fn list(root: &Path, folder: &Path, files: &mut Vec<Value>) -> Result<()> {
+    let io = |source| Error::io(folder, source);
+    let mut entries: Vec<_> = std::fs::read_dir(folder).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if path.is_dir() {
+            list(root, &path, files)?;
+        } else if !hidden {
+            let (bytes, hash) = hash(&path)?;
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            files.push(json!({"path": name, "bytes": bytes, "sha256": hash}));
+        }
+    }
+    Ok(())
+}
+
+/// Size and hash of a file.
+pub fn hash(path: &Path) -> Result<(u64, String)> {
+    let io = |source| Error::io(path, source);
+    let mut file = File::open(path).map_err(io)?;
+    let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    loop {
+        let read = file.read(&mut buffer).map_err(io)?;
+        if read == 0 {
+            let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok((bytes, hex));
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+    }
+}
+
+/// Writes the tree of cuts, one node after the other, without building the text in memory.
+pub fn write_tree(folder: &Path, tree: &CutTree, labels: &[(String, Labels<'_>)]) -> Result<()> {
+    enum Step {
+        Node(NodeId),
+        Text(&'static str),
+    }
+    let path = folder.join(TREE);
+    let io = |source| Error::io(&path, source);
+    let mut out = BufWriter::new(File::create(&path).map_err(io)?);
+    let mut steps = vec![Step::Text("\n"), Step::Node(CutTree::ROOT)];
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Text(text) => out.write_all(text.as_bytes()).map_err(io)?,
+            Step::Node(node) => match tree.cut(node) {
+                None => write!(out, "{}", tree.group(node)).map_err(io)?,
+                Some((cut, children)) => {
+                    let (name, labels) = &labels[cut.column];
+                    let ends: Vec<String> = cut.boundaries.iter().map(|&code| labels.start(code)).collect();
+                    write!(out, "{{\"column\":{},\"from\":{},\"parts\":[", json!(name), json!(ends)).map_err(io)?;
+                    steps.push(Step::Text("]}"));
+                    for (i, child) in children.enumerate().collect::<Vec<_>>().into_iter().rev() {
+                        steps.push(Step::Node(child));
+                        if i > 0 {
+                            steps.push(Step::Text(","));
+                        }
+                    }
+                }
+            },
+        }
+    }
+    out.flush().map_err(io)
+}

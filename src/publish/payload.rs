@@ -1,0 +1,92 @@
+//! How do columns travel with their rows?
+//!
+//! The columns that are published as they are become one byte string per row, whose order is the order of their
+//! contents: rows of a group are sorted by it, so that the order of the input leaves no trace.
+//! Memory: one batch.
+
+use crate::error::{Error, Result};
+use arrow::array::ArrayRef;
+use arrow::datatypes::Field;
+use arrow::row::{RowConverter, SortField};
+
+/// Turns columns into byte strings and back.
+pub struct Payload {
+    converter: RowConverter,
+    fields: Vec<Field>,
+}
+
+impl Payload {
+    /// For columns of these types.
+    pub fn new(fields: &[&Field]) -> Result<Self> {
+        for field in fields {
+            if !RowConverter::supports_fields(&[SortField::new(field.data_type().clone())]) {
+                return Err(Error::input(
+                    format!("column {:?} has a type that cannot be carried along", field.name()),
+                    "cast it to text or numbers, or drop it",
+                ));
+            }
+        }
+        let sorted = fields.iter().map(|field| SortField::new(field.data_type().clone())).collect();
+        let converter = RowConverter::new(sorted).map_err(|_| unfit())?;
+        // What comes back of a dictionary is its plain values.
+        let nothing: [arrow::row::Row<'_>; 0] = [];
+        let back = converter.convert_rows(nothing).map_err(|_| unfit())?;
+        let plain = |(field, array): (&&Field, &ArrayRef)| {
+            Field::new(field.name(), array.data_type().clone(), field.is_nullable())
+        };
+        let fields = fields.iter().zip(&back).map(plain).collect();
+        Ok(Payload { converter, fields })
+    }
+
+    /// The columns as they come back.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Appends one byte string per row to `bytes`, and their lengths to `lengths`.
+    pub fn append(&self, columns: &[ArrayRef], lengths: &mut Vec<u32>, bytes: &mut Vec<u8>) -> Result<()> {
+        let rows = self.converter.convert_columns(columns).map_err(|_| unfit())?;
+        for row in &rows {
+            let data = row.as_ref();
+            lengths.push(u32::try_from(data.len()).map_err(|_| unfit())?);
+            bytes.extend_from_slice(data);
+        }
+        Ok(())
+    }
+
+    /// The columns of these rows.
+    pub fn columns(&self, rows: &[Vec<u8>]) -> Result<Vec<ArrayRef>> {
+        let parser = self.converter.parser();
+        self.converter.convert_rows(rows.iter().map(|row| parser.parse(row))).map_err(|_| unfit())
+    }
+}
+
+fn unfit() -> Error {
+    Error::input("a kept row does not fit its columns", "drop the kept columns, or cast them to text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Array, Float64Array, StringArray};
+    use arrow::datatypes::DataType;
+    use std::sync::Arc;
+
+    #[test]
+    fn columns_come_back_as_they_were() {
+        let fields = [Field::new("note", DataType::Utf8, true), Field::new("cost", DataType::Float64, true)];
+        let payload = Payload::new(&[&fields[0], &fields[1]]).unwrap();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from(vec![Some("b"), None, Some("")])),
+            Arc::new(Float64Array::from(vec![Some(1.5), Some(f64::NAN), None])),
+        ];
+        let (mut lengths, mut bytes) = (vec![], vec![]);
+        payload.append(&columns, &mut lengths, &mut bytes).unwrap();
+        let mut rest = &bytes[..];
+        let rows: Vec<Vec<u8>> = lengths.iter().map(|&n| rest.split_off(..n as usize).unwrap().to_vec()).collect();
+        let back = payload.columns(&rows).unwrap();
+        assert_eq!(back[0].to_data(), columns[0].to_data());
+        assert_eq!(back[1].len(), 3);
+        assert_eq!(payload.fields()[1].data_type(), &DataType::Float64);
+    }
+}

@@ -1,0 +1,164 @@
+//! In which order do rows stand that must move?
+//!
+//! Records are byte strings whose order is the order of the rows. They are sorted in memory as long as they fit, and
+//! as runs in the spill beyond that, which are merged while they are read.
+//!
+//! Memory: the arena and 16 bytes per record in it; while merging one block of [`BLOCK`] bytes per run.
+
+use crate::error::Result;
+use crate::memory::{Budget, Reservation};
+use crate::spill::{Extent, Spill};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// Bytes of a run that are read at once; a longer record has a block of its own.
+const BLOCK: usize = 1 << 16;
+
+/// Sorts byte strings.
+pub struct Sorter<'s> {
+    arena: Vec<u8>,
+    records: Vec<(usize, usize)>,
+    limit: usize,
+    runs: Vec<Vec<Extent>>,
+    spill: &'s Spill,
+    room: Reservation,
+}
+
+impl<'s> Sorter<'s> {
+    /// Takes up to half of what is free for its arena.
+    pub fn new(budget: &Arc<Budget>, spill: &'s Spill) -> Result<Self> {
+        let limit = (budget.free() / 2).clamp(1 << 16, 1 << 28);
+        let room = budget.reserve("sorting kept rows", limit)?;
+        let limit = limit as usize / 2;
+        Ok(Sorter { arena: vec![], records: vec![], limit, runs: vec![], spill, room })
+    }
+
+    /// Adds a record given in parts.
+    pub fn push(&mut self, parts: &[&[u8]]) -> Result<()> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let used = self.arena.len() + self.records.len() * 16;
+        if used + length + 16 > self.limit && !self.records.is_empty() {
+            self.write_run()?;
+        }
+        let start = self.arena.len();
+        parts.iter().for_each(|part| self.arena.extend_from_slice(part));
+        self.records.push((start, self.arena.len()));
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let arena = &self.arena;
+        self.records.sort_unstable_by(|a, b| arena[a.0..a.1].cmp(&arena[b.0..b.1]));
+    }
+
+    fn write_run(&mut self) -> Result<()> {
+        self.sort();
+        let (mut run, mut block) = (vec![], Vec::with_capacity(BLOCK));
+        for &(start, end) in &self.records {
+            let record = &self.arena[start..end];
+            if !block.is_empty() && block.len() + record.len() + 4 > BLOCK {
+                run.push(self.spill.append(&block)?);
+                block.clear();
+            }
+            block.extend_from_slice(&(record.len() as u32).to_le_bytes());
+            block.extend_from_slice(record);
+        }
+        run.push(self.spill.append(&block)?);
+        self.runs.push(run);
+        self.arena.clear();
+        self.records.clear();
+        Ok(())
+    }
+
+    /// Calls `each` with every record in ascending order.
+    pub fn finish(mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.runs.is_empty() {
+            self.sort();
+            return self.records.iter().try_for_each(|&(start, end)| each(&self.arena[start..end]));
+        }
+        if !self.records.is_empty() {
+            self.write_run()?;
+        }
+        (self.arena, self.records) = (vec![], vec![]);
+        self.room.resize("merging kept rows", (self.runs.len() * BLOCK) as u64)?;
+        let mut cursors: Vec<Cursor> = self.runs.into_iter().map(Cursor::new).collect();
+        let mut heap = BinaryHeap::new();
+        for (number, cursor) in cursors.iter_mut().enumerate() {
+            if let Some(record) = cursor.next(self.spill)? {
+                heap.push(Reverse((record, number)));
+            }
+        }
+        while let Some(Reverse((record, number))) = heap.pop() {
+            each(&record)?;
+            if let Some(record) = cursors[number].next(self.spill)? {
+                heap.push(Reverse((record, number)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A place in a run.
+struct Cursor {
+    blocks: std::vec::IntoIter<Extent>,
+    block: Vec<u8>,
+    position: usize,
+}
+
+impl Cursor {
+    fn new(run: Vec<Extent>) -> Self {
+        Cursor { blocks: run.into_iter(), block: vec![], position: 0 }
+    }
+
+    fn next(&mut self, spill: &Spill) -> Result<Option<Vec<u8>>> {
+        if self.position == self.block.len() {
+            let Some(extent) = self.blocks.next() else { return Ok(None) };
+            self.block.resize(extent.length as usize, 0);
+            spill.read(extent.offset, &mut self.block)?;
+            self.position = 0;
+        }
+        let (length, rest) = self.block[self.position..].split_at(4);
+        let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+        let record = rest[..length].to_vec();
+        self.position += 4 + length;
+        Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(budget: u64, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::create(folder.path()).unwrap();
+        let mut sorter = Sorter::new(&Budget::new(budget), &spill).unwrap();
+        records.iter().for_each(|record| sorter.push(&[&record[..1], &record[1..]]).unwrap());
+        let mut out = vec![];
+        sorter
+            .finish(|record| {
+                out.push(record.to_vec());
+                Ok(())
+            })
+            .unwrap();
+        (out, spill.bytes())
+    }
+
+    #[test]
+    fn runs_merge_to_the_same_order() {
+        let record = |i: u64| {
+            let hash = crate::encode::distinct::mix(i % 5000);
+            vec![hash as u8; 1 + (hash >> 8) as usize % 40]
+        };
+        let records: Vec<Vec<u8>> = (0..20_000).map(record).collect();
+        let mut expected = records.clone();
+        expected.sort();
+        let (small, spilled) = sorted(1 << 17, &records);
+        assert!(spilled > 0);
+        assert_eq!(small, expected);
+        let (large, spilled) = sorted(1 << 26, &records);
+        assert_eq!(spilled, 0);
+        assert_eq!(large, expected);
+    }
+}

@@ -1,10 +1,13 @@
 //! skyveil publishes tables larger than memory that stay safe against an adversary whose knowledge the
 //! data owner states.
 
+pub mod check;
+pub mod cli;
 pub mod error;
 pub mod exact;
 
 pub mod memory;
+pub mod progress;
 pub mod skyline;
 pub mod spill;
 

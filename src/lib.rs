@@ -5,6 +5,7 @@ pub mod check;
 pub mod cli;
 pub mod error;
 pub mod exact;
+pub mod read;
 
 pub mod memory;
 pub mod progress;

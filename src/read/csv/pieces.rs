@@ -1,0 +1,99 @@
+//! Where can the text be cut so that workers need not know each other's pieces?
+//!
+//! Memory: one piece, [`PIECE_BYTES`], or a longer record up to [`RECORD_BYTES`].
+
+use std::io::Read;
+use std::path::Path;
+
+use super::record::{Dialect, is_blank, whole_records};
+use crate::error::{Error, Result};
+
+/// The text that a worker gets at a time.
+#[cfg(not(test))]
+const PIECE_BYTES: usize = 1 << 20;
+/// Small in tests, so that small files have several pieces.
+#[cfg(test)]
+const PIECE_BYTES: usize = 64;
+
+/// The longest record; beyond it a quote is probably not closed.
+const RECORD_BYTES: usize = 64 << 20;
+
+/// A run of whole records.
+pub(super) struct Text {
+    /// The records.
+    pub bytes: Vec<u8>,
+    /// How many there are.
+    pub rows: u64,
+    /// The position of the first in its file.
+    pub first_row: u64,
+}
+
+/// The text of a file, in pieces of whole records.
+pub(super) struct Texts<'t> {
+    path: &'t Path,
+    source: Box<dyn Read + Send + 't>,
+    dialect: Dialect,
+    /// The beginning of a record whose end has not been read.
+    rest: Vec<u8>,
+    rows: u64,
+    ended: bool,
+}
+
+impl<'t> Texts<'t> {
+    /// The pieces of a source that stands behind the header.
+    pub fn new(path: &'t Path, source: Box<dyn Read + Send + 't>, dialect: Dialect) -> Self {
+        Texts { path, source, dialect, rest: Vec::new(), rows: 0, ended: false }
+    }
+
+    fn cut(&mut self) -> Result<Option<Text>> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let mut goal = PIECE_BYTES.max(2 * bytes.len());
+        loop {
+            self.fill(&mut bytes, goal)?;
+            let (mut rows, mut end) = whole_records(&bytes, self.dialect);
+            if self.ended && end < bytes.len() {
+                // What follows the last line end is a record too, complete or not: the worker will see.
+                rows += u64::from(!is_blank(&bytes[end..], self.dialect));
+                end = bytes.len();
+            }
+            if end > 0 {
+                self.rest = bytes.split_off(end);
+                let first_row = self.rows;
+                self.rows += rows;
+                return Ok(Some(Text { bytes, rows, first_row }));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            if bytes.len() >= RECORD_BYTES {
+                return Err(Error::input(
+                    format!(
+                        "{}: row {} is longer than {RECORD_BYTES} bytes",
+                        self.path.display(),
+                        self.rows + 1
+                    ),
+                    "probably a quote is not closed there",
+                ));
+            }
+            goal = (2 * bytes.len()).min(RECORD_BYTES);
+        }
+    }
+
+    fn fill(&mut self, bytes: &mut Vec<u8>, goal: usize) -> Result<()> {
+        let missing = goal.saturating_sub(bytes.len());
+        let read = self.source.by_ref().take(missing as u64).read_to_end(bytes);
+        self.ended = read.map_err(|error| Error::io(self.path, error))? < missing;
+        Ok(())
+    }
+}
+
+impl Iterator for Texts<'_> {
+    type Item = Result<Text>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended && self.rest.is_empty() {
+            return None;
+        }
+        self.cut().transpose()
+    }
+}

@@ -1,0 +1,303 @@
+//! How are the rows of an Arrow IPC file or stream decoded?
+//!
+//! A piece is a record batch. The messages of a stream are cut off by one reader and decoded by the workers;
+//! those of a file are read by the workers too. Memory: a record batch per thread, and the dictionaries.
+//!
+//! Invariant: no length that a message states is believed before memory is reserved for it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::convert::try_fb_to_schema;
+use arrow::ipc::reader::{RecordBatchDecoder, read_dictionary, read_footer_length};
+use arrow::ipc::{Message as Header, MessageHeader, root_as_footer, root_as_message};
+
+use super::contain::damaged;
+use super::plan::Plan;
+use super::scan::{Batches, Piece, Pieces};
+use crate::error::{Error, Result};
+
+/// What an IPC file begins with; a stream begins with a message.
+pub(super) const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
+
+/// What stands before the length of each message.
+pub(super) const CONTINUATION: &[u8] = &[0xff; 4];
+
+/// Rows of a record batch that we are ready to hold.
+const BATCH_ROWS: u64 = i32::MAX as u64;
+
+/// Decompressed bytes that a compressed byte may stand for; above what LZ4 and Zstandard reach.
+const EXPANSION: u64 = 1 << 16;
+
+/// The longest header of a message; beyond it the length is not one.
+const HEADER_BYTES: u64 = 1 << 28;
+
+type Dictionaries = HashMap<i64, ArrayRef>;
+
+/// An Arrow IPC file whose footer has been read.
+pub(super) struct IpcFile {
+    schema: SchemaRef,
+    /// Where the dictionary messages begin.
+    dictionaries: Vec<u64>,
+    /// Where the record batches begin, and their rows.
+    batches: Vec<(u64, u64)>,
+}
+
+impl IpcFile {
+    /// Reads the footer, and the header of each record batch.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+        let mut source = BufReader::new(file);
+
+        let cut = || damaged(path, "the file ends too early");
+        let trailer_at = length.checked_sub(10).ok_or_else(cut)?;
+        let trailer = read_at(path, &mut source, trailer_at, 10)?;
+        let trailer: [u8; 10] = trailer.try_into().map_err(|_| cut())?;
+        let footer_length =
+            read_footer_length(trailer).map_err(|error| damaged(path, error.to_string()))? as u64;
+        let footer_at = trailer_at.checked_sub(footer_length).ok_or_else(cut)?;
+        let footer = read_at(path, &mut source, footer_at, footer_length)?;
+        let footer = root_as_footer(&footer).map_err(|_| damaged(path, "the footer cannot be decoded"))?;
+        let schema = footer.schema().ok_or_else(|| damaged(path, "the footer has no schema"))?;
+        let schema = decode_schema(path, schema)?;
+
+        let offset = |offset: i64| u64::try_from(offset).map_err(|_| damaged(path, "a block has no place"));
+        let dictionaries = footer.dictionaries().into_iter().flatten().map(|block| offset(block.offset()));
+        let dictionaries = dictionaries.collect::<Result<Vec<u64>>>()?;
+        let mut batches = Vec::new();
+        for block in footer.recordBatches().into_iter().flatten() {
+            let at = offset(block.offset())?;
+            source.seek(SeekFrom::Start(at)).map_err(|error| Error::io(path, error))?;
+            let header = read_header(path, &mut source)?.ok_or_else(cut)?;
+            batches.push((at, batch_rows_of(path, &parse(path, &header)?)?));
+        }
+        Ok(IpcFile { schema, dictionaries, batches })
+    }
+
+    /// The schema as the file states it.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.batches.iter().map(|(_, rows)| rows).sum()
+    }
+
+    /// The pieces of the file.
+    pub fn pieces<'t>(&'t self, path: &'t Path, plan: Plan, batch_rows: usize) -> Result<Pieces<'t>> {
+        let mut dictionaries = Dictionaries::new();
+        for &at in &self.dictionaries {
+            message_at(path, at)?.decode_dictionary(path, &self.schema, &mut dictionaries)?;
+        }
+        let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
+        let dictionaries = Arc::new(dictionaries);
+        Ok(Box::new(self.batches.iter().map(move |&(at, rows)| {
+            let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
+            Ok(Piece {
+                rows,
+                decode: Box::new(move || shared.batches(&message_at(path, at)?, &dictionaries)),
+            })
+        })))
+    }
+}
+
+/// An Arrow IPC stream whose schema has been read.
+pub(super) struct IpcStream {
+    schema: SchemaRef,
+}
+
+impl IpcStream {
+    /// Reads the schema, and leaves the source behind it. The start of an IPC file is also one of a stream.
+    pub fn open(path: &Path, source: &mut dyn Read) -> Result<Self> {
+        let message = Message::read(path, source)?.ok_or_else(|| damaged(path, "the stream is empty"))?;
+        let schema = parse(path, &message.header)?
+            .header_as_schema()
+            .ok_or_else(|| damaged(path, "the stream does not begin with a schema"))
+            .and_then(|schema| decode_schema(path, schema))?;
+        Ok(IpcStream { schema })
+    }
+
+    /// The schema as the stream states it.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The pieces of a source that stands behind the schema.
+    pub fn pieces_of<'t>(
+        &'t self,
+        path: &'t Path,
+        mut source: Box<dyn Read + Send + 't>,
+        plan: Plan,
+        batch_rows: usize,
+    ) -> Pieces<'t> {
+        let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
+        let mut dictionaries = Arc::new(Dictionaries::new());
+        Box::new(std::iter::from_fn(move || {
+            let mut next = || -> Result<Option<Piece<'t>>> {
+                while let Some(message) = Message::read(path, &mut source)? {
+                    if parse(path, &message.header)?.header_type() == MessageHeader::DictionaryBatch {
+                        // Workers may still use the old ones.
+                        let dictionaries = Arc::make_mut(&mut dictionaries);
+                        message.decode_dictionary(path, &shared.schema, dictionaries)?;
+                        continue;
+                    }
+                    let rows = batch_rows_of(path, &parse(path, &message.header)?)?;
+                    let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
+                    let decode = Box::new(move || shared.batches(&message, &dictionaries));
+                    return Ok(Some(Piece { rows, decode }));
+                }
+                Ok(None)
+            };
+            next().transpose()
+        }))
+    }
+}
+
+/// What the workers need to know to decode a record batch.
+struct Decoding<'t> {
+    path: &'t Path,
+    schema: SchemaRef,
+    plan: Plan,
+    batch_rows: usize,
+}
+
+impl<'t> Decoding<'t> {
+    fn batches(&self, message: &Message, dictionaries: &Dictionaries) -> Result<Batches<'t>> {
+        let decoded = message.decode_batch(self.path, &self.schema, dictionaries, &self.plan.indices())?;
+        let batch = self.plan.shape(self.path, &decoded)?;
+        let step = self.batch_rows;
+        let starts = (0..batch.num_rows()).step_by(step);
+        Ok(Box::new(starts.map(move |start| Ok(batch.slice(start, step.min(batch.num_rows() - start))))))
+    }
+}
+
+/// A message: its header, a flatbuffer, and the buffers that the header describes.
+struct Message {
+    header: Vec<u8>,
+    body: Buffer,
+}
+
+impl Message {
+    /// The next message; `None` at the end of the stream.
+    fn read(path: &Path, source: &mut dyn Read) -> Result<Option<Self>> {
+        let Some(header) = read_header(path, source)? else { return Ok(None) };
+        let length = u64::try_from(parse(path, &header)?.bodyLength())
+            .map_err(|_| damaged(path, "a message has a negative length"))?;
+        let body = Buffer::from_vec(read_exactly(path, source, length)?);
+        Ok(Some(Message { header, body }))
+    }
+
+    fn decode_batch(
+        &self,
+        path: &Path,
+        schema: &SchemaRef,
+        dictionaries: &Dictionaries,
+        columns: &[usize],
+    ) -> Result<RecordBatch> {
+        let header = parse(path, &self.header)?;
+        let batch =
+            header.header_as_record_batch().ok_or_else(|| damaged(path, "a block is not a record batch"))?;
+        self.check_expansion(path, &batch)?;
+        let version = header.version();
+        let decode = || -> Result<RecordBatch, ArrowError> {
+            let decoder =
+                RecordBatchDecoder::try_new(&self.body, batch, schema.clone(), dictionaries, &version)?;
+            decoder.with_projection(Some(columns)).read_record_batch()
+        };
+        // The decoder's words are dropped: validation may quote what it refuses.
+        decode().map_err(|_| damaged(path, "a record batch cannot be decoded"))
+    }
+
+    fn decode_dictionary(&self, path: &Path, schema: &Schema, dictionaries: &mut Dictionaries) -> Result<()> {
+        let failed = || damaged(path, "a dictionary cannot be decoded");
+        let header = parse(path, &self.header)?;
+        let dictionary = header.header_as_dictionary_batch().ok_or_else(failed)?;
+        self.check_expansion(path, &dictionary.data().ok_or_else(failed)?)?;
+        read_dictionary(&self.body, dictionary, schema, dictionaries, &header.version()).map_err(|_| failed())
+    }
+
+    /// Refuses buffers that claim to decompress to more than they can.
+    fn check_expansion(&self, path: &Path, batch: &arrow::ipc::RecordBatch<'_>) -> Result<()> {
+        if batch.compression().is_none() {
+            return Ok(());
+        }
+        for buffer in batch.buffers().iter().flatten() {
+            let stated =
+                usize::try_from(buffer.offset()).ok().and_then(|at| self.body.get(at..)?.first_chunk::<8>());
+            let stated = stated.map_or(0, |bytes| i64::from_le_bytes(*bytes));
+            let stored = u64::try_from(buffer.length()).unwrap_or(0).min(self.body.len() as u64);
+            if u64::try_from(stated).is_ok_and(|stated| stated > stored.saturating_mul(EXPANSION)) {
+                return Err(damaged(path, "a compressed buffer states an impossible length"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn message_at(path: &Path, at: u64) -> Result<Message> {
+    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
+    file.seek(SeekFrom::Start(at)).map_err(|source| Error::io(path, source))?;
+    Message::read(path, &mut file)?.ok_or_else(|| damaged(path, "the file ends too early"))
+}
+
+/// The header of the next message; `None` at the end of the stream.
+fn read_header(path: &Path, source: &mut dyn Read) -> Result<Option<Vec<u8>>> {
+    let mut length = Vec::new();
+    source.take(4).read_to_end(&mut length).map_err(|error| Error::io(path, error))?;
+    if length.is_empty() {
+        return Ok(None);
+    }
+    if length == CONTINUATION {
+        length = read_exactly(path, source, 4)?;
+    }
+    let length: [u8; 4] = length.try_into().map_err(|_| damaged(path, "the file ends too early"))?;
+    match u64::from(u32::from_le_bytes(length)) {
+        0 => Ok(None),
+        HEADER_BYTES.. => Err(damaged(path, "a message has an impossible length")),
+        length => read_exactly(path, source, length).map(Some),
+    }
+}
+
+fn parse<'a>(path: &Path, header: &'a [u8]) -> Result<Header<'a>> {
+    root_as_message(header).map_err(|_| damaged(path, "a message cannot be decoded"))
+}
+
+fn batch_rows_of(path: &Path, header: &Header<'_>) -> Result<u64> {
+    let batch =
+        header.header_as_record_batch().ok_or_else(|| damaged(path, "a block is not a record batch"))?;
+    u64::try_from(batch.length())
+        .ok()
+        .filter(|rows| *rows <= BATCH_ROWS)
+        .ok_or_else(|| damaged(path, "a record batch has an impossible number of rows"))
+}
+
+fn decode_schema(path: &Path, schema: arrow::ipc::Schema<'_>) -> Result<SchemaRef> {
+    if !schema.endianness().equals_to_target_endianness() {
+        return Err(damaged(path, "the bytes of its numbers are in the order of another machine"));
+    }
+    try_fb_to_schema(schema).map(Arc::new).map_err(|error| damaged(path, error.to_string()))
+}
+
+fn read_at(path: &Path, source: &mut (impl Read + Seek), at: u64, length: u64) -> Result<Vec<u8>> {
+    source.seek(SeekFrom::Start(at)).map_err(|error| Error::io(path, error))?;
+    read_exactly(path, source, length)
+}
+
+/// Exactly `length` bytes; memory grows with what is really there.
+fn read_exactly(path: &Path, source: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = source.take(length).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
+    if (read as u64) < length {
+        return Err(damaged(path, "the file ends too early"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,160 @@
+//! Which few types stand for the many that people have?
+//!
+//! A canonical column has one of the types of [`Kind::data_type`], whatever the width, encoding or format of the
+//! file. Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a
+//! dictionary becomes a null row. The entries of a text dictionary may repeat, or be used by no row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, new_null_array};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, FieldRef, Int32Type, TimeUnit};
+use arrow::error::ArrowError;
+
+/// What the values of a column are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Whole numbers: `Int64`. Only `UInt64`, which may not fit, is a [`Kind::Decimal`] of scale 0.
+    Integer,
+    /// Exact decimals: `Decimal128(38, scale)`.
+    Decimal {
+        /// Digits after the point.
+        scale: i8,
+    },
+    /// Binary floating point of any width: `Float64`.
+    Float,
+    /// `Boolean`.
+    Boolean,
+    /// Strings of any encoding, and columns that hold nothing but nulls: `Dictionary(Int32, Utf8)`.
+    Text,
+    /// Days: `Date32`.
+    Date,
+    /// Points in time, in the unit and zone of the file: `Timestamp`.
+    Timestamp {
+        /// The unit of the file.
+        unit: TimeUnit,
+        /// The zone of the file, if it states one.
+        zone: Option<Arc<str>>,
+    },
+    /// Times of day: `Time64(Nanosecond)`.
+    Time,
+    /// Lists of any layout: `List` of a kind that is not a list.
+    List(Box<Kind>),
+}
+
+/// The precision that every canonical decimal has.
+const DECIMAL_DIGITS: u8 = 38;
+
+impl Kind {
+    /// The kind of a file's column; `None` for structs, maps, binary, intervals and lists of lists.
+    pub fn of(data_type: &DataType) -> Option<Kind> {
+        use DataType::*;
+        Some(match data_type {
+            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => Kind::Integer,
+            UInt64 => Kind::Decimal { scale: 0 },
+            Decimal32(_, scale) | Decimal64(_, scale) | Decimal128(_, scale) | Decimal256(_, scale) => {
+                Kind::Decimal { scale: *scale }
+            }
+            Float16 | Float32 | Float64 => Kind::Float,
+            Boolean => Kind::Boolean,
+            Utf8 | LargeUtf8 | Utf8View | Null => Kind::Text,
+            Date32 | Date64 => Kind::Date,
+            Timestamp(unit, zone) => Kind::Timestamp { unit: *unit, zone: zone.clone() },
+            Time32(_) | Time64(_) => Kind::Time,
+            Dictionary(_, value) => Kind::of(value)?,
+            RunEndEncoded(_, value) => Kind::of(value.data_type())?,
+            List(item) | LargeList(item) | FixedSizeList(item, _) | ListView(item) | LargeListView(item) => {
+                match Kind::of(item.data_type())? {
+                    Kind::List(_) => return None,
+                    kind => Kind::List(Box::new(kind)),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The Arrow type of a canonical column of this kind.
+    pub fn data_type(&self) -> DataType {
+        match self {
+            Kind::Integer => DataType::Int64,
+            Kind::Decimal { scale } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
+            Kind::Float => DataType::Float64,
+            Kind::Boolean => DataType::Boolean,
+            Kind::Text => text_type(),
+            Kind::Date => DataType::Date32,
+            Kind::Timestamp { unit, zone } => DataType::Timestamp(*unit, zone.clone()),
+            Kind::Time => DataType::Time64(TimeUnit::Nanosecond),
+            Kind::List(item) => DataType::List(item_field(item)),
+        }
+    }
+
+    /// The canonical form of an array whose type is of this kind, or is all null.
+    ///
+    /// # Errors
+    /// A number that does not fit the canonical type. The text of the error may quote it: do not show it.
+    pub fn canonical(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match array.data_type() {
+            DataType::Null => return Ok(new_null_array(&self.data_type(), array.len())),
+            DataType::RunEndEncoded(_, value) => {
+                return self.canonical(&exact_cast(array, value.data_type())?);
+            }
+            DataType::Dictionary(_, value) if *self != Kind::Text => {
+                return self.canonical(&exact_cast(array, value)?);
+            }
+            _ => {}
+        }
+        match self {
+            Kind::Text => canonical_text(array),
+            Kind::List(item) => canonical_list(array, item),
+            _ => exact_cast(array, &self.data_type()),
+        }
+    }
+}
+
+/// `Dictionary(Int32, Utf8)`.
+pub(super) fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+fn item_field(item: &Kind) -> FieldRef {
+    Arc::new(Field::new("item", item.data_type(), true))
+}
+
+/// A cast that fails where a value does not fit, rather than making it null.
+fn exact_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    cast_with_options(array, to, &CastOptions { safe: false, ..Default::default() })
+}
+
+fn canonical_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let text = exact_cast(array, &text_type())?;
+    let entries = text.as_dictionary::<Int32Type>().values();
+    if entries.null_count() == 0 {
+        return Ok(text);
+    }
+    // Null entries: unpacked they are null rows, and packing again leaves no null among the entries.
+    exact_cast(&exact_cast(&text, &DataType::Utf8)?, &text_type())
+}
+
+fn canonical_list(array: &ArrayRef, item: &Kind) -> Result<ArrayRef, ArrowError> {
+    let plain: ArrayRef = match array.data_type() {
+        DataType::List(_) => array.clone(),
+        DataType::LargeList(f) | DataType::FixedSizeList(f, _) => {
+            exact_cast(array, &DataType::List(f.clone()))?
+        }
+        DataType::ListView(f) | DataType::LargeListView(f) => exact_cast(array, &DataType::List(f.clone()))?,
+        other => return Err(ArrowError::CastError(format!("{other} is not a list"))),
+    };
+    let list = plain.as_list::<i32>();
+    // A slice of a long list array shares all of its items: convert only those that its rows reach.
+    let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
+    let items = list.values().slice(first as usize, (last - first) as usize);
+    let offsets: ScalarBuffer<i32> = list.value_offsets().iter().map(|offset| offset - first).collect();
+    let items = item.canonical(&items)?;
+    let list =
+        ListArray::try_new(item_field(item), OffsetBuffer::new(offsets), items, list.nulls().cloned())?;
+    Ok(Arc::new(list))
+}

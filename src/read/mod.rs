@@ -1,0 +1,33 @@
+//! Which rows are there?
+//!
+//! A [`Table`] is one or several Parquet, Arrow IPC or CSV files of one schema. [`Table::scan`] decodes the
+//! columns that are asked for, in parallel, and hands the results of the workers on in the order of the table.
+//!
+//! Memory: O(threads x batch), plus what a format forces on us: the footer of every Parquet file, the
+//! dictionary page of each Parquet column chunk being read, one record batch of an Arrow file per thread, 1 MiB
+//! of CSV text per thread.
+//!
+//! Invariants: rows come in the order of the paths, then of the file; the order and the first error do not
+//! depend on the number of threads; no error holds the value of a cell; a damaged file is an error, not a panic.
+//! The decoders of other crates may panic on damaged files. Such a panic is caught, but the panic hook of the
+//! process runs first: a binary should install one that stays silent while [`panic_is_contained`].
+//!
+//! Not here: the roles of columns (policy), codes (encode), writing.
+
+mod contain;
+mod csv;
+mod ipc;
+pub mod kind;
+mod parquet;
+mod plan;
+mod scan;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use contain::panic_is_contained;
+pub use csv::ColumnType;
+pub use kind::Kind;
+pub use plan::{Column, Form};
+pub use scan::Morsel;
+pub use table::{ReadOptions, Table, TableFile};

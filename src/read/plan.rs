@@ -1,0 +1,201 @@
+//! Which columns of a file are decoded, and how do they become the columns that were asked for?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use super::contain::damaged;
+use super::kind::Kind;
+use crate::error::{Error, Result};
+
+/// A column to read, and the form to read it in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in the table.
+    pub name: String,
+    /// How its values are handed on.
+    pub form: Form,
+}
+
+impl Column {
+    /// A column in one of the few types of [`Kind`].
+    pub fn canonical(name: impl Into<String>) -> Self {
+        Column { name: name.into(), form: Form::Canonical }
+    }
+
+    /// A column in the type of the table's schema.
+    pub fn as_is(name: impl Into<String>) -> Self {
+        Column { name: name.into(), form: Form::AsIs }
+    }
+}
+
+/// How the values of a column are handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// In the type of the column's [`Kind`].
+    Canonical,
+    /// In the type of the table's schema, unchanged.
+    AsIs,
+}
+
+/// How a decoder that can choose should deliver strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strings {
+    /// As `Dictionary(Int32, Utf8)`, which spares copying each string.
+    Packed,
+    /// As the file's schema says.
+    Plain,
+}
+
+/// The columns that a scan asks for, resolved against the table.
+pub(super) struct Request {
+    /// The schema of the batches that the scan hands on.
+    pub schema: SchemaRef,
+    columns: Vec<(String, Option<Kind>)>,
+}
+
+impl Request {
+    /// Resolves `columns`; fails before a row is read if one is missing or has no canonical form.
+    pub fn new(table: &Schema, columns: &[Column]) -> Result<Self> {
+        let mut fields = Vec::with_capacity(columns.len());
+        let mut resolved = Vec::with_capacity(columns.len());
+        for Column { name, form } in columns {
+            let field = table.field_with_name(name).map_err(|_| missing(table, name))?;
+            let kind = match form {
+                Form::AsIs => None,
+                Form::Canonical => Some(kind_of(field)?),
+            };
+            let data_type = kind.as_ref().map_or_else(|| field.data_type().clone(), Kind::data_type);
+            fields.push(Field::new(name, data_type, true));
+            resolved.push((name.clone(), kind));
+        }
+        Ok(Request { schema: Arc::new(Schema::new(fields)), columns: resolved })
+    }
+
+    /// The plan for one file of the table.
+    pub fn plan(&self, path: &Path, file: &Schema) -> Result<Plan> {
+        let mut asked = Vec::with_capacity(self.columns.len());
+        for ((name, kind), target) in self.columns.iter().zip(self.schema.fields()) {
+            let index = file.index_of(name).map_err(|_| missing(file, name))?;
+            let own = file.field(index).data_type();
+            if kind.is_none() && own != target.data_type() && *own != DataType::Null {
+                let first = target.data_type();
+                return Err(Error::input(
+                    format!(
+                        "{}: column `{name}` is {own} here, and {first} in the first file",
+                        path.display()
+                    ),
+                    "a kept column needs the same type in every file: convert the files, or drop the column",
+                ));
+            }
+            asked.push((index, kind));
+        }
+        let mut indices: Vec<usize> = asked.iter().map(|(index, _)| *index).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        let places = asked
+            .iter()
+            .map(|(index, kind)| (indices.partition_point(|i| i < index), (*kind).clone()))
+            .collect();
+        let wanted = indices
+            .iter()
+            .map(|&index| {
+                let plain = asked.iter().any(|(i, kind)| *i == index && kind.is_none());
+                Wanted { index, strings: if plain { Strings::Plain } else { Strings::Packed } }
+            })
+            .collect();
+        Ok(Plan { wanted, places, schema: self.schema.clone() })
+    }
+}
+
+/// A column of a file that has to be decoded.
+pub(super) struct Wanted {
+    /// Its position in the file.
+    pub index: usize,
+    /// The form of its strings.
+    pub strings: Strings,
+}
+
+/// What to decode of one file, and how it becomes what was asked for.
+pub(super) struct Plan {
+    /// The columns to decode, once each, in the order of the file.
+    pub wanted: Vec<Wanted>,
+    /// For each column asked for: which of `wanted`, and its kind if it is canonical.
+    places: Vec<(usize, Option<Kind>)>,
+    schema: SchemaRef,
+}
+
+impl Plan {
+    /// The positions of the columns to decode.
+    pub fn indices(&self) -> Vec<usize> {
+        self.wanted.iter().map(|w| w.index).collect()
+    }
+
+    /// Turns the decoded columns into those that were asked for.
+    pub fn shape(&self, path: &Path, decoded: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.places.len());
+        for ((place, kind), field) in self.places.iter().zip(self.schema.fields()) {
+            let array = decoded.column(*place);
+            let array = match kind {
+                None if array.data_type() == field.data_type() => array.clone(),
+                // The file has only nulls, and no type for them.
+                None => new_null_array(field.data_type(), array.len()),
+                // The text of the error could quote the number that does not fit.
+                Some(kind) => kind.canonical(array).map_err(|_| {
+                    Error::input(
+                        format!(
+                            "{}: column `{}` holds a value that does not fit {}",
+                            path.display(),
+                            field.name(),
+                            field.data_type()
+                        ),
+                        "store the column with a narrower type, or drop it",
+                    )
+                })?,
+            };
+            columns.push(array);
+        }
+        let rows = RecordBatchOptions::new().with_row_count(Some(decoded.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)
+            .map_err(|_| damaged(path, "the decoded columns do not match the schema"))
+    }
+}
+
+/// The kind of a field, or an error that says what can be done.
+pub(super) fn kind_of(field: &Field) -> Result<Kind> {
+    Kind::of(field.data_type()).ok_or_else(|| {
+        Error::input(
+            format!(
+                "column `{}` is {}, which has no order and no categories",
+                field.name(),
+                field.data_type()
+            ),
+            "keep it as it is, drop it, or convert it to numbers, text, dates or a flat list of these",
+        )
+    })
+}
+
+/// The error of a column that the table does not have, with the name that was perhaps meant.
+pub(super) fn missing(schema: &Schema, name: &str) -> Error {
+    let names = || schema.fields().iter().map(|f| f.name().as_str());
+    let near = names().min_by_key(|other| strsim::damerau_levenshtein(name, other));
+    let remedy = match near {
+        Some(near) if strsim::damerau_levenshtein(name, near) <= 1 + name.chars().count() / 4 => {
+            format!("did you mean `{near}`?")
+        }
+        Some(_) => format!("its columns are: {}", names().collect::<Vec<_>>().join(", ")),
+        None => "it has no columns".to_string(),
+    };
+    Error::input(format!("the table has no column `{name}`"), remedy)
+}
+
+/// True for strings, whatever their encoding.
+pub(super) fn is_string(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, value) => is_string(value),
+        _ => false,
+    }
+}

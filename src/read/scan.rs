@@ -1,0 +1,244 @@
+//! How do workers share a table, and how do their results come back in its order?
+//!
+//! A worker takes a permit, takes the next piece of the table, decodes it, and sends its result; the calling
+//! thread puts the results in order, and each one it consumes gives a permit back. Permits are the bound: never
+//! more than [`AHEAD`] x threads morsels are taken and not consumed.
+//!
+//! Invariants: results are consumed in the order of the table. The error that is returned is that of the first
+//! failing morsel in this order: a failure stops only the morsels behind it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::contain::{contain, damaged};
+use crate::error::Result;
+
+/// Morsels per thread that may be taken and not yet consumed.
+const AHEAD: usize = 2;
+
+/// The decoded batches of a piece.
+pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>;
+
+/// A run of consecutive rows of a file that one worker can decode without the others.
+pub(super) struct Piece<'t> {
+    /// The rows it must turn out to hold.
+    pub rows: u64,
+    /// Starts to decode; called by the worker.
+    pub decode: Box<dyn FnOnce() -> Result<Batches<'t>> + 't>,
+}
+
+/// The pieces of one file, in order. Taking one is cheap or sequential by nature; decoding it is not done here.
+pub(super) type Pieces<'t> = Box<dyn Iterator<Item = Result<Piece<'t>>> + Send + 't>;
+
+/// A file of the table, ready to be taken apart.
+pub(super) struct Part<'t> {
+    /// Its name, for errors.
+    pub path: &'t Path,
+    /// Opens the file.
+    pub open: Box<dyn FnOnce() -> Result<Pieces<'t>> + Send + 't>,
+}
+
+/// A run of consecutive rows of the table: an iterator of batches that are decoded as they are asked for.
+///
+/// If another morsel fails, the iterator may end early; the result of this one is then not consumed.
+pub struct Morsel<'s> {
+    index: u64,
+    first_row: u64,
+    rows: u64,
+    seen: u64,
+    path: &'s Path,
+    batches: Option<Batches<'s>>,
+    limit: &'s AtomicU64,
+}
+
+impl Morsel<'_> {
+    /// The position of the morsel in the table, counted from 0.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// The position of its first row in the table, counted from 0.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// The number of its rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+impl Iterator for Morsel<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.limit.load(Ordering::Relaxed) <= self.index {
+            self.batches = None;
+        }
+        let batches = self.batches.as_mut()?;
+        let batch = contain(self.path, || batches.next().transpose()).and_then(|batch| {
+            self.seen += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
+            let complete = if batch.is_some() { self.seen <= self.rows } else { self.seen == self.rows };
+            // A file that contradicts itself about its rows must not be counted either way.
+            if complete {
+                Ok(batch)
+            } else {
+                Err(damaged(self.path, "it does not hold the rows it announces"))
+            }
+        });
+        if !matches!(batch, Ok(Some(_))) {
+            self.batches = None;
+        }
+        batch.transpose()
+    }
+}
+
+/// The rest of the table that no worker has taken.
+struct Feed<'t> {
+    files: std::vec::IntoIter<Part<'t>>,
+    current: Option<(&'t Path, Pieces<'t>)>,
+    index: u64,
+    first_row: u64,
+}
+
+struct Taken<'t> {
+    path: &'t Path,
+    first_row: u64,
+    piece: Piece<'t>,
+}
+
+impl<'t> Feed<'t> {
+    /// The next piece and its index; an error ends the feed.
+    fn take(&mut self) -> Option<(u64, Result<Taken<'t>>)> {
+        let taken = self.advance().transpose()?;
+        let index = self.index;
+        self.index += 1;
+        match &taken {
+            Ok(taken) => self.first_row += taken.piece.rows,
+            Err(_) => {
+                self.current = None;
+                self.files = Vec::new().into_iter();
+            }
+        }
+        Some((index, taken))
+    }
+
+    fn advance(&mut self) -> Result<Option<Taken<'t>>> {
+        loop {
+            if let Some((path, pieces)) = &mut self.current {
+                if let Some(piece) = contain(path, || pieces.next().transpose())? {
+                    return Ok(Some(Taken { path, first_row: self.first_row, piece }));
+                }
+                self.current = None;
+            }
+            let Some(part) = self.files.next() else { return Ok(None) };
+            self.current = Some((part.path, contain(part.path, part.open)?));
+        }
+    }
+}
+
+enum Outcome<T> {
+    Done(Result<T>),
+    /// The caller's work panicked: a bug, which goes on as a panic on the calling thread.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Runs `work` on the morsels of `files` and hands its results to `consume` in the order of the table.
+pub(super) fn scan<T: Send>(
+    files: Vec<Part<'_>>,
+    threads: usize,
+    work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
+    consume: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let threads = threads.max(1);
+    let feed = Mutex::new(Feed { files: files.into_iter(), current: None, index: 0, first_row: 0 });
+    // Morsels from this index on need not be finished.
+    let limit = AtomicU64::new(u64::MAX);
+    let (give_permit, permits) = bounded(AHEAD * threads);
+    let (give_result, results) = bounded(AHEAD * threads);
+    for _ in 0..AHEAD * threads {
+        // Cannot fail: the channel is that large, and its other end is alive.
+        let _ = give_permit.send(());
+    }
+    let outcome = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (permits, give_result) = (permits.clone(), give_result.clone());
+            let (feed, limit, work) = (&feed, &limit, &work);
+            scope.spawn(move || {
+                while permits.recv().is_ok() {
+                    let Some(result) = run_next(feed, limit, work) else { break };
+                    if give_result.send(result).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop((permits, give_result));
+        let outcome = consume_in_order(results, give_permit, consume);
+        limit.store(0, Ordering::Relaxed);
+        outcome
+    });
+    match outcome {
+        Outcome::Done(result) => result,
+        Outcome::Panicked(payload) => resume_unwind(payload),
+    }
+}
+
+fn run_next<T>(
+    feed: &Mutex<Feed<'_>>,
+    limit: &AtomicU64,
+    work: &(impl Fn(Morsel<'_>) -> Result<T> + Sync),
+) -> Option<(u64, Outcome<T>)> {
+    let (index, taken) = {
+        let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
+        if limit.load(Ordering::Relaxed) <= feed.index {
+            return None;
+        }
+        feed.take()?
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let Taken { path, first_row, piece } = taken?;
+        let rows = piece.rows;
+        let batches = Some(contain(path, piece.decode)?);
+        work(Morsel { index, first_row, rows, seen: 0, path, batches, limit })
+    }));
+    let outcome = outcome.map_or_else(Outcome::Panicked, Outcome::Done);
+    if !matches!(outcome, Outcome::Done(Ok(_))) {
+        limit.fetch_min(index + 1, Ordering::Relaxed);
+    }
+    Some((index, outcome))
+}
+
+/// Owns its ends of the channels, so that returning early stops the workers.
+fn consume_in_order<T>(
+    results: Receiver<(u64, Outcome<T>)>,
+    give_permit: Sender<()>,
+    mut consume: impl FnMut(T) -> Result<()>,
+) -> Outcome<()> {
+    let mut early = BTreeMap::new();
+    let mut next = 0;
+    for (index, outcome) in results {
+        early.insert(index, outcome);
+        while let Some(outcome) = early.remove(&next) {
+            match outcome {
+                Outcome::Done(result) => {
+                    if let Err(error) = result.and_then(&mut consume) {
+                        return Outcome::Done(Err(error));
+                    }
+                }
+                Outcome::Panicked(payload) => return Outcome::Panicked(payload),
+            }
+            next += 1;
+            // Fails only when all workers have ended, and then nobody waits for it.
+            let _ = give_permit.send(());
+        }
+    }
+    Outcome::Done(Ok(()))
+}

@@ -1,0 +1,460 @@
+//! Which files make up the table, and do they agree?
+//!
+//! Invariant: after [`Table::open`] every file has the same columns, by name, of the same kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+
+use super::contain::{contain, damaged};
+use super::csv::{ColumnType, CsvFile, Guess};
+use super::ipc::{self, IpcFile, IpcStream};
+use super::kind::Kind;
+use super::parquet::ParquetFile;
+use super::plan::{Column, Plan, Request, kind_of, missing};
+use super::scan::{self, Morsel, Part, Pieces};
+use crate::error::{Error, Result};
+
+/// The path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// File name endings of tables, as they are looked for in a directory.
+const EXTENSIONS: [&str; 7] = ["parquet", "arrow", "arrows", "feather", "ipc", "csv", "tsv"];
+
+/// How to read files that leave something open.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// Between the cells of a CSV file; by default a tab in `.tsv` files and a comma elsewhere.
+    pub delimiter: Option<u8>,
+    /// Types of CSV columns that are not to be guessed.
+    pub types: BTreeMap<String, ColumnType>,
+    /// Texts that mean null in a CSV file, besides the empty cell.
+    pub null_texts: Vec<String>,
+    /// The largest number of rows in a batch.
+    pub batch_rows: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { delimiter: None, types: BTreeMap::new(), null_texts: Vec::new(), batch_rows: 8192 }
+    }
+}
+
+/// One or several files of one schema.
+pub struct Table {
+    schema: SchemaRef,
+    files: Vec<TableFile>,
+    batch_rows: usize,
+    scans: AtomicU64,
+    bytes_read: Arc<AtomicU64>,
+}
+
+/// A file of a table.
+pub struct TableFile {
+    path: PathBuf,
+    bytes: Option<u64>,
+    content: Content,
+    /// A source that cannot be read twice, standing behind what opening it has read.
+    once: Option<Mutex<Option<Box<dyn Read + Send>>>>,
+}
+
+enum Content {
+    Parquet(ParquetFile),
+    Arrow(IpcFile),
+    Stream { stream: IpcStream, body: u64 },
+    Csv(CsvFile),
+}
+
+impl TableFile {
+    /// Its path; `-` for standard input.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size in bytes, if it has one.
+    pub fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    fn schema(&self) -> SchemaRef {
+        match &self.content {
+            Content::Parquet(file) => file.schema().clone(),
+            Content::Arrow(file) => file.schema().clone(),
+            Content::Stream { stream, .. } => stream.schema().clone(),
+            Content::Csv(file) => file.schema(),
+        }
+    }
+
+    fn rows(&self) -> Option<u64> {
+        match &self.content {
+            Content::Parquet(file) => Some(file.rows()),
+            Content::Arrow(file) => Some(file.rows()),
+            Content::Stream { .. } | Content::Csv(_) => None,
+        }
+    }
+
+    fn pieces<'t>(
+        &'t self,
+        plan: Plan,
+        batch_rows: usize,
+        bytes_read: &'t Arc<AtomicU64>,
+    ) -> Result<Pieces<'t>> {
+        let path = &self.path;
+        let source = match &self.once {
+            None => None,
+            Some(once) => {
+                let source = once.lock().unwrap_or_else(PoisonError::into_inner).take();
+                Some(source.ok_or_else(|| {
+                    Error::input(
+                        format!("{} can be read only once, and this needs another scan", path.display()),
+                        "write the input to a file, and give the file",
+                    )
+                })?)
+            }
+        };
+        match &self.content {
+            Content::Parquet(file) => Ok(file.pieces(path, plan, batch_rows, bytes_read)),
+            Content::Arrow(file) => file.pieces(path, plan, batch_rows),
+            Content::Csv(file) => match source {
+                Some(source) => Ok(file.pieces_of(path, source, plan, batch_rows)),
+                None => file.pieces(path, plan, batch_rows),
+            },
+            Content::Stream { stream, body } => {
+                let source = match source {
+                    Some(source) => source,
+                    None => {
+                        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
+                        file.seek(SeekFrom::Start(*body)).map_err(|error| Error::io(path, error))?;
+                        Box::new(std::io::BufReader::new(file))
+                    }
+                };
+                Ok(stream.pieces_of(path, source, plan, batch_rows))
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Opens files, directories of files, and `-` for standard input, and makes sure that they agree.
+    ///
+    /// Reads footers of Parquet and Arrow files and the beginning of CSV files, no more.
+    pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Table> {
+        let mut files = Vec::new();
+        let mut seen = BTreeSet::new();
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        for path in paths {
+            for path in expand(path)? {
+                let same =
+                    if path.as_os_str() == STANDARD_INPUT { Ok(path.clone()) } else { path.canonicalize() };
+                if !seen.insert(same.map_err(|error| Error::io(&path, error))?) {
+                    return Err(Error::input(
+                        format!("{} is given twice", path.display()),
+                        "give every file once: a row that is counted twice hides a risk",
+                    ));
+                }
+                files.push(if path.as_os_str() == STANDARD_INPUT {
+                    open_once(path, Box::new(std::io::stdin()), options)?
+                } else {
+                    open_file(path, options, &bytes_read)?
+                });
+            }
+        }
+        Table::of(files, options, bytes_read)
+    }
+
+    /// A table from a source that can be read only once: CSV, or an Arrow IPC stream or file.
+    pub fn from_reader(
+        name: impl Into<PathBuf>,
+        source: Box<dyn Read + Send>,
+        options: &ReadOptions,
+    ) -> Result<Table> {
+        Table::of(vec![open_once(name.into(), source, options)?], options, Arc::default())
+    }
+
+    fn of(mut files: Vec<TableFile>, options: &ReadOptions, bytes_read: Arc<AtomicU64>) -> Result<Table> {
+        settle_csv_types(&mut files, options);
+        let schema = common_schema(&files)?;
+        for name in options.types.keys() {
+            if schema.field_with_name(name).is_err() {
+                return Err(missing(&schema, name));
+            }
+        }
+        Ok(Table {
+            schema,
+            files,
+            batch_rows: options.batch_rows.max(1),
+            scans: AtomicU64::new(0),
+            bytes_read,
+        })
+    }
+
+    /// The columns, in the order and with the types of the first file.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The kind of a column, which is also its canonical type.
+    pub fn kind(&self, name: &str) -> Result<Kind> {
+        kind_of(self.schema.field_with_name(name).map_err(|_| missing(&self.schema, name))?)
+    }
+
+    /// The number of rows, if the files state it.
+    pub fn rows(&self) -> Option<u64> {
+        self.files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.rows()?))
+    }
+
+    /// The files, in the order in which their rows come.
+    pub fn files(&self) -> &[TableFile] {
+        &self.files
+    }
+
+    /// How many scans were started.
+    pub fn scans(&self) -> u64 {
+        self.scans.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of Parquet pages that were read; it shows that only the needed columns are.
+    pub fn page_bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Reads `columns` of all rows: runs `work` on morsels, on `threads` threads, and hands the results to
+    /// `consume` on this thread, in the order of the table.
+    ///
+    /// The batches have exactly `columns`, in that order; no columns are fine, where only rows are counted.
+    /// A failing morsel stops the scan; of several failures the first in the order of the table is returned.
+    /// A panic in `work` goes on on this thread.
+    ///
+    /// # Memory
+    /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded.
+    pub fn scan<T: Send>(
+        &self,
+        columns: &[Column],
+        threads: usize,
+        work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
+        consume: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let request = Request::new(&self.schema, columns)?;
+        let mut parts = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let plan = request.plan(&file.path, &file.schema())?;
+            let open = Box::new(move || file.pieces(plan, self.batch_rows, &self.bytes_read));
+            parts.push(Part { path: &file.path, open });
+        }
+        self.scans.fetch_add(1, Ordering::Relaxed);
+        scan::scan(parts, threads, work, consume)
+    }
+}
+
+/// The files that a path stands for: itself, or the tables in a directory, by name.
+fn expand(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.as_os_str() == STANDARD_INPUT || !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(|error| Error::io(path, error))? {
+        let file = entry.map_err(|error| Error::io(path, error))?.path();
+        let hidden = file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && has_extension(&file, &EXTENSIONS) && file.is_file() {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(Error::input(
+            format!("the directory {} holds no table", path.display()),
+            format!("tables end in .{}; subdirectories are not searched", EXTENSIONS.join(", .")),
+        ));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().is_some_and(|own| extensions.iter().any(|e| own.eq_ignore_ascii_case(e)))
+}
+
+fn open_file(path: PathBuf, options: &ReadOptions, bytes_read: &Arc<AtomicU64>) -> Result<TableFile> {
+    let io = |error| Error::io(&path, error);
+    let mut file = File::open(&path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    if !metadata.is_file() {
+        // A named pipe or a device: it can be read, but only once.
+        return open_once(path, Box::new(file), options);
+    }
+    if metadata.len() == 0 {
+        return Err(damaged(&path, "the file is empty"));
+    }
+    let mut start = Vec::new();
+    Read::by_ref(&mut file).take(8).read_to_end(&mut start).map_err(io)?;
+    file.rewind().map_err(io)?;
+    let content = contain(&path, || {
+        let content = match Format::of(&path, &start)? {
+            Format::Parquet => Content::Parquet(ParquetFile::open(&path, bytes_read)?),
+            Format::Arrow => Content::Arrow(IpcFile::open(&path)?),
+            Format::Stream => {
+                let stream = IpcStream::open(&path, &mut file)?;
+                Content::Stream { stream, body: file.stream_position().map_err(io)? }
+            }
+            Format::Csv => Content::Csv(CsvFile::open(&path, &mut file, options)?.0),
+        };
+        Ok(content)
+    })?;
+    Ok(TableFile { path, bytes: Some(metadata.len()), content, once: None })
+}
+
+fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOptions) -> Result<TableFile> {
+    let mut start = Vec::new();
+    source.by_ref().take(8).read_to_end(&mut start).map_err(|error| Error::io(&path, error))?;
+    if start.is_empty() {
+        return Err(damaged(&path, "the input is empty"));
+    }
+    let format = Format::of(&path, &start)?;
+    // What was read to tell the format is read again, except the mark that makes a file of a stream.
+    let start = if format == Format::Arrow { Vec::new() } else { start };
+    let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(source));
+    let (content, read) = contain(&path, || match format {
+        Format::Parquet => Err(Error::input(
+            format!(
+                "{}: Parquet cannot be read from a pipe, because its index is at the end",
+                path.display()
+            ),
+            "write the input to a file, and give the file",
+        )),
+        Format::Arrow | Format::Stream => {
+            let stream = IpcStream::open(&path, &mut source)?;
+            Ok((Content::Stream { stream, body: 0 }, Vec::new()))
+        }
+        Format::Csv => {
+            let (file, read) = CsvFile::open(&path, &mut source, options)?;
+            Ok((Content::Csv(file), read))
+        }
+    })?;
+    let source: Box<dyn Read + Send> = Box::new(Cursor::new(read).chain(source));
+    Ok(TableFile { path, bytes: None, content, once: Some(Mutex::new(Some(source))) })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Parquet,
+    /// Arrow IPC with a footer.
+    Arrow,
+    /// Arrow IPC without one.
+    Stream,
+    Csv,
+}
+
+impl Format {
+    /// By the first bytes; a name that promises something else is an error of the file.
+    fn of(path: &Path, start: &[u8]) -> Result<Format> {
+        let by_content = match start {
+            start if start.starts_with(b"PAR1") => Format::Parquet,
+            start if start.starts_with(ipc::FILE_MAGIC) => Format::Arrow,
+            start if start.starts_with(ipc::CONTINUATION) => Format::Stream,
+            start if start.starts_with(&[0x1f, 0x8b]) || start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
+                return Err(Error::input(
+                    format!("{} is compressed as a whole", path.display()),
+                    "decompress it, for example into a pipe that is given as -",
+                ));
+            }
+            _ => Format::Csv,
+        };
+        let is_text = by_content == Format::Csv;
+        if is_text && has_extension(path, &["parquet"]) {
+            return Err(damaged(path, "this is not a Parquet file"));
+        }
+        if is_text && has_extension(path, &["arrow", "arrows", "feather", "ipc"]) {
+            return Err(damaged(path, "this is not an Arrow IPC file or stream"));
+        }
+        Ok(by_content)
+    }
+}
+
+/// Guesses the types of CSV columns from the beginnings of all CSV files, so that they agree.
+fn settle_csv_types(files: &mut [TableFile], options: &ReadOptions) {
+    let mut joined: BTreeMap<String, Guess> = BTreeMap::new();
+    for file in files.iter() {
+        let Content::Csv(csv) = &file.content else { continue };
+        for (name, guess) in csv.guesses() {
+            joined
+                .entry(name.to_string())
+                .and_modify(|known| known.join(guess))
+                .or_insert_with(|| guess.clone());
+        }
+    }
+    for file in files {
+        let Content::Csv(csv) = &mut file.content else { continue };
+        let guesses: Vec<Guess> =
+            csv.guesses().map(|(name, guess)| joined.get(name).unwrap_or(guess).clone()).collect();
+        csv.settle(&guesses, options);
+    }
+}
+
+/// The schema of all files; an error names the column that differs, and the file.
+fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
+    let Some(first) = files.first() else {
+        return Err(Error::input(
+            "no table is given",
+            "give a file, a directory of files, or - for standard input",
+        ));
+    };
+    let schema = without_empty_columns(files, &first.schema());
+    for file in files {
+        let own = file.schema();
+        if let Some(name) = repeated_name(&own) {
+            return Err(Error::input(
+                format!("{}: the column `{name}` occurs twice", file.path.display()),
+                "give every column its own name",
+            ));
+        }
+        let differs = |problem: String| {
+            Err(Error::input(
+                format!("{}: {problem} {}", file.path.display(), first.path.display()),
+                "all files of a table need the same columns of the same types: read the others apart",
+            ))
+        };
+        if let Some(extra) = own.fields().iter().find(|field| schema.field_with_name(field.name()).is_err()) {
+            return differs(format!("column `{}` is not in", extra.name()));
+        }
+        for field in schema.fields() {
+            let Ok(own) = own.field_with_name(field.name()) else {
+                return differs(format!("there is no column `{}` as in", field.name()));
+            };
+            let (own, known) = (own.data_type(), field.data_type());
+            if !same_kind(own, known) && *own != DataType::Null {
+                return differs(format!("column `{}` is {own}, and {known} in", field.name()));
+            }
+        }
+    }
+    Ok(schema)
+}
+
+/// The schema with the type of another file where a column of the first holds only nulls.
+fn without_empty_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
+    let fields = first.fields().iter().map(|field| {
+        if *field.data_type() != DataType::Null {
+            return field.clone();
+        }
+        let types = files
+            .iter()
+            .filter_map(|file| Some(file.schema().field_with_name(field.name()).ok()?.data_type().clone()));
+        match types.into_iter().find(|t| *t != DataType::Null) {
+            Some(other) => Arc::new(field.as_ref().clone().with_data_type(other)),
+            None => field.clone(),
+        }
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn same_kind(a: &DataType, b: &DataType) -> bool {
+    a == b || Kind::of(a).is_some_and(|kind| Some(kind) == Kind::of(b))
+}
+
+fn repeated_name(schema: &Schema) -> Option<&str> {
+    let mut names = BTreeSet::new();
+    schema.fields().iter().map(|field| field.name().as_str()).find(|name| !names.insert(*name))
+}

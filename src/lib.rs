@@ -5,10 +5,11 @@ pub mod check;
 pub mod cli;
 pub mod error;
 pub mod exact;
-pub mod read;
-
+pub mod hierarchy;
 pub mod memory;
+pub mod policy;
 pub mod progress;
+pub mod read;
 pub mod skyline;
 pub mod spill;
 

@@ -1,0 +1,25 @@
+//! Which values generalize to which groups?
+//!
+//! A [`Hierarchy`] is a tree over the values of one column, from a file in ARX's format, a tree in the
+//! policy, or built from the values themselves (interval widths or ends, prefixes, calendar levels).
+//! Every builder ends in rows `value; group; ...; root`, so there is one place that checks a tree.
+//!
+//! Memory: O(nodes), independent of the number of rows of the table.
+//! Invariants: a node's leaves are a contiguous range of leaf codes; a name means one node; a parent
+//! comes before its children in the order of [`Node`] numbers.
+//! Not here: which column uses which hierarchy (`policy`), the order in which cuts are tried.
+
+mod arx;
+mod build;
+mod dates;
+mod rows;
+mod tree;
+
+pub use arx::parse_arx;
+pub use build::{by_dates, by_ends, by_prefixes, by_widths, decimal_text, flat, range_label};
+pub use dates::{DateLevel, parse_day};
+pub use rows::{Problem, Row, from_rows};
+pub use tree::{Hierarchy, Node};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Does every column of the table have exactly one role?
+
+use std::collections::HashMap;
+
+use super::Policy;
+use super::parse::{closest, quoted};
+use crate::error::{Error, Mistake, Result};
+
+/// The role of a column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Protected; the place in [`Columns::sensitive`](super::Columns::sensitive).
+    Sensitive(usize),
+    /// Made coarse; the place in [`Columns::quasi`](super::Columns::quasi).
+    Quasi(usize),
+    /// Not published.
+    Drop,
+    /// Published as it is.
+    Keep,
+    /// Tells people apart.
+    Individual,
+    /// Says for how many rows a row stands.
+    Count,
+}
+
+impl Policy {
+    /// The role of each column of a table, in the order of the table.
+    ///
+    /// Columns without a role, named columns that are not there, and two columns of one name are all
+    /// reported together.
+    pub fn bind(&self, table: &[impl AsRef<str>]) -> Result<Vec<Role>> {
+        let mut roles: HashMap<&str, Role> = HashMap::new();
+        let columns = &self.columns;
+        for (at, column) in columns.sensitive.iter().enumerate() {
+            roles.insert(&column.name, Role::Sensitive(at));
+        }
+        for (at, column) in columns.quasi.iter().enumerate() {
+            roles.insert(&column.name, Role::Quasi(at));
+        }
+        roles.extend(columns.drop.iter().map(|name| (name.as_str(), Role::Drop)));
+        roles.extend(columns.keep.iter().map(|name| (name.as_str(), Role::Keep)));
+        roles.extend(columns.individual.iter().map(|name| (name.as_str(), Role::Individual)));
+        roles.extend(columns.count.iter().map(|name| (name.as_str(), Role::Count)));
+
+        let names: Vec<&str> = table.iter().map(AsRef::as_ref).collect();
+        let mut bound = Vec::with_capacity(names.len());
+        let mut mistakes = Vec::new();
+        for (name, (line, key)) in &self.places {
+            if !names.contains(&name.as_str()) {
+                let free = names.iter().copied().filter(|known| !roles.contains_key(known));
+                let remedy = match closest(name, free) {
+                    Some(near) => format!("did you mean {}?", quoted(near)),
+                    None => "leave it out, or check that this is the table you mean".to_string(),
+                };
+                let problem = format!("the table has no column {}", quoted(name));
+                mistakes.push(Mistake { line: Some(*line), key: key.clone(), problem, remedy });
+            }
+        }
+        mistakes.sort_by_key(|mistake| mistake.line);
+        for (at, name) in names.iter().enumerate() {
+            let nowhere = |problem: String, remedy: &str| Mistake {
+                line: None,
+                key: "columns".to_string(),
+                problem,
+                remedy: remedy.to_string(),
+            };
+            if names[..at].contains(name) {
+                let problem = format!("the table has two columns {}", quoted(name));
+                mistakes.push(nowhere(problem, "rename one of them in the table"));
+            }
+            match roles.get(name) {
+                Some(role) => bound.push(*role),
+                None => mistakes.push(nowhere(
+                    format!("column {} of the table has no role", quoted(name)),
+                    "add it to columns.quasi if others may know it of a person, to drop, or to keep",
+                )),
+            }
+        }
+        if mistakes.is_empty() {
+            return Ok(bound);
+        }
+        Err(Error::Policy { file: self.file.clone(), mistakes })
+    }
+}

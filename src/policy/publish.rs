@@ -1,0 +1,207 @@
+//! In which form may the world see the table, and how is the form chosen?
+
+use super::columns::Columns;
+use super::parse::{Item, Mistakes, Section, closest, quoted};
+use super::quasi::{Quasi, Shape};
+use crate::exact::{Rational, parse_fraction};
+use crate::hierarchy::decimal_text;
+
+/// The form of the release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publish {
+    /// One table with coarse values, or two tables joined by group.
+    pub style: Style,
+    /// How a range is written.
+    pub ranges: Ranges,
+    /// In which order safe cuts are tried.
+    pub cuts: Cuts,
+    /// How a generalization function is chosen from `audit.function`; `None`: the tree of cuts.
+    pub strategy: Option<Strategy>,
+}
+
+/// One table with coarse values, or two tables joined by group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// One table: quasi-identifiers made coarse, beside the sensitive values.
+    Generalized,
+    /// Quasi-identifiers as they are, and sensitive values by group.
+    Bucketized,
+}
+
+/// How a range is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ranges {
+    /// One text column: `[20,30)`.
+    Label,
+    /// Two typed columns: `age_from`, `age_to`.
+    Bounds,
+}
+
+/// In which order safe cuts are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cuts {
+    /// Widest column first, cut at the median: the textbook.
+    Mondrian,
+    /// What measures best.
+    Best,
+}
+
+/// Who chooses among the functions of `audit.function`, so that the choice itself gives nothing away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// The first function whose inclusive disclosure set is safe.
+    Inclusive,
+    /// The first function that looks safe, if its exclusive disclosure set is safe too.
+    Exclusive,
+}
+
+impl Style {
+    /// All styles with their names in a policy.
+    pub const NAMES: [(&'static str, Style); 2] =
+        [("generalized", Style::Generalized), ("bucketized", Style::Bucketized)];
+}
+
+impl Ranges {
+    /// All forms with their names in a policy.
+    pub const NAMES: [(&'static str, Ranges); 2] = [("label", Ranges::Label), ("bounds", Ranges::Bounds)];
+}
+
+impl Cuts {
+    /// All orders with their names in a policy.
+    pub const NAMES: [(&'static str, Cuts); 2] = [("mondrian", Cuts::Mondrian), ("best", Cuts::Best)];
+}
+
+impl Strategy {
+    /// All strategies with their names in a policy.
+    pub const NAMES: [(&'static str, Strategy); 2] =
+        [("inclusive", Strategy::Inclusive), ("exclusive", Strategy::Exclusive)];
+}
+
+/// A generalization function: how coarse each quasi-identifier becomes, in the order of `Columns::quasi`.
+pub type Function = Vec<Coarseness>;
+
+/// How coarse a column becomes under a generalization function.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Coarseness {
+    /// One group for all values.
+    All,
+    /// Ranges between the multiples of a width; for columns without stated levels.
+    Width(Rational),
+    /// A level of the column's hierarchy, list or calendar; 0 leaves the values as they are.
+    Level(u32),
+}
+
+impl Publish {
+    pub(super) fn read(section: Option<&Section>, mistakes: &mut Mistakes) -> Publish {
+        let keys = ["style", "ranges", "cuts", "strategy"];
+        if let Some(section) = section {
+            section.only(&keys, mistakes);
+        }
+        let [style, ranges, cuts, strategy] = keys.map(|key| section.and_then(|section| section.get(key)));
+        Publish {
+            style: style.and_then(|item| item.choice(&Style::NAMES, mistakes)).unwrap_or(Style::Generalized),
+            ranges: ranges.and_then(|item| item.choice(&Ranges::NAMES, mistakes)).unwrap_or(Ranges::Label),
+            cuts: cuts.and_then(|item| item.choice(&Cuts::NAMES, mistakes)).unwrap_or(Cuts::Best),
+            strategy: strategy.and_then(|item| item.choice(&Strategy::NAMES, mistakes)),
+        }
+    }
+
+    /// Notes published columns that would get the same name.
+    pub(super) fn check_names(
+        &self,
+        columns: &Columns,
+        places: &super::columns::Places,
+        mistakes: &mut Mistakes,
+    ) {
+        let quasi = columns.quasi.iter().map(|column| &column.name);
+        let sensitive = columns.sensitive.iter().map(|column| &column.name);
+        let published: Vec<&String> = columns.keep.iter().chain(quasi).chain(sensitive).collect();
+        for name in published {
+            let bound = [name.strip_suffix("_from"), name.strip_suffix("_to")].into_iter().flatten();
+            let bound = bound.filter_map(|base| columns.quasi(base)).next();
+            let problem = match (name.as_str(), bound) {
+                ("group", _) => "a release numbers its groups in a column of this name".to_string(),
+                (_, Some(base)) if self.ranges == Ranges::Bounds => {
+                    format!("the bounds of column {} get this name", quoted(&base.name))
+                }
+                _ => continue,
+            };
+            if let Some((key, at)) = places.get(name) {
+                mistakes.add(*at, key, format!("{}: {problem}", quoted(name)), "rename the column first");
+            }
+        }
+    }
+}
+
+/// The functions of `[[audit.function]]`, in order.
+pub(super) fn read_functions(
+    section: Option<&Section>,
+    columns: &Columns,
+    mistakes: &mut Mistakes,
+) -> Vec<Function> {
+    let Some(section) = section else { return Vec::new() };
+    section.only(&["function"], mistakes);
+    let Some(item) = section.get("function") else { return Vec::new() };
+    let mut functions = Vec::new();
+    for stated in item.sections(mistakes) {
+        for (name, item) in stated.entries() {
+            if columns.quasi(&name).is_none() {
+                let remedy = match closest(&name, columns.quasi.iter().map(|column| column.name.as_str())) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => "name a column of columns.quasi".to_string(),
+                };
+                item.wrong("is not a quasi-identifier", remedy, mistakes);
+            }
+        }
+        let coarse = |column: &Quasi, mistakes: &mut Mistakes| match stated.get(&column.name) {
+            Some(item) => read_coarseness(&item, column, mistakes),
+            None => Coarseness::All,
+        };
+        functions.push(columns.quasi.iter().map(|column| coarse(column, mistakes)).collect());
+    }
+    functions
+}
+
+/// A column is made coarser in the words of its own list: a width, a length, a period, or a level.
+fn read_coarseness(item: &Item, column: &Quasi, mistakes: &mut Mistakes) -> Coarseness {
+    if item.as_text() == Some("*") {
+        return Coarseness::All;
+    }
+    let listed = |names: Vec<String>, mistakes: &mut Mistakes| {
+        let Some(wanted) = item.label(mistakes) else { return Coarseness::All };
+        let wanted = parse_fraction(&wanted).as_ref().map_or(wanted, decimal_text);
+        let levels = ["0".to_string()].into_iter().chain(names);
+        match levels.clone().position(|name| name == wanted) {
+            Some(level) => Coarseness::Level(level as u32),
+            None => {
+                let known: Vec<String> = levels.collect();
+                let remedy = format!("write one of {} or \"*\"", known.join(", "));
+                item.wrong("is not in the list of this column", remedy, mistakes);
+                Coarseness::All
+            }
+        }
+    };
+    let numbered = |top: u64, mistakes: &mut Mistakes| match item.whole(0..=top, mistakes) {
+        Some(level) => Coarseness::Level(level as u32),
+        None => Coarseness::All,
+    };
+    match &column.shape {
+        Shape::Widths(widths) => listed(widths.iter().map(decimal_text).collect(), mistakes),
+        Shape::Prefix(lengths) => listed(lengths.iter().map(u64::to_string).collect(), mistakes),
+        Shape::Dates(levels) => {
+            listed(levels.iter().map(|level| level.name().to_string()).collect(), mistakes)
+        }
+        Shape::Hierarchy(tree) => numbered(tree.top_level().into(), mistakes),
+        Shape::Ends(levels) => numbered(levels.len() as u64 + 1, mistakes),
+        Shape::Order(_) => numbered(1, mistakes),
+        Shape::Plain => {
+            let rule = "write a width of 0 or more, or \"*\"";
+            let width = item.fraction_where(|width| *width >= Rational::ZERO, rule, "10", mistakes);
+            match width {
+                Some(width) if width == Rational::ZERO => Coarseness::Level(0),
+                Some(width) => Coarseness::Width(width),
+                None => Coarseness::All,
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 pub mod anonymize;
 pub mod beliefs;
+pub mod check;
 pub mod cli;
 pub mod disclosure_sets;
 pub mod encode;

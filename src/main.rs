@@ -1,2 +1,5 @@
 //! The command `skyveil`.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    skyveil::cli::main()
+}

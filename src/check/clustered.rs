@@ -1,0 +1,251 @@
+//! What is in each group of a table whose groups stand together?
+//!
+//! A worker counts the rows of its morsel. The groups in the middle are complete, so it judges them itself;
+//! the first and the last one may go on beyond the morsel and are handed on as counts. They are joined in
+//! the order of the table, so a group that crosses borders, however many, is judged once and exactly.
+//!
+//! Memory: per worker one group, the statistics of the values met, 8 bytes for each group of the morsel.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use super::cells::Cells;
+use super::criterion::{Asked, GroupCount, Judge};
+use super::job::{Columns, Resources, scattered};
+use super::keys::Keys;
+use super::returns::{Begins, Finished, Returned, Trail};
+use super::values::Codes;
+use crate::error::Result;
+use crate::read::{Column, Table};
+
+/// What one scan can tell.
+pub(super) enum Outcome {
+    /// The table is clustered, and this is in it.
+    Counted(Counted),
+    /// A group may have come back: the counts mean nothing.
+    Scattered,
+}
+
+/// All groups of a table, judged.
+pub(super) struct Counted {
+    pub judge: Judge,
+    pub rows: u64,
+    /// Rows that should have had a value and had none.
+    pub missing: u64,
+}
+
+/// What a worker found in a run of consecutive rows.
+pub(super) struct Part {
+    rows: u64,
+    missing: u64,
+    groups: Option<Groups>,
+}
+
+struct Groups {
+    trail: Trail,
+    first: Border,
+    middle: Judge,
+    /// `None` if the first group is the last one too.
+    last: Option<Border>,
+}
+
+/// A group that may go on beyond a border.
+struct Border {
+    key: Box<[u8]>,
+    /// The row at which it begins.
+    number: u64,
+    count: GroupCount,
+}
+
+/// Counts a table in one scan.
+pub(super) fn count(
+    table: &Table,
+    columns: &Columns,
+    asked: &Arc<Asked>,
+    codes: &Codes,
+    resources: &Resources<'_>,
+) -> Result<Outcome> {
+    let wanted: Vec<Column> = columns
+        .groups
+        .iter()
+        .chain([&columns.sensitive])
+        .map(|name| Column::canonical(name.as_str()))
+        .collect();
+    let mut joined = Joined::new(asked, resources)?;
+    let mut returned = Returned::Never;
+    resources.progress.start("checking", table.rows());
+    let outcome = table.scan(
+        &wanted,
+        resources.threads,
+        |morsel| {
+            let first_row = morsel.first_row();
+            let batches = morsel.inspect(|batch| {
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                resources.progress.advance(rows as u64);
+            });
+            count_part(batches, first_row, columns, asked, codes)
+        },
+        |part| {
+            returned = joined.add(part)?;
+            if returned == Returned::Perhaps { Err(scattered()) } else { Ok(()) }
+        },
+    );
+    resources.progress.finish();
+    if returned == Returned::Perhaps {
+        return Ok(Outcome::Scattered);
+    }
+    outcome?;
+    joined.finish().map(Outcome::Counted)
+}
+
+/// Counts consecutive rows that begin at `first_row`; the sensitive column is the last one of the batches.
+pub(super) fn count_part(
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    first_row: u64,
+    columns: &Columns,
+    asked: &Arc<Asked>,
+    codes: &Codes,
+) -> Result<Part> {
+    let mut cells = Cells::new(columns, codes)?;
+    let mut keys = None;
+    let mut open: Option<Open> = None;
+    let mut row = first_row;
+    for batch in batches {
+        let batch = batch?;
+        let Some((sensitive, group_columns)) = batch.columns().split_last() else { continue };
+        let keys = match &mut keys {
+            Some(keys) => keys,
+            None => keys.insert(Keys::new(group_columns.iter().map(|column| column.data_type()))?),
+        };
+        let runs = keys.runs(group_columns)?;
+        let batch_cells = cells.open(sensitive)?;
+        let mut start = 0;
+        for (run, &end) in runs.ends.iter().enumerate() {
+            let number = row + start as u64;
+            let open = match &mut open {
+                None => open.insert(Open::new(runs.key(run), number, asked)),
+                Some(open) => {
+                    open.turn_to(runs.key(run), number);
+                    open
+                }
+            };
+            cells.count(&batch_cells, start..end, &mut open.current);
+            start = end;
+        }
+        row += batch.num_rows() as u64;
+    }
+    Ok(Part { rows: row - first_row, missing: cells.missing, groups: open.map(Open::close) })
+}
+
+/// The groups of a morsel while its rows pass.
+struct Open {
+    trail: Trail,
+    /// The first group, once another has begun.
+    first: Option<Border>,
+    middle: Judge,
+    /// The group of the last row, and where it began.
+    current: GroupCount,
+    number: u64,
+}
+
+impl Open {
+    fn new(key: &[u8], number: u64, asked: &Arc<Asked>) -> Self {
+        Open {
+            trail: Trail::new(key),
+            first: None,
+            middle: Judge::new(asked),
+            current: GroupCount::default(),
+            number,
+        }
+    }
+
+    /// The next rows have this key: the group goes on, or another one begins.
+    fn turn_to(&mut self, key: &[u8], number: u64) {
+        if *self.trail.last == *key {
+            return;
+        }
+        if self.first.is_none() {
+            let count = std::mem::take(&mut self.current);
+            self.first = Some(Border { key: self.trail.last.clone(), number: self.number, count });
+        } else {
+            self.middle.observe(&self.current, self.number);
+            self.current.clear();
+        }
+        self.trail.push(key);
+        self.number = number;
+    }
+
+    fn close(self) -> Groups {
+        let border = Border { key: self.trail.last.clone(), number: self.number, count: self.current };
+        let (first, last) = match self.first {
+            None => (border, None),
+            Some(first) => (first, Some(border)),
+        };
+        Groups { trail: self.trail, first, middle: self.middle, last }
+    }
+}
+
+/// The parts of a table, joined in its order.
+pub(super) struct Joined {
+    judge: Judge,
+    finished: Finished,
+    /// The last group, which may go on in the next part.
+    border: Option<Border>,
+    rows: u64,
+    missing: u64,
+    reserved: crate::memory::Reservation,
+}
+
+impl Joined {
+    /// Of no parts yet.
+    pub fn new(asked: &Arc<Asked>, resources: &Resources<'_>) -> Result<Self> {
+        Ok(Joined {
+            judge: Judge::new(asked),
+            finished: Finished::new(&resources.budget),
+            border: None,
+            rows: 0,
+            missing: 0,
+            reserved: Judge::reservation(&resources.budget)?,
+        })
+    }
+
+    /// Takes in the next part of the table.
+    pub fn add(&mut self, part: Part) -> Result<Returned> {
+        self.rows += part.rows;
+        self.missing += part.missing;
+        let Some(Groups { trail, mut first, middle, last }) = part.groups else { return Ok(Returned::Never) };
+        let begins = match self.border.take() {
+            Some(border) if border.key == first.key => {
+                first.number = border.number;
+                first.count.people += border.count.people;
+                border.count.counts().for_each(|(code, times)| first.count.add(code, times));
+                Begins::WithMoreOfTheLast
+            }
+            Some(border) => {
+                self.judge.observe(&border.count, border.number);
+                Begins::Anew
+            }
+            None => Begins::Anew,
+        };
+        let returned = self.finished.add(trail, begins);
+        self.border = Some(match last {
+            None => first,
+            Some(last) => {
+                self.judge.observe(&first.count, first.number);
+                last
+            }
+        });
+        self.judge.merge(middle);
+        self.judge.account(&mut self.reserved)?;
+        Ok(returned)
+    }
+
+    /// The end of the table.
+    pub fn finish(mut self) -> Result<Counted> {
+        if let Some(border) = self.border.take() {
+            self.judge.observe(&border.count, border.number);
+        }
+        Ok(Counted { judge: self.judge, rows: self.rows, missing: self.missing })
+    }
+}

@@ -1,0 +1,320 @@
+//! What is in each group of a table whose rows are scattered, come several to a person, or are split in two?
+//!
+//! Rows go into a [`Tally`], which brings together what belongs together out of core: by group, or first by
+//! person and then by group. Memory: the tallies' shares of the budget, and one buffer per worker.
+//!
+//! Invariant: no fingerprint decides here; keys, and persons, are compared byte by byte.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+
+use super::cells::Cells;
+use super::clustered::Counted;
+use super::criterion::{Asked, GroupCount, Judge};
+use super::job::{Buckets, Columns, Resources};
+use super::keys::Keys;
+use super::tally::Tally;
+use super::values::Codes;
+use crate::error::{Error, Result};
+use crate::read::{Column, Kind, Table};
+use crate::skyline::Values;
+use crate::spill::Spill;
+
+/// The item of a group that counts its people; no value has this code.
+const PERSON: u32 = u32::MAX;
+
+/// Counts a table by group; each row is a person.
+pub(super) fn by_group(
+    table: &Table,
+    columns: &Columns,
+    asked: &Arc<Asked>,
+    codes: &Codes,
+    spill: &Arc<Spill>,
+    resources: &Resources<'_>,
+) -> Result<Counted> {
+    let mut groups = Tally::new(spill, &resources.budget, 2)?;
+    let shared = Mutex::new(&mut groups);
+    let mut counts = (0, 0);
+    let names: Vec<&str> = columns.groups.iter().chain([&columns.sensitive]).map(String::as_str).collect();
+    scan(table, &names, "counting by group", resources, &mut counts, |batches| {
+        let mut cells = Cells::new(columns, codes)?;
+        let mut rows = 0;
+        let mut count = GroupCount::default();
+        let mut buffer = Vec::new();
+        for batch in batches {
+            let batch = batch?;
+            let Some((sensitive, group_columns)) = batch.columns().split_last() else { continue };
+            let runs =
+                Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
+            let batch_cells = cells.open(sensitive)?;
+            let mut start = 0;
+            buffer.clear();
+            for (run, &end) in runs.ends.iter().enumerate() {
+                cells.count(&batch_cells, start..end, &mut count);
+                buffer.push((run, PERSON, count.people));
+                buffer.extend(count.counts().map(|(code, times)| (run, code, times)));
+                count.clear();
+                start = end;
+            }
+            rows += batch.num_rows() as u64;
+            let mut groups = lock(&shared);
+            for &(run, code, times) in &buffer {
+                groups.add(runs.key(run), &code.to_be_bytes(), times)?;
+            }
+        }
+        Ok((rows, cells.missing))
+    })?;
+    let (rows, missing) = counts;
+    Ok(Counted { judge: judge(groups, asked, resources)?, rows, missing })
+}
+
+/// Counts a table in which the rows of a person are those with the same value of the individual column.
+pub(super) fn by_person(
+    table: &Table,
+    columns: &Columns,
+    individual: &str,
+    asked: &Arc<Asked>,
+    codes: &Codes,
+    spill: &Arc<Spill>,
+    resources: &Resources<'_>,
+) -> Result<Counted> {
+    let mut people = Tally::new(spill, &resources.budget, 2)?;
+    let shared = Mutex::new(&mut people);
+    let mut counts = (0, 0);
+    let names: Vec<&str> =
+        columns.groups.iter().chain([&columns.sensitive]).map(String::as_str).chain([individual]).collect();
+    let nameless = Mutex::new(0u64);
+    scan(table, &names, "counting by person", resources, &mut counts, |batches| {
+        let mut cells = Cells::new(columns, codes)?;
+        let mut rows = 0;
+        let mut item = Vec::new();
+        for batch in batches {
+            let batch = batch?;
+            let [group_columns @ .., sensitive, person] = batch.columns() else { continue };
+            let groups =
+                Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
+            let persons = Keys::new([person.data_type()])?.rows(std::slice::from_ref(person))?;
+            *lock(&nameless) += person.logical_null_count() as u64;
+            let batch_cells = cells.open(sensitive)?;
+            rows += batch.num_rows() as u64;
+            let mut start = 0;
+            let mut people = lock(&shared);
+            for (run, &end) in groups.ends.iter().enumerate() {
+                for row in start..end {
+                    let code = cells.cell(&batch_cells, row).unwrap_or(PERSON);
+                    item.clear();
+                    item.extend_from_slice(groups.key(run));
+                    item.extend_from_slice(&code.to_be_bytes());
+                    people.add(persons.key(row), &item, 1)?;
+                }
+                start = end;
+            }
+        }
+        Ok((rows, cells.missing))
+    })?;
+    let nameless = nameless.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if nameless > 0 {
+        return Err(Error::input(
+            format!("column `{individual}` is null in {nameless} rows, so their person is unknown"),
+            "give every row its person",
+        ));
+    }
+    let mut groups = Tally::new(spill, &resources.budget, 2)?;
+    let mut faults = Faults::default();
+    people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
+    faults.report(individual, columns)?;
+    let (rows, missing) = counts;
+    Ok(Counted { judge: judge(groups, asked, resources)?, rows, missing })
+}
+
+/// Persons that contradict what was said of the table.
+#[derive(Default)]
+struct Faults {
+    in_two_groups: u64,
+    with_several_values: u64,
+}
+
+impl Faults {
+    fn report(&self, individual: &str, columns: &Columns) -> Result<()> {
+        if self.in_two_groups > 0 {
+            return Err(Error::input(
+                format!("column `{individual}`: {} people occur in more than one group", self.in_two_groups),
+                "all rows of a person must be in one group",
+            ));
+        }
+        if self.with_several_values > 0 {
+            let (people, sensitive) = (self.with_several_values, &columns.sensitive);
+            return Err(Error::input(
+                format!("column `{sensitive}`: {people} people have several rows, but values are single"),
+                "say --values set or multiset, or give every person one row",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Adds a person to their group; `items` are the group's key and a code, with the number of rows.
+fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults: &mut Faults) -> Result<()> {
+    let split = |item: &[u8]| -> Option<(usize, u32)> {
+        let (group, code) = item.split_last_chunk::<4>()?;
+        Some((group.len(), u32::from_be_bytes(*code)))
+    };
+    let mut group: Option<&[u8]> = None;
+    let mut rows = 0;
+    for &(item, times) in items {
+        let Some((length, code)) = split(item) else { continue };
+        let own = &item[..length];
+        if group.is_some_and(|group| group != own) {
+            faults.in_two_groups += 1;
+            return Ok(());
+        }
+        group = Some(own);
+        rows += times;
+        let times = match values {
+            Values::Set => 1,
+            Values::Single | Values::Multiset => times,
+        };
+        if code != PERSON {
+            groups.add(own, &code.to_be_bytes(), times)?;
+        }
+    }
+    faults.with_several_values += u64::from(values == Values::Single && rows > 1);
+    match group {
+        Some(group) => groups.add(group, &PERSON.to_be_bytes(), 1),
+        None => Ok(()),
+    }
+}
+
+/// Counts a release in which people and values stand in two tables.
+pub(super) fn by_bucket(
+    buckets: &Buckets<'_>,
+    columns: &Columns,
+    asked: &Arc<Asked>,
+    codes: &Codes,
+    spill: &Arc<Spill>,
+    resources: &Resources<'_>,
+) -> Result<Counted> {
+    for name in &columns.groups {
+        if buckets.people.kind(name)? != buckets.values.kind(name)? {
+            return Err(Error::input(
+                format!("column `{name}` is of two types in the two tables of the release"),
+                "write both with the same type",
+            ));
+        }
+    }
+    if buckets.values.kind(&buckets.count)? != Kind::Integer {
+        return Err(Error::input(
+            format!("column `{}` does not hold whole numbers", buckets.count),
+            "it must say how often a value occurs in its group",
+        ));
+    }
+    let mut groups = Tally::new(spill, &resources.budget, 2)?;
+    let shared = Mutex::new(&mut groups);
+    let group_names = columns.groups.iter().map(String::as_str);
+    let mut people = (0, 0);
+    let names: Vec<&str> = group_names.clone().collect();
+    scan(buckets.people, &names, "counting people", resources, &mut people, |batches| {
+        let mut rows = 0;
+        for batch in batches {
+            let batch = batch?;
+            let columns = batch.columns();
+            let runs = Keys::new(columns.iter().map(|column| column.data_type()))?.runs(columns)?;
+            let mut groups = lock(&shared);
+            let mut start = 0;
+            for (run, &end) in runs.ends.iter().enumerate() {
+                groups.add(runs.key(run), &PERSON.to_be_bytes(), (end - start) as u64)?;
+                start = end;
+            }
+            rows += batch.num_rows() as u64;
+        }
+        Ok((rows, 0))
+    })?;
+    let mut values = (0, 0);
+    let names: Vec<&str> = group_names.chain([columns.sensitive.as_str(), buckets.count.as_str()]).collect();
+    scan(buckets.values, &names, "counting values", resources, &mut values, |batches| {
+        let mut cells = Cells::new(columns, codes)?;
+        for batch in batches {
+            let batch = batch?;
+            let [group_columns @ .., sensitive, times] = batch.columns() else { continue };
+            let keys =
+                Keys::new(group_columns.iter().map(|column| column.data_type()))?.rows(group_columns)?;
+            let batch_cells = cells.open(sensitive)?;
+            let times = times.as_primitive::<Int64Type>();
+            let mut groups = lock(&shared);
+            for row in 0..batch.num_rows() {
+                let times = if times.is_valid(row) { u64::try_from(times.value(row)).ok() } else { None };
+                let Some(times) = times else {
+                    return Err(Error::input(
+                        format!("column `{}` holds a null or a negative number", buckets.count),
+                        "it must say how often a value occurs in its group",
+                    ));
+                };
+                if times > 0
+                    && let Some(code) = cells.cell(&batch_cells, row)
+                {
+                    groups.add(keys.key(row), &code.to_be_bytes(), times)?;
+                }
+            }
+        }
+        Ok((0, cells.missing))
+    })?;
+    Ok(Counted { judge: judge(groups, asked, resources)?, rows: people.0, missing: values.1 })
+}
+
+/// Scans some columns; `counts` adds up the rows and the missing values that `work` returns.
+fn scan<W>(
+    table: &Table,
+    columns: &[&str],
+    phase: &'static str,
+    resources: &Resources<'_>,
+    counts: &mut (u64, u64),
+    work: W,
+) -> Result<()>
+where
+    W: Fn(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<(u64, u64)> + Sync,
+{
+    let wanted: Vec<Column> = columns.iter().map(|&name| Column::canonical(name)).collect();
+    resources.progress.start(phase, table.rows());
+    let outcome = table.scan(
+        &wanted,
+        resources.threads,
+        |morsel| {
+            work(&mut morsel.inspect(|batch| {
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                resources.progress.advance(rows as u64);
+            }))
+        },
+        |(rows, missing)| {
+            counts.0 += rows;
+            counts.1 += missing;
+            Ok(())
+        },
+    );
+    resources.progress.finish();
+    outcome
+}
+
+/// Judges the groups of a tally.
+fn judge(groups: Tally, asked: &Arc<Asked>, resources: &Resources<'_>) -> Result<Judge> {
+    let mut judge = Judge::new(asked);
+    let mut reserved = Judge::reservation(&resources.budget)?;
+    let mut group = GroupCount::default();
+    let mut number = 0;
+    groups.finish(&mut |_, items| {
+        group.clear();
+        for (code, times) in items {
+            let code = code.first_chunk::<4>().map_or(PERSON, |code| u32::from_be_bytes(*code));
+            if code == PERSON { group.people += times } else { group.add(code, *times) }
+        }
+        judge.observe(&group, number);
+        number += 1;
+        if number % 4096 == 0 { judge.account(&mut reserved) } else { Ok(()) }
+    })?;
+    Ok(judge)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,335 @@
+//! Are the groups seen so far safe?
+//!
+//! A criterion takes in one counted group after another; two criteria that saw different groups merge, in
+//! any order with the same result. Memory: O(values met x points), whatever the number of groups.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::report::{PointReport, Sizes};
+use super::values::Codes;
+use crate::error::{Error, Result};
+use crate::memory::{Budget, Reservation};
+use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
+
+/// What a table must fulfil.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirements {
+    /// Skyline points, each for all sensitive values (`None`) or for those with these names.
+    pub skyline: Vec<(Option<Vec<String>>, Point)>,
+    /// People that each group must have at least; 1 always holds.
+    pub minimum_group_size: u64,
+    /// Different sensitive values that each group must have at least; 0 always holds.
+    pub minimum_distinct_values: u64,
+}
+
+/// The people of one group and how often each sensitive value occurs among them.
+#[derive(Debug, Default)]
+pub(super) struct GroupCount {
+    /// People, with and without a value.
+    pub people: u64,
+    counts: Vec<u64>,
+    present: Vec<u32>,
+    /// The values of one person, while they are being counted once each.
+    person: Vec<u32>,
+}
+
+impl GroupCount {
+    /// Adds `times` > 0 occurrences of a value.
+    #[inline]
+    pub fn add(&mut self, code: u32, times: u64) {
+        let place = code as usize;
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        if self.counts[place] == 0 {
+            self.present.push(code);
+        }
+        self.counts[place] += times;
+    }
+
+    /// Adds the values of one person, each of them once.
+    pub fn add_once(&mut self, codes: impl Iterator<Item = u32>) {
+        let mut person = std::mem::take(&mut self.person);
+        person.clear();
+        person.extend(codes);
+        person.sort_unstable();
+        person.dedup();
+        person.iter().for_each(|&code| self.add(code, 1));
+        self.person = person;
+    }
+
+    /// The values that occur, each once, with their counts.
+    pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.present.iter().map(|&code| (code, self.counts[code as usize]))
+    }
+
+    /// Back to an empty group; O(values that occurred).
+    pub fn clear(&mut self) {
+        self.people = 0;
+        for code in self.present.drain(..) {
+            self.counts[code as usize] = 0;
+        }
+    }
+}
+
+/// What is asked of each value, by its code.
+pub(super) struct Asked {
+    values: Values,
+    every: Vec<Point>,
+    named: HashMap<u32, Vec<Point>>,
+}
+
+impl Asked {
+    /// Gives the named values their codes.
+    pub fn new(values: Values, requirements: &Requirements, codes: &Codes) -> Result<Self> {
+        let mut targets = Vec::new();
+        for (names, point) in &requirements.skyline {
+            let target = match names {
+                None => Target::Every,
+                Some(names) => {
+                    Target::These(names.iter().map(|name| codes.code(name)).collect::<Result<_>>()?)
+                }
+            };
+            targets.push((target, point.clone()));
+        }
+        let mut named: HashMap<u32, Vec<Point>> = HashMap::new();
+        let mut every = Vec::new();
+        for (target, _) in &targets {
+            if let Target::These(codes) = target {
+                named.extend(codes.iter().map(|&code| (code, Vec::new())));
+            }
+        }
+        for (target, point) in targets {
+            let add = |points: &mut Vec<Point>| {
+                if !points.contains(&point) {
+                    points.push(point.clone());
+                }
+            };
+            match target {
+                Target::Every => {
+                    add(&mut every);
+                    named.values_mut().for_each(add);
+                }
+                Target::These(codes) => {
+                    for code in codes {
+                        add(named.entry(code).or_default());
+                    }
+                }
+            }
+        }
+        Ok(Asked { values, every, named })
+    }
+
+    fn points(&self, code: u32) -> &[Point] {
+        self.named.get(&code).unwrap_or(&self.every)
+    }
+}
+
+/// The privacy model that judges, with its evidence so far.
+pub(super) enum Criterion {
+    /// The privacy skyline.
+    Skyline(SkylineEvidence),
+}
+
+/// The statistics of every value met, at every point asked of it.
+pub(super) struct SkylineEvidence {
+    asked: Arc<Asked>,
+    ranking: Ranking,
+    by_code: Vec<Option<Box<[Statistics]>>>,
+}
+
+impl Criterion {
+    /// Nothing observed yet.
+    pub fn skyline(asked: &Arc<Asked>) -> Self {
+        Criterion::Skyline(SkylineEvidence {
+            asked: asked.clone(),
+            ranking: Ranking::default(),
+            by_code: Vec::new(),
+        })
+    }
+
+    /// Takes in a group; `number` tells groups apart in the evidence.
+    pub fn observe(&mut self, group: &GroupCount, number: u64) {
+        match self {
+            Criterion::Skyline(evidence) => evidence.observe(group, number),
+        }
+    }
+
+    /// Takes in what another criterion with the same requirements observed.
+    pub fn merge(&mut self, other: Criterion) {
+        match (self, other) {
+            (Criterion::Skyline(own), Criterion::Skyline(other)) => own.merge(other),
+        }
+    }
+
+    /// Bytes of evidence, which grow with the values met.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Criterion::Skyline(evidence) => {
+                let points = evidence.by_code.iter().flatten().map(|points| points.len()).sum::<usize>();
+                (points * size_of::<Statistics>() + evidence.by_code.capacity() * 16) as u64
+            }
+        }
+    }
+
+    /// Whether a value was met.
+    fn met(&self, code: u32) -> bool {
+        match self {
+            Criterion::Skyline(evidence) => {
+                evidence.by_code.get(code as usize).is_some_and(|points| points.is_some())
+            }
+        }
+    }
+}
+
+impl SkylineEvidence {
+    fn of(&mut self, code: u32) -> &mut [Statistics] {
+        let place = code as usize;
+        if place >= self.by_code.len() {
+            self.by_code.resize_with(place + 1, || None);
+        }
+        let asked = &self.asked;
+        self.by_code[place].get_or_insert_with(|| {
+            let points = asked.points(code).iter();
+            points.map(|point| Statistics::new(asked.values, point.knowledge)).collect()
+        })
+    }
+
+    fn observe(&mut self, group: &GroupCount, number: u64) {
+        let mut ranking = std::mem::take(&mut self.ranking);
+        let ranked = ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        for (code, count) in group.counts() {
+            for statistics in self.of(code) {
+                statistics.observe(&ranked, count, number);
+            }
+        }
+        self.ranking = ranking;
+    }
+
+    fn merge(&mut self, other: SkylineEvidence) {
+        for (code, others) in other.by_code.into_iter().enumerate() {
+            for (own, others) in self.of_many(code, others.as_deref()) {
+                own.merge(others);
+            }
+        }
+    }
+
+    fn of_many<'a>(
+        &'a mut self,
+        code: usize,
+        others: Option<&'a [Statistics]>,
+    ) -> impl Iterator<Item = (&'a mut Statistics, &'a Statistics)> {
+        let own = if others.is_some() { self.of(code as u32) } else { &mut [] };
+        own.iter_mut().zip(others.unwrap_or(&[]))
+    }
+
+    fn report(&self, names: &[Arc<str>]) -> Vec<PointReport> {
+        let mut reports = Vec::new();
+        for (code, statistics) in self.by_code.iter().enumerate() {
+            let points = self.asked.points(code as u32).iter();
+            for (point, statistics) in points.zip(statistics.iter().flatten()) {
+                reports.push(PointReport {
+                    value: names[code].to_string(),
+                    point: point.clone(),
+                    breach: statistics.breach(),
+                    safe: statistics.verdict(&point.confidence) == Verdict::Safe,
+                    statistics: statistics.clone(),
+                });
+            }
+        }
+        reports.sort_by(|a, b| a.value.cmp(&b.value));
+        reports
+    }
+}
+
+/// A criterion together with what holds beside every model: how large the groups are.
+pub(super) struct Judge {
+    values: Values,
+    criterion: Criterion,
+    /// The sizes of the groups observed.
+    pub sizes: Sizes,
+    /// Groups that contradict the declared kind of values.
+    impossible: u64,
+}
+
+impl Judge {
+    /// Nothing observed yet.
+    pub fn new(asked: &Arc<Asked>) -> Self {
+        Judge {
+            values: asked.values,
+            criterion: Criterion::skyline(asked),
+            sizes: Sizes::default(),
+            impossible: 0,
+        }
+    }
+
+    /// Takes in a group; `number` tells groups apart in the evidence.
+    pub fn observe(&mut self, group: &GroupCount, number: u64) {
+        let possible = match self.values {
+            Values::Single => group.counts().map(|(_, count)| count).sum::<u64>() == group.people,
+            Values::Set => group.counts().all(|(_, count)| count <= group.people),
+            Values::Multiset => group.people > 0,
+        };
+        if !possible || group.people == 0 {
+            self.impossible += 1;
+            return;
+        }
+        self.sizes.observe(group.people, group.present.len() as u64);
+        self.criterion.observe(group, number);
+    }
+
+    /// Takes in what another judge with the same requirements observed.
+    pub fn merge(&mut self, other: Judge) {
+        self.sizes.merge(&other.sizes);
+        self.impossible += other.impossible;
+        self.criterion.merge(other.criterion);
+    }
+
+    /// Keeps the reservation at what the evidence takes.
+    pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
+        let bytes = self.criterion.bytes();
+        if bytes > reserved.bytes() {
+            reserved.resize("the statistics of the sensitive values", bytes)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A reservation for [`Judge::account`].
+    pub fn reservation(budget: &Arc<Budget>) -> Result<Reservation> {
+        budget.reserve("the statistics of the sensitive values", 0)
+    }
+
+    /// The evidence by value and point, sorted by value; fails if the table contradicts what was said of it.
+    pub fn points(
+        &self,
+        requirements: &Requirements,
+        codes: &Codes,
+        column: &str,
+    ) -> Result<Vec<PointReport>> {
+        if self.impossible > 0 {
+            let (rule, remedy) = match self.values {
+                Values::Single => ("people and values differ in number", "say --values set or multiset"),
+                Values::Set => ("a value occurs more often than there are people", "say --values multiset"),
+                Values::Multiset => ("there are values but no people", "check that no rows are missing"),
+            };
+            return Err(Error::input(
+                format!("column `{column}`: in {} groups {rule}", self.impossible),
+                format!("{remedy}, if that is what the table holds"),
+            ));
+        }
+        let names = codes.names();
+        for name in requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten()) {
+            if !self.criterion.met(codes.code(name)?) {
+                return Err(Error::input(
+                    format!("column `{column}` does not hold the value {name:?} that was asked for"),
+                    "check its spelling; without --value all values are checked, and --json lists them",
+                ));
+            }
+        }
+        match &self.criterion {
+            Criterion::Skyline(evidence) => Ok(evidence.report(&names)),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Which table is to be checked, and how is it counted?
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::clustered::{self, Counted, Outcome};
+use super::counted;
+use super::criterion::{Asked, Requirements};
+use super::report::{CheckReport, Order};
+use super::values::Codes;
+use crate::error::{Error, Result};
+use crate::memory::Budget;
+use crate::progress::Progress;
+use crate::read::{Kind, Table};
+use crate::skyline::Values;
+use crate::spill::Spill;
+
+/// What the columns of the table mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Rows that agree in all of these are a group.
+    pub groups: Vec<String>,
+    /// The sensitive values; a list column where a person may have several.
+    pub sensitive: String,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// Tells people apart where they have several rows; without it each row is a person.
+    pub individual: Option<String>,
+    /// The value that a null stands for; without it a null is an error where values are single.
+    pub null_is: Option<String>,
+}
+
+/// A release whose people and values stand in two tables.
+pub struct Buckets<'a> {
+    /// One row for each person.
+    pub people: &'a Table,
+    /// One row for each group and sensitive value.
+    pub values: &'a Table,
+    /// The column of `values` that says how often a value occurs in its group.
+    pub count: String,
+}
+
+/// Where the rows are.
+pub enum Subject<'a> {
+    /// In one table.
+    Table(&'a Table),
+    /// In two.
+    Buckets(Buckets<'a>),
+}
+
+/// What a check may use.
+pub struct Resources<'a> {
+    /// Worker threads.
+    pub threads: usize,
+    /// Memory for what grows.
+    pub budget: Arc<Budget>,
+    /// Where it goes when it does not fit.
+    pub temp: PathBuf,
+    /// Where progress is counted.
+    pub progress: &'a Progress,
+}
+
+/// Whether a table fulfils the requirements.
+///
+/// A clustered table is scanned once; a scattered one is counted out of core in a second scan, and
+/// [`CheckReport::order`] says so.
+pub fn check(
+    subject: &Subject<'_>,
+    columns: &Columns,
+    requirements: &Requirements,
+    resources: &Resources<'_>,
+) -> Result<CheckReport> {
+    validate(subject, columns, requirements)?;
+    let codes = Codes::new(&columns.sensitive, &resources.budget)?;
+    let asked = Arc::new(Asked::new(columns.values, requirements, &codes)?);
+    let spill = || Spill::create(&resources.temp).map(Arc::new);
+    let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
+        (Subject::Buckets(buckets), _) => {
+            let spill = spill()?;
+            let counted = counted::by_bucket(buckets, columns, &asked, &codes, &spill, resources)?;
+            (counted, Order::Bucketized, spill.bytes())
+        }
+        (Subject::Table(table), Some(individual)) => {
+            let spill = spill()?;
+            let counted = counted::by_person(table, columns, individual, &asked, &codes, &spill, resources)?;
+            (counted, Order::ByPerson, spill.bytes())
+        }
+        (Subject::Table(table), None) => match clustered::count(table, columns, &asked, &codes, resources)? {
+            Outcome::Counted(counted) => (counted, Order::Clustered, 0),
+            Outcome::Scattered => {
+                let spill = spill()?;
+                let counted = counted::by_group(table, columns, &asked, &codes, &spill, resources)?;
+                (counted, Order::Scattered, spill.bytes())
+            }
+        },
+    };
+    report(counted, columns, requirements, &codes, order, spilled_bytes)
+}
+
+fn report(
+    counted: Counted,
+    columns: &Columns,
+    requirements: &Requirements,
+    codes: &Codes,
+    order: Order,
+    spilled_bytes: u64,
+) -> Result<CheckReport> {
+    let Counted { judge, rows, missing } = counted;
+    if missing > 0 {
+        return Err(Error::input(
+            format!(
+                "column `{}` is null in {missing} rows, but every person has one value",
+                columns.sensitive
+            ),
+            "say what null means with null_is in the policy, or say --values set",
+        ));
+    }
+    if rows == 0 {
+        return Err(Error::input("the table has no rows", "give a table that holds people"));
+    }
+    let points = judge.points(requirements, codes, &columns.sensitive)?;
+    let sizes = judge.sizes;
+    let large = sizes.smallest >= requirements.minimum_group_size;
+    let diverse = sizes.fewest_values >= requirements.minimum_distinct_values;
+    Ok(CheckReport {
+        safe: large && diverse && points.iter().all(|point| point.safe),
+        values: columns.values,
+        records: rows,
+        individuals: sizes.people,
+        groups: sizes.groups,
+        smallest_group: sizes.smallest,
+        fewest_values: sizes.fewest_values,
+        minimum_group_size: requirements.minimum_group_size,
+        minimum_distinct_values: requirements.minimum_distinct_values,
+        points,
+        order,
+        spilled_bytes,
+    })
+}
+
+/// Fails before a row is read.
+fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirements) -> Result<()> {
+    if columns.groups.is_empty() {
+        return Err(Error::input("no group columns are given", "name them with --group"));
+    }
+    if requirements.skyline.is_empty()
+        && requirements.minimum_group_size <= 1
+        && requirements.minimum_distinct_values == 0
+    {
+        return Err(Error::input(
+            "nothing is required, so nothing can be checked",
+            "give a point with --point L,K,M,C, a minimum group size, or a policy",
+        ));
+    }
+    let mut names: Vec<&String> =
+        columns.groups.iter().chain([&columns.sensitive]).chain(&columns.individual).collect();
+    names.sort();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::input(
+            format!("column `{}` is given two roles", twice[0]),
+            "a column is a group column, the sensitive column or the individual column",
+        ));
+    }
+    let (groups, sensitive) = match subject {
+        Subject::Table(table) => (*table, *table),
+        Subject::Buckets(buckets) => (buckets.people, buckets.values),
+    };
+    for name in columns.groups.iter().chain(&columns.individual) {
+        if matches!(groups.kind(name)?, Kind::List(_)) {
+            return Err(Error::input(
+                format!("column `{name}` holds lists, which cannot tell groups or people apart"),
+                "name a column of numbers, text, dates or times",
+            ));
+        }
+    }
+    if matches!(sensitive.kind(&columns.sensitive)?, Kind::List(_)) {
+        let name = &columns.sensitive;
+        let (problem, remedy) = match (columns.values, &columns.individual, subject) {
+            (Values::Single, ..) => ("every person has one value", "say --values set or multiset"),
+            (_, Some(_), _) => ("people have several rows", "leave out --individual: each row is a person"),
+            (_, _, Subject::Buckets(_)) => ("values have a count each", "write one value in each row"),
+            _ => return Ok(()),
+        };
+        return Err(Error::input(format!("column `{name}` holds lists, but {problem}"), remedy));
+    }
+    Ok(())
+}
+
+/// Stops a scan whose counts mean nothing.
+pub(super) fn scattered() -> Error {
+    Error::input(
+        "the rows of some group do not stand together",
+        "write the table sorted by its group columns, and check that file",
+    )
+}

@@ -1,0 +1,32 @@
+//! Is what was written really safe?
+//!
+//! [`check`] counts the groups of a table and judges them. It shares nothing with the code that makes
+//! releases except the formulas of privacy, so it can catch a planner that lies.
+//!
+//! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
+//! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
+//! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
+//! another. [`release`] finds out what a release directory holds.
+//!
+//! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
+//! point; what grows beyond that is taken from the budget and spills.
+//!
+//! Not here: the mathematics (`skyline`), decoding (`read`), printing (`cli`).
+
+mod cells;
+mod clustered;
+mod counted;
+mod criterion;
+mod job;
+mod keys;
+pub mod release;
+mod report;
+mod returns;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use criterion::Requirements;
+pub use job::{Buckets, Columns, Resources, Subject, check};
+pub use report::{CheckReport, Order, PointReport};

@@ -1,0 +1,94 @@
+//! What did the check find?
+
+use crate::skyline::{Breach, Point, Statistics, Values};
+
+/// The verdict on a table, with its evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckReport {
+    /// Whether everything that was required holds.
+    pub safe: bool,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// Rows of the table.
+    pub records: u64,
+    /// Different people.
+    pub individuals: u64,
+    /// Groups.
+    pub groups: u64,
+    /// People in the smallest group.
+    pub smallest_group: u64,
+    /// Different sensitive values in the group that has the fewest.
+    pub fewest_values: u64,
+    /// The smallest group that was required.
+    pub minimum_group_size: u64,
+    /// The fewest different values that were required.
+    pub minimum_distinct_values: u64,
+    /// Every value at every point asked of it, sorted by value, then in the order asked.
+    pub points: Vec<PointReport>,
+    /// How the groups stood in the table.
+    pub order: Order,
+    /// Bytes that did not fit in memory.
+    pub spilled_bytes: u64,
+}
+
+/// One sensitive value at one skyline point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointReport {
+    /// The value as the table holds it.
+    pub value: String,
+    /// The knowledge and the threshold.
+    pub point: Point,
+    /// How sure an adversary with that knowledge may become.
+    pub breach: Breach,
+    /// Whether the breach is below the threshold.
+    pub safe: bool,
+    /// The five statistics. Their groups are numbered by the row, from 0, at which a group begins; in a
+    /// table that had to be counted by group the numbers only tell groups apart.
+    pub statistics: Statistics,
+}
+
+/// How the groups stood in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The rows of each group stood together: one scan was enough.
+    Clustered,
+    /// A group came back, or memory was too small to rule it out: the table was scanned a second time.
+    Scattered,
+    /// Rows had to be brought together by person first.
+    ByPerson,
+    /// People and values came from two tables.
+    Bucketized,
+}
+
+/// How many groups there are, and how large they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub groups: u64,
+    pub people: u64,
+    pub smallest: u64,
+    pub fewest_values: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { groups: 0, people: 0, smallest: u64::MAX, fewest_values: u64::MAX }
+    }
+}
+
+impl Sizes {
+    /// Takes in a group.
+    pub fn observe(&mut self, people: u64, distinct: u64) {
+        self.groups += 1;
+        self.people += people;
+        self.smallest = self.smallest.min(people);
+        self.fewest_values = self.fewest_values.min(distinct);
+    }
+
+    /// Takes in other groups.
+    pub fn merge(&mut self, other: &Sizes) {
+        self.groups += other.groups;
+        self.people += other.people;
+        self.smallest = self.smallest.min(other.smallest);
+        self.fewest_values = self.fewest_values.min(other.fewest_values);
+    }
+}

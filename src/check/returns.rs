@@ -1,0 +1,286 @@
+//! Has a group come back?
+//!
+//! While keys only ascend or only descend, no group can. Otherwise a finished group leaves a 64-bit
+//! fingerprint of its key, and a fingerprint that is there already means "perhaps". Equal keys have equal
+//! fingerprints, so "never" is certain; a false "perhaps" only costs a second scan.
+//!
+//! Memory: at most [`REMEMBERED`] fingerprints while the order holds; after that they are reserved from the
+//! budget, and a budget that is full means "perhaps" too.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use crate::memory::{Budget, Reservation};
+
+/// Fingerprints that are kept in case the order ends (8 MiB); an ordered table never needs them.
+const REMEMBERED: usize = 1 << 20;
+
+/// The direction of a sequence of different keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// At most one key so far.
+    Open,
+    Ascending,
+    Descending,
+    Mixed,
+}
+
+impl Direction {
+    /// With one more step from a key to a different one.
+    pub fn step(self, from: &[u8], to: &[u8]) -> Self {
+        let step = match from.cmp(to) {
+            Ordering::Less => Direction::Ascending,
+            Ordering::Greater => Direction::Descending,
+            Ordering::Equal => Direction::Mixed,
+        };
+        self.join(step)
+    }
+
+    /// Of both sequences, one after the other.
+    pub fn join(self, next: Self) -> Self {
+        match (self, next) {
+            (Direction::Open, other) | (other, Direction::Open) => other,
+            (own, other) if own == other => own,
+            _ => Direction::Mixed,
+        }
+    }
+}
+
+/// The keys of consecutive groups.
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub direction: Direction,
+    /// The smallest and the largest key.
+    pub low: Box<[u8]>,
+    pub high: Box<[u8]>,
+    /// The first and the last key.
+    pub first: Box<[u8]>,
+    pub last: Box<[u8]>,
+    /// One for each group, in order.
+    pub fingerprints: Vec<u64>,
+}
+
+impl Trail {
+    /// Of one group.
+    pub fn new(key: &[u8]) -> Self {
+        Trail {
+            direction: Direction::Open,
+            low: key.into(),
+            high: key.into(),
+            first: key.into(),
+            last: key.into(),
+            fingerprints: vec![fingerprint(key)],
+        }
+    }
+
+    /// One more group, with a key that differs from the last one.
+    pub fn push(&mut self, key: &[u8]) {
+        self.direction = self.direction.step(&self.last, key);
+        if *key < *self.low {
+            replace(&mut self.low, key);
+        }
+        if *key > *self.high {
+            replace(&mut self.high, key);
+        }
+        replace(&mut self.last, key);
+        self.fingerprints.push(fingerprint(key));
+    }
+}
+
+/// Keys are mostly of one length, so that their memory can be used again.
+fn replace(place: &mut Box<[u8]>, key: &[u8]) {
+    if place.len() == key.len() {
+        place.copy_from_slice(key);
+    } else {
+        *place = key.into();
+    }
+}
+
+/// 64 bits that are equal for equal keys.
+pub(super) fn fingerprint(key: &[u8]) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = foldhash::quality::FixedState::with_seed(0x736b_7976_6569_6c).build_hasher();
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// Whether a group may have come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    Never,
+    Perhaps,
+}
+
+/// How a trail begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// With another group than the last one seen.
+    Anew,
+    /// With more rows of the last group seen.
+    WithMoreOfTheLast,
+}
+
+/// All groups of the table so far.
+pub(super) struct Finished {
+    budget: Arc<Budget>,
+    direction: Direction,
+    /// Smallest, largest and last key; `None` before the first group.
+    keys: Option<[Box<[u8]>; 3]>,
+    memory: Memory,
+}
+
+enum Memory {
+    /// The order holds; these are for the case that it ends, until there are too many.
+    Spare(Option<Vec<u64>>),
+    /// The order has ended.
+    Needed(Fingerprints),
+}
+
+struct Fingerprints {
+    /// Keys that left no fingerprint lie between these.
+    between: Option<(Box<[u8]>, Box<[u8]>)>,
+    seen: HashSet<u64, foldhash::fast::FixedState>,
+    reserved: Reservation,
+}
+
+impl Finished {
+    /// No groups yet.
+    pub fn new(budget: &Arc<Budget>) -> Self {
+        Finished {
+            budget: budget.clone(),
+            direction: Direction::Open,
+            keys: None,
+            memory: Memory::Spare(Some(Vec::new())),
+        }
+    }
+
+    /// Takes in the groups of a trail.
+    pub fn add(&mut self, trail: Trail, begins: Begins) -> Returned {
+        let mut direction = self.direction;
+        if let (Begins::Anew, Some([_, _, last])) = (begins, &self.keys) {
+            direction = direction.step(last, &trail.first);
+        }
+        self.direction = direction.join(trail.direction);
+        let new = match begins {
+            Begins::Anew => &trail.fingerprints[..],
+            Begins::WithMoreOfTheLast => &trail.fingerprints[1..],
+        };
+        if self.direction == Direction::Mixed
+            && let Memory::Spare(spare) = &mut self.memory
+        {
+            let spare = spare.take();
+            match Fingerprints::new(&self.budget, spare, self.keys.as_ref()) {
+                Some(fingerprints) => self.memory = Memory::Needed(fingerprints),
+                None => return Returned::Perhaps,
+            }
+        }
+        let returned = match &mut self.memory {
+            Memory::Spare(spare) => {
+                if spare.as_ref().is_some_and(|spare| spare.len() + new.len() > REMEMBERED) {
+                    *spare = None;
+                }
+                if let Some(spare) = spare {
+                    spare.extend_from_slice(new);
+                }
+                Returned::Never
+            }
+            Memory::Needed(fingerprints) => fingerprints.add(&trail, new),
+        };
+        let Trail { low, high, last, .. } = trail;
+        self.keys = Some(match self.keys.take() {
+            None => [low, high, last],
+            Some([known_low, known_high, _]) => [known_low.min(low), known_high.max(high), last],
+        });
+        returned
+    }
+}
+
+impl Fingerprints {
+    /// With what is known of the groups so far; `None` if there is no room.
+    fn new(budget: &Arc<Budget>, spare: Option<Vec<u64>>, keys: Option<&[Box<[u8]>; 3]>) -> Option<Self> {
+        let mut fingerprints =
+            Fingerprints { between: None, seen: HashSet::default(), reserved: budget.try_reserve(0)? };
+        match spare {
+            Some(spare) => {
+                fingerprints.make_room(spare.len())?;
+                // Ordered keys differ, but their fingerprints may collide; that is no return.
+                fingerprints.seen.extend(spare);
+            }
+            None => fingerprints.between = keys.map(|[low, high, _]| (low.clone(), high.clone())),
+        }
+        Some(fingerprints)
+    }
+
+    fn add(&mut self, trail: &Trail, new: &[u64]) -> Returned {
+        let overlaps = |(low, high): &(Box<[u8]>, Box<[u8]>)| trail.low <= *high && *low <= trail.high;
+        if self.between.as_ref().is_some_and(overlaps) || self.make_room(new.len()).is_none() {
+            return Returned::Perhaps;
+        }
+        if new.iter().all(|&fingerprint| self.seen.insert(fingerprint)) {
+            Returned::Never
+        } else {
+            Returned::Perhaps
+        }
+    }
+
+    /// Reserves what the set takes with `more` fingerprints, while it moves to a larger table.
+    fn make_room(&mut self, more: usize) -> Option<()> {
+        let wanted = self.seen.len() + more;
+        if wanted > self.seen.capacity() {
+            // 9 bytes a slot, up to 16/7 slots an entry, and the old table beside the new one.
+            let bytes = 32 * wanted as u64;
+            self.reserved.resize("the fingerprints of the groups", bytes).ok()?;
+            self.seen.reserve(more);
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trail(keys: &[u8]) -> Trail {
+        let mut trail = Trail::new(&keys[..1]);
+        keys[1..].iter().for_each(|key| trail.push(&[*key]));
+        trail
+    }
+
+    fn walk(parts: &[&[u8]], budget: u64) -> Returned {
+        let mut finished = Finished::new(&Budget::new(budget));
+        let mut last = None;
+        for part in parts {
+            let begins = if last == Some(part[0]) { Begins::WithMoreOfTheLast } else { Begins::Anew };
+            if finished.add(trail(part), begins) == Returned::Perhaps {
+                return Returned::Perhaps;
+            }
+            last = part.last().copied();
+        }
+        Returned::Never
+    }
+
+    #[test]
+    fn a_return_is_never_missed() {
+        assert_eq!(walk(&[&[1, 2, 3], &[3, 4], &[4], &[4, 9]], 0), Returned::Never);
+        assert_eq!(walk(&[&[9, 7], &[7, 3], &[1]], 0), Returned::Never);
+        assert_eq!(walk(&[&[1, 5], &[3, 2], &[2], &[2, 9]], 1 << 20), Returned::Never);
+        assert_eq!(walk(&[&[1, 5], &[3, 2], &[2, 9]], 10), Returned::Perhaps);
+        assert_eq!(walk(&[&[1, 5], &[1]], 1 << 20), Returned::Perhaps);
+        assert_eq!(walk(&[&[1, 5, 1]], 1 << 20), Returned::Perhaps);
+        assert_eq!(walk(&[&[1, 5], &[5, 3], &[3, 4, 5]], 1 << 20), Returned::Perhaps);
+        assert_eq!(walk(&[&[3], &[4], &[1], &[4]], 1 << 20), Returned::Perhaps);
+    }
+
+    #[test]
+    fn forgotten_keys_are_kept_apart_by_their_range() {
+        let mut finished = Finished::new(&Budget::new(1 << 20));
+        finished.add(trail(&[10, 20, 30]), Begins::Anew);
+        finished.memory = Memory::Spare(None);
+        assert_eq!(finished.add(trail(&[5]), Begins::Anew), Returned::Never);
+        assert_eq!(finished.add(trail(&[40, 50]), Begins::Anew), Returned::Never);
+        assert_eq!(finished.add(trail(&[25]), Begins::Anew), Returned::Perhaps);
+        assert_eq!(finished.add(trail(&[40]), Begins::Anew), Returned::Perhaps);
+    }
+}

@@ -1,0 +1,146 @@
+//! Which code does each sensitive value have, and what is it called?
+//!
+//! Codes are given in the order in which workers meet values, so they mean nothing outside of a run.
+//! Memory: O(distinct values), reserved from the budget. A dictionary is looked up entry by entry once, not
+//! once per row.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Int32Type};
+
+use crate::error::{Error, Result};
+use crate::memory::{Budget, Reservation};
+
+/// The codes of the sensitive values met so far; shared by the workers.
+pub(super) struct Codes {
+    column: String,
+    state: RwLock<State>,
+}
+
+struct State {
+    codes: HashMap<Arc<str>, u32>,
+    names: Vec<Arc<str>>,
+    /// Bytes of the names, and what they and their two tables take.
+    text: u64,
+    reserved: Reservation,
+}
+
+/// What one more value takes beside its text: an entry in each table, with room to grow.
+const ENTRY_BYTES: u64 = 128;
+
+impl Codes {
+    /// No values yet, of the column of that name.
+    pub fn new(column: &str, budget: &Arc<Budget>) -> Result<Self> {
+        let reserved = budget.reserve("the list of sensitive values", 0)?;
+        let state = State { codes: HashMap::new(), names: Vec::new(), text: 0, reserved };
+        Ok(Codes { column: column.to_string(), state: RwLock::new(state) })
+    }
+
+    /// The code of a value by its name, new if it has none.
+    pub fn code(&self, name: &str) -> Result<u32> {
+        let known = self.state.read().unwrap_or_else(PoisonError::into_inner).codes.get(name).copied();
+        match known {
+            Some(code) => Ok(code),
+            None => self.state.write().unwrap_or_else(PoisonError::into_inner).add(name),
+        }
+    }
+
+    /// The names by code.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).names.clone()
+    }
+
+    /// The values of an array as a dictionary of their names.
+    pub fn pack(&self, array: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
+        let text = dictionary_of(DataType::Utf8);
+        // Most types are packed first, so that each distinct value is turned into text once.
+        let packed = match array.data_type() {
+            DataType::Dictionary(..) => self.cast(array, &text)?,
+            DataType::Boolean => self.cast(&self.cast(array, &DataType::Utf8)?, &text)?,
+            DataType::Timestamp(unit, Some(_)) => {
+                let plain = DataType::Timestamp(*unit, None);
+                self.cast(&self.cast(&self.cast(array, &plain)?, &dictionary_of(plain))?, &text)?
+            }
+            other => self.cast(&self.cast(array, &dictionary_of(other.clone()))?, &text)?,
+        };
+        Ok(packed.as_dictionary::<Int32Type>().clone())
+    }
+
+    fn cast(&self, array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+        if array.data_type() == to {
+            return Ok(array.clone());
+        }
+        let options = CastOptions { safe: false, ..Default::default() };
+        // The text of Arrow's error could quote the value.
+        cast_with_options(array, to, &options).map_err(|_| {
+            Error::input(
+                format!("column `{}` holds a value that cannot be told from others", self.column),
+                "store the sensitive column as text, whole numbers or dates",
+            )
+        })
+    }
+}
+
+impl State {
+    fn add(&mut self, name: &str) -> Result<u32> {
+        if let Some(&code) = self.codes.get(name) {
+            return Ok(code);
+        }
+        let code = self.names.len() as u32;
+        self.text += name.len() as u64;
+        let bytes = self.text + (u64::from(code) + 1) * ENTRY_BYTES;
+        if bytes > self.reserved.bytes() {
+            // In steps, so that a million values do not mean a million reservations.
+            self.reserved.resize("the list of sensitive values", bytes + bytes / 4)?;
+        }
+        let name: Arc<str> = name.into();
+        self.codes.insert(name.clone(), code);
+        self.names.push(name);
+        Ok(code)
+    }
+}
+
+fn dictionary_of(values: DataType) -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(values))
+}
+
+/// The codes of one dictionary's entries, kept while batches share the dictionary.
+#[derive(Default)]
+pub(super) struct Translation {
+    entries: Option<ArrayRef>,
+    codes: Vec<u32>,
+}
+
+impl Translation {
+    /// The codes of the dictionary that was translated last.
+    pub fn codes(&self) -> &[u32] {
+        &self.codes
+    }
+
+    /// The code of each entry of the dictionary.
+    pub fn of(&mut self, codes: &Codes, dictionary: &DictionaryArray<Int32Type>) -> Result<&[u32]> {
+        let entries = dictionary.values();
+        let known = self.entries.as_ref().is_some_and(|known| same(known, entries));
+        if !known {
+            self.codes.clear();
+            let names = entries.as_string::<i32>();
+            for i in 0..names.len() {
+                // A null entry is no row's value: readers turn it into null rows.
+                self.codes.push(if names.is_null(i) { u32::MAX } else { codes.code(names.value(i))? });
+            }
+            self.entries = Some(entries.clone());
+        }
+        Ok(&self.codes)
+    }
+}
+
+/// Whether two arrays are one and the same memory.
+fn same(a: &ArrayRef, b: &ArrayRef) -> bool {
+    let (a, b) = (a.as_string::<i32>(), b.as_string::<i32>());
+    a.len() == b.len()
+        && a.value_data().as_ptr() == b.value_data().as_ptr()
+        && a.value_offsets().as_ptr() == b.value_offsets().as_ptr()
+}

@@ -1,0 +1,74 @@
+//! What does the user want, and how is the answer shown?
+//!
+//! One file for each subcommand: its flags become a validated job of the library once, and its result
+//! becomes text or JSON. Results go to standard output, warnings and progress to standard error. Exit codes
+//! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
+
+mod check;
+mod flags;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{Error, Result};
+
+/// Publishes tables larger than memory that stay safe against an adversary whose knowledge you state.
+#[derive(Debug, Parser)]
+#[command(name = "skyveil", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::CheckArgs),
+}
+
+/// What a command that worked has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Done, or safe.
+    Yes,
+    /// Unsafe, or impossible.
+    No,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    silence_contained_panics();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers; the rest are mistakes. A closed pipe is not worth a word.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match run(&arguments.command) {
+        Ok(Answer::Yes) | Err(Error::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            terminal::complain("error", &error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<Answer> {
+    match command {
+        Command::Check(args) => check::run(args),
+    }
+}
+
+/// A panic of a decoder on a damaged file is reported as an error of that file, and only so.
+fn silence_contained_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !crate::read::panic_is_contained() {
+            print(info);
+        }
+    }));
+}

@@ -1,0 +1,8 @@
+//! Does `skyveil check` answer as the definitions say, whatever the form of the table, and does it refuse
+//! what it cannot answer?
+
+mod answers;
+mod bad_input;
+mod naive;
+mod random_tables;
+mod tables;

@@ -1,0 +1,90 @@
+//! The breach probability by the formulas, one group after the other, with nothing clever.
+
+use std::collections::BTreeMap;
+
+use skyveil::exact::{Rational, ratio};
+use skyveil::skyline::Values;
+
+use super::tables::Row;
+
+/// People and counts of each group.
+pub type Groups = BTreeMap<i64, (u64, BTreeMap<&'static str, u64>)>;
+
+/// Counts people and values by group.
+pub fn groups(rows: &[Row], values: Values) -> Groups {
+    let mut groups = Groups::new();
+    for (_, group, own) in rows {
+        let (people, counts) = groups.entry(*group).or_default();
+        *people += 1;
+        let mut own = own.clone();
+        if values == Values::Set {
+            own.sort();
+            own.dedup();
+        }
+        for value in own {
+            *counts.entry(value).or_default() += 1;
+        }
+    }
+    groups
+}
+
+/// BP of a value at (l, k, m).
+pub fn breach(groups: &Groups, values: Values, value: &str, [l, k, m]: [u64; 3]) -> Rational {
+    let mut least: [Option<Rational>; 5] = [const { None }; 5];
+    for (people, counts) in groups.values() {
+        let Some(&own) = counts.get(value) else { continue };
+        let mut others: Vec<u64> =
+            counts.iter().filter(|(other, _)| **other != value).map(|(_, count)| *count).collect();
+        others.sort_by(|a, b| b.cmp(a));
+        others.truncate(l as usize);
+        let t = |k| t_ratio(values, *people, own, &others, k);
+        let v = |k| v_ratio(values, *people, own, m, k);
+        for (least, ratio) in least.iter_mut().zip([t(k) * v(k + 1), t(0), t(k), v(0), v(k)]) {
+            *least = Some(least.take().map_or(ratio.clone(), |known| known.min(ratio)));
+        }
+    }
+    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = least else { return Rational::ZERO };
+    let minimum = a.min(b * e).min(c * d);
+    Rational::ONE / (Rational::ONE + minimum)
+}
+
+fn power(base: Rational, exponent: u64) -> Rational {
+    (0..exponent).fold(Rational::ONE, |product, _| product * &base)
+}
+
+fn t_ratio(values: Values, n: u64, own: u64, top: &[u64], k: u64) -> Rational {
+    let sum: u64 = top.iter().sum();
+    let signed = |a: u64, b: u64| a as i64 - b as i64;
+    match values {
+        Values::Single => match signed(n, own + sum + k) {
+            ..=0 => Rational::ZERO,
+            a => ratio(a as u64, own),
+        },
+        Values::Set => match signed(n, own + k) {
+            ..=0 => Rational::ZERO,
+            a => top.iter().fold(ratio(a as u64, own), |product, c| product * ratio(n - c, n)),
+        },
+        Values::Multiset => match signed(n, k + 1) {
+            ..=0 => Rational::ZERO,
+            a => {
+                let escape = power(ratio(a as u64, n - k), own);
+                &escape / (Rational::ONE - &escape) * power(ratio(n - 1, n), sum)
+            }
+        },
+    }
+}
+
+fn v_ratio(values: Values, n: u64, own: u64, m: u64, k: u64) -> Rational {
+    if m == 0 {
+        return Rational::ONE;
+    }
+    let left = |less: u64| n as i64 - less as i64;
+    match values {
+        Values::Single | Values::Set if left(own + k + m - 1) <= 0 => Rational::ZERO,
+        Values::Single | Values::Set => {
+            (0..m).fold(Rational::ONE, |product, i| product * ratio(n - own - k - i, n - k - i))
+        }
+        Values::Multiset if left(k + m) <= 0 => Rational::ZERO,
+        Values::Multiset => power(ratio(n - k - m, n - k), own),
+    }
+}

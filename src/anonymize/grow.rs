@@ -100,8 +100,9 @@ impl Growth<'_> {
                     };
                     let _room = self.budget.reserve("finishing a node in memory", rows_bytes(&rows))?;
                     let plan = Plan { columns: self.columns, order: self.order };
-                    self.pool
-                        .install(|| plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion))
+                    self.pool.install(|| {
+                        plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion)
+                    })
                 }
                 (None, None) => vec![],
             };
@@ -326,7 +327,10 @@ impl Growth<'_> {
             rest.into_iter().try_for_each(|(place, buffer)| flush(place, buffer))
         };
         self.pool.install(|| (0..self.pool.current_num_threads()).into_par_iter().try_for_each(worker))?;
-        Ok(stores.into_iter().map(|store| store.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+        Ok(stores
+            .into_iter()
+            .map(|store| store.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect())
     }
 }
 

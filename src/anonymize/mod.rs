@@ -125,7 +125,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         measure.add(&group);
         output.push(number, &group)
     })?;
-    output.push_travelling(&store, &tree, &budget, &spill)?;
+    output.push_travelling(&store, &tree, &budget)?;
     drop(store);
     output.finish()?;
     manifest::write_tree(staging.folder(), &tree, &labels)?;
@@ -169,8 +169,12 @@ fn check_written(
         individual: None,
         null_is: None,
     };
-    let resources =
-        check::Resources { threads: job.threads, budget, temp: job.temp.to_path_buf(), progress: job.progress };
+    let resources = check::Resources {
+        threads: job.threads,
+        budget,
+        temp: job.temp.to_path_buf(),
+        progress: job.progress,
+    };
     let requirements = protection.requirements()?;
     let report = if shape.is_joined() {
         check::check(&Subject::Table(&open("data")?), &columns, &requirements, &resources)?
@@ -190,7 +194,11 @@ fn check_written(
     }
 }
 
-fn labels<'a>(job: &Job<'_>, source: &Source<'a>, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
+fn labels<'a>(
+    job: &Job<'_>,
+    source: &Source<'a>,
+    attributes: &'a [Attribute],
+) -> Result<Vec<(String, Labels<'a>)>> {
     let label = |(quasi, attribute): (&'a crate::policy::Quasi, &'a Attribute)| {
         let kind = job.table.kind(&attribute.name)?;
         Ok((attribute.name.clone(), Labels::new(attribute, quasi, kind)?))

@@ -96,8 +96,8 @@ impl<'a> Output<'a> {
         store: &PageStore<'_>,
         tree: &CutTree,
         budget: &Arc<Budget>,
-        spill: &Spill,
     ) -> Result<()> {
+        let spill = self.labels.spill;
         if self.shape.payload.is_none() {
             return Ok(());
         }
@@ -126,7 +126,10 @@ impl<'a> Output<'a> {
                 let number = current.as_ref().map_or(1, |(number, _)| number + 1);
                 current = labels.next()?.map(|label| (number, label));
                 if current.is_none() {
-                    return Err(Error::input("a row belongs to no group", "this is a defect; please report it"));
+                    return Err(Error::input(
+                        "a row belongs to no group",
+                        "this is a defect; please report it",
+                    ));
                 }
             }
             match &current {
@@ -200,7 +203,8 @@ impl LabelReader<'_> {
         }
         let (length, rest) = self.block[self.position..].split_at(4);
         let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
-        let label = serde_json::from_slice(&rest[..length]).map_err(|source| Error::io("labels", source.into()))?;
+        let label =
+            serde_json::from_slice(&rest[..length]).map_err(|source| Error::io("labels", source.into()))?;
         self.position += 4 + length;
         Ok(Some(label))
     }

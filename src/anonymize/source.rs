@@ -41,7 +41,8 @@ pub struct Encoded<'s> {
 impl<'a> Source<'a> {
     /// Binds the columns of the table to their roles.
     pub fn new(job: &'a Job<'a>, values: Values) -> Result<Self> {
-        let names: Vec<&str> = job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let names: Vec<&str> =
+            job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let roles = job.policy.bind(&names)?;
         let (mut quasi, mut sensitive, mut travelling) = (vec![], None, vec![]);
         for (i, role) in roles.iter().enumerate() {
@@ -127,7 +128,10 @@ impl<'a> Source<'a> {
             Ok(())
         })?;
         if rows == 0 {
-            return Err(Error::input("the table has no rows", "there is nothing to publish; check the input"));
+            return Err(Error::input(
+                "the table has no rows",
+                "there is nothing to publish; check the input",
+            ));
         }
         let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
         let found = collected.pop().ok_or_else(|| Error::input("no column was read", "check the policy"))?;

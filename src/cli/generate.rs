@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::Answer;
 use crate::error::{Error, Result};
 use crate::generate::{Kind, Table, write};
 use crate::write::Written;
@@ -50,7 +51,7 @@ pub enum KindName {
 }
 
 /// Makes the table and says what was written.
-pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
+pub fn run(args: &GenerateArgs) -> Result<Answer> {
     let kind = match args.kind {
         KindName::Agrawal => Kind::Agrawal,
         KindName::Groups => Kind::Groups,
@@ -66,7 +67,7 @@ pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
     let written = write(&table, &args.out, threads, &mut |rows| bar.set_position(rows));
     bar.finish_and_clear();
     print(args, written?, start.elapsed().as_secs_f64())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answer::Yes)
 }
 
 fn print(args: &GenerateArgs, written: Written, seconds: f64) -> Result<()> {

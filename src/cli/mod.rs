@@ -4,8 +4,10 @@
 //! becomes text or JSON. Results go to standard output, warnings and progress to standard error. Exit codes
 //! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
 
+mod anonymize;
 mod check;
 mod flags;
+mod generate;
 mod terminal;
 
 use std::process::ExitCode;
@@ -24,7 +26,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Anonymize(anonymize::AnonymizeArgs),
     Check(check::CheckArgs),
+    Generate(generate::GenerateArgs),
 }
 
 /// What a command that worked has to say.
@@ -59,7 +63,9 @@ pub fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<Answer> {
     match command {
+        Command::Anonymize(args) => anonymize::run(args),
         Command::Check(args) => check::run(args),
+        Command::Generate(args) => generate::run(args),
     }
 }
 

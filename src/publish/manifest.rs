@@ -58,9 +58,10 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
             "safe": point.safe,
         })
     });
-    let columns = evidence.utility.columns.iter().map(|column| {
-        json!({"column": column.name, "published": column.published, "tight": column.tight})
-    });
+    let columns =
+        evidence.utility.columns.iter().map(
+            |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
+        );
     let manifest = json!({
         "skyveil": env!("CARGO_PKG_VERSION"),
         "policy": evidence.policy.canonical(),
@@ -119,7 +120,8 @@ fn exact(breach: &Breach) -> Value {
 /// Every file below `folder`, by name, with its size and hash.
 fn list(root: &Path, folder: &Path, files: &mut Vec<Value>) -> Result<()> {
     let io = |source| Error::io(folder, source);
-    let mut entries: Vec<_> = std::fs::read_dir(folder).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -169,7 +171,8 @@ pub fn write_tree(folder: &Path, tree: &CutTree, labels: &[(String, Labels<'_>)]
                 Some((cut, children)) => {
                     let (name, labels) = &labels[cut.column];
                     let ends: Vec<String> = cut.boundaries.iter().map(|&code| labels.start(code)).collect();
-                    write!(out, "{{\"column\":{},\"from\":{},\"parts\":[", json!(name), json!(ends)).map_err(io)?;
+                    write!(out, "{{\"column\":{},\"from\":{},\"parts\":[", json!(name), json!(ends))
+                        .map_err(io)?;
                     steps.push(Step::Text("]}"));
                     for (i, child) in children.enumerate().collect::<Vec<_>>().into_iter().rev() {
                         steps.push(Step::Node(child));

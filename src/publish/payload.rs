@@ -83,7 +83,8 @@ mod tests {
         let (mut lengths, mut bytes) = (vec![], vec![]);
         payload.append(&columns, &mut lengths, &mut bytes).unwrap();
         let mut rest = &bytes[..];
-        let rows: Vec<Vec<u8>> = lengths.iter().map(|&n| rest.split_off(..n as usize).unwrap().to_vec()).collect();
+        let rows: Vec<Vec<u8>> =
+            lengths.iter().map(|&n| rest.split_off(..n as usize).unwrap().to_vec()).collect();
         let back = payload.columns(&rows).unwrap();
         assert_eq!(back[0].to_data(), columns[0].to_data());
         assert_eq!(back[1].len(), 3);

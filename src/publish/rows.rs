@@ -118,9 +118,9 @@ impl<'a> GroupRows<'a> {
         let label = self.label(group);
         match self.columns.sensitive {
             None => self.push(number, &label, 0, group.part.people, &mut write),
-            Some(_) => (0..).zip(&group.part.counts).try_for_each(|(code, &count)| {
-                self.push(number, &label, code, count, &mut write)
-            }),
+            Some(_) => (0..)
+                .zip(&group.part.counts)
+                .try_for_each(|(code, &count)| self.push(number, &label, code, count, &mut write)),
         }
     }
 
@@ -274,7 +274,9 @@ fn sensitive_field(sensitive: &SensitiveCoding) -> Field {
 /// The sensitive values by code.
 fn dictionary(sensitive: &SensitiveCoding) -> ArrayRef {
     match &sensitive.values {
-        SensitiveValues::Texts(texts) => Arc::new(StringArray::from_iter_values(texts.iter().map(|text| &**text))),
+        SensitiveValues::Texts(texts) => {
+            Arc::new(StringArray::from_iter_values(texts.iter().map(|text| &**text)))
+        }
         SensitiveValues::Numbers(_, keys) => {
             let keys: Vec<Option<i64>> = keys.iter().map(|&key| Some(key)).collect();
             keys_array(&sensitive.kind, &keys)

@@ -45,7 +45,12 @@ pub fn group(priors: &Priors, requirement: &Requirement, test: Test, tuples: Tup
 }
 
 /// Groups one part of a table, whatever its most frequent value; the whole table was checked for feasibility.
-pub fn group_part(priors: &Priors, requirement: &Requirement, test: Test, tuples: Tuples<'_>) -> Result<Grouping> {
+pub fn group_part(
+    priors: &Priors,
+    requirement: &Requirement,
+    test: Test,
+    tuples: Tuples<'_>,
+) -> Result<Grouping> {
     check(priors, &tuples)?;
     let mut ungrouped = Ungrouped::new(priors, &tuples);
     let mut group = Growing { ranges: Ranges::new(priors), values: Vec::new(), signatures: Vec::new() };
@@ -136,11 +141,20 @@ impl<'a> Shelter<'a> {
         }
         let mut by_rarest = vec![Vec::new(); priors.values()];
         for (number, group) in finished.iter().enumerate() {
-            if let Some(&rarest) = group.priors.values.iter().min_by_key(|&&value| frequency[value as usize]) {
+            if let Some(&rarest) = group.priors.values.iter().min_by_key(|&&value| frequency[value as usize])
+            {
                 by_rarest[rarest as usize].push(number as u32);
             }
         }
-        Shelter { priors, requirement, test, finished, by_rarest, changed: Vec::new(), hopeless: HashMap::default() }
+        Shelter {
+            priors,
+            requirement,
+            test,
+            finished,
+            by_rarest,
+            changed: Vec::new(),
+            hopeless: HashMap::default(),
+        }
     }
 
     /// Adds the tuple to the group for which the test still holds and (spread, number) is smallest, if any.

@@ -68,7 +68,9 @@ impl Classes {
         let compare = |&a: &u32, &b: &u32| {
             let (a, b) = (a as usize, b as usize);
             let by_signature = tuples.signatures.iter().rev().map(|set| set[a].cmp(&set[b]));
-            tuples.values[a].cmp(&tuples.values[b]).then_with(|| by_signature.fold(Ordering::Equal, Ordering::then))
+            tuples.values[a]
+                .cmp(&tuples.values[b])
+                .then_with(|| by_signature.fold(Ordering::Equal, Ordering::then))
         };
         order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
         let mut classes =
@@ -217,7 +219,8 @@ impl<'a> Ungrouped<'a> {
                         self.high[cell] = self.high[cell].max(rank);
                     }
                 }
-                self.nodes[node as usize].first = self.nodes[node as usize].first.min(self.classes.first(class));
+                self.nodes[node as usize].first =
+                    self.nodes[node as usize].first.min(self.classes.first(class));
             }
             return node;
         }
@@ -294,7 +297,9 @@ impl<'a> Ungrouped<'a> {
         let mut at = self.leaf_of[class as usize];
         while at != NOBODY {
             let first = match self.nodes[at as usize].kind {
-                Kind::Inner(left, right) => self.nodes[left as usize].first.min(self.nodes[right as usize].first),
+                Kind::Inner(left, right) => {
+                    self.nodes[left as usize].first.min(self.nodes[right as usize].first)
+                }
                 Kind::Leaf(start, end) => {
                     let leaf = &self.order[start as usize..end as usize];
                     leaf.iter().map(|&class| self.classes.first(class)).min().unwrap_or(NOBODY)
@@ -317,7 +322,12 @@ impl<'a> Ungrouped<'a> {
         let mut sides = Vec::with_capacity(self.priors.sets() * (group.values.len() + 1));
         for set in (0..self.priors.sets()).rev() {
             for &value in &group.values {
-                let side = Side { set, value, low: group.ranges.low(set, value), high: group.ranges.high(set, value) };
+                let side = Side {
+                    set,
+                    value,
+                    low: group.ranges.low(set, value),
+                    high: group.ranges.high(set, value),
+                };
                 spread = levels.wider(spread, levels.spread(side.low, side.high));
                 sides.push(side);
             }
@@ -386,7 +396,12 @@ impl<'a> Ungrouped<'a> {
     fn own_sides(&self, value: u32, sides: &mut Vec<Side>, common: usize, group: &Growing) {
         sides.truncate(common);
         for set in (0..self.priors.sets()).rev() {
-            sides.push(Side { set, value, low: group.ranges.low(set, value), high: group.ranges.high(set, value) });
+            sides.push(Side {
+                set,
+                value,
+                low: group.ranges.low(set, value),
+                high: group.ranges.high(set, value),
+            });
         }
     }
 

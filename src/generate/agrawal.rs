@@ -30,7 +30,9 @@ pub(super) fn columns(seed: u64, rows: Range<u64>) -> Vec<ArrayRef> {
         }
     }
     let record: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(|row| row as i64 + 1)));
-    std::iter::once(record).chain(attributes.map(|values| Arc::new(Int32Array::from(values)) as ArrayRef)).collect()
+    std::iter::once(record)
+        .chain(attributes.map(|values| Arc::new(Int32Array::from(values)) as ArrayRef))
+        .collect()
 }
 
 fn person(draw: &mut Draw) -> [i32; ATTRIBUTES.len()] {

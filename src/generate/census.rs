@@ -74,9 +74,7 @@ impl Country {
             place: Choice::new(map.weights),
             tracts: map.places,
             age: SETTINGS
-                .map(|setting| {
-                    Choice::new((0..=OLDEST).map(|age| pyramid(age) * pyramid_tilt(setting, age)))
-                })
+                .map(|setting| Choice::new((0..=OLDEST).map(|age| pyramid(age) * pyramid_tilt(setting, age))))
                 .to_vec(),
             education: by_setting(&|setting| {
                 EDUCATION_BY_AGE
@@ -84,11 +82,15 @@ impl Country {
                     .to_vec()
             }),
             marital: by_sex(&|sex| {
-                MARITAL_BY_AGE.map(|(_, weights)| tilted(&weights, |status| marital_tilt(sex, status))).to_vec()
+                MARITAL_BY_AGE
+                    .map(|(_, weights)| tilted(&weights, |status| marital_tilt(sex, status)))
+                    .to_vec()
             }),
             occupation: by_sex(&|sex| {
                 OCCUPATION_BY_EDUCATION
-                    .map(|weights| tilted(&weights, |i| if sex == FEMALE { OCCUPATION_OF_WOMEN[i] } else { 100 }))
+                    .map(|weights| {
+                        tilted(&weights, |i| if sex == FEMALE { OCCUPATION_OF_WOMEN[i] } else { 100 })
+                    })
                     .to_vec()
             }),
             industry: by_setting(&|setting| {
@@ -97,7 +99,9 @@ impl Country {
                     .to_vec()
             }),
             diagnosis: (0..SETTINGS.len())
-                .map(|setting| by_sex(&|sex| (0..DIAGNOSIS_AGES.len()).map(|b| diagnoses(setting, sex, b)).collect()))
+                .map(|setting| {
+                    by_sex(&|sex| (0..DIAGNOSIS_AGES.len()).map(|b| diagnoses(setting, sex, b)).collect())
+                })
                 .collect(),
         }
     }
@@ -184,7 +188,8 @@ impl Map {
                     tracts.push(format!("{region}{county:02}{tract:03}"));
                     places.push((regions.len() as i32 - 1, counties.len() as i32 - 1, setting));
                     // Tracts of a region differ in size by a factor of two at most.
-                    let size = 100 + Draw::of_row(u64::from(region * 100 + county), u64::from(tract)).below(101);
+                    let size =
+                        100 + Draw::of_row(u64::from(region * 100 + county), u64::from(tract)).below(101);
                     weights.push(people * 100 * size / tract_count);
                 }
             }

@@ -80,7 +80,8 @@ mod tests {
     fn first_numbers_are_those_of_splitmix64() {
         // The published sequence for the state 1234567.
         let mut draw = Draw { state: 1_234_567 };
-        let expected: [u64; 3] = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let expected: [u64; 3] =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([draw.next(), draw.next(), draw.next()], expected);
     }
 

@@ -35,17 +35,8 @@ pub(super) fn tracts_of(county: u32) -> u32 {
 pub(super) const OLDEST: u32 = 99;
 
 /// Corners of the age pyramid, joined by straight lines: age, weight.
-pub(super) const PYRAMID: [(u32, u32); 9] = [
-    (0, 1000),
-    (20, 1120),
-    (35, 1300),
-    (50, 1380),
-    (65, 1100),
-    (75, 750),
-    (85, 320),
-    (95, 50),
-    (OLDEST, 10),
-];
+pub(super) const PYRAMID: [(u32, u32); 9] =
+    [(0, 1000), (20, 1120), (35, 1300), (50, 1380), (65, 1100), (75, 750), (85, 320), (95, 50), (OLDEST, 10)];
 
 /// How a setting bends the pyramid, in percent.
 pub(super) fn pyramid_tilt(setting: Setting, age: u32) -> u32 {

@@ -41,7 +41,8 @@ impl CsvSink {
     }
 
     pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {
-        let columns = (0..self.schema.fields().len()).map(|i| slab.column(i)).collect::<Result<Vec<_>, _>>()?;
+        let columns =
+            (0..self.schema.fields().len()).map(|i| slab.column(i)).collect::<Result<Vec<_>, _>>()?;
         let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
         let part_rows = slab.rows.div_ceil(self.pool.current_num_threads());
         let starts: Vec<usize> = (0..slab.rows).step_by(part_rows).collect();

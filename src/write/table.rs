@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::parquet::errors::ParquetError;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use ::parquet::errors::ParquetError;
 
 use super::csv::CsvSink;
 use super::ipc::IpcSink;
@@ -120,7 +120,11 @@ pub struct TableWriter {
 
 impl TableWriter {
     /// Creates the file, replacing an older one; the format follows from the extension.
-    pub fn create(path: impl Into<PathBuf>, schema: SchemaRef, options: &WriteOptions) -> Result<TableWriter> {
+    pub fn create(
+        path: impl Into<PathBuf>,
+        schema: SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<TableWriter> {
         let path = path.into();
         let format = Format::of(&path)?;
         if options.row_group_rows == 0 || options.threads == 0 {
@@ -190,7 +194,12 @@ impl TableWriter {
         let fields = self.schema.fields();
         if fields.len() != columns.len() {
             return Err(Error::input(
-                format!("{}: a batch has {} columns instead of {}", self.path.display(), columns.len(), fields.len()),
+                format!(
+                    "{}: a batch has {} columns instead of {}",
+                    self.path.display(),
+                    columns.len(),
+                    fields.len()
+                ),
                 "write batches of the schema that the file was created with",
             ));
         }

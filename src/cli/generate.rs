@@ -16,7 +16,7 @@ use crate::write::Written;
 /// Make a synthetic table: those of the papers, or a census.
 ///
 /// The same kind, rows and seed give the same bytes on any number of threads, and a longer table begins with the
-/// rows of a shorter one. Memory does not grow with the rows: about 60 MiB and 20 MiB per thread.
+/// rows of a shorter one. Memory does not grow with the rows: a few chunks per thread and one row group.
 #[derive(Debug, Args)]
 pub struct GenerateArgs {
     /// Which table.

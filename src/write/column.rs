@@ -12,31 +12,47 @@ use parquet::arrow::arrow_writer::{
 use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
+use super::runs::{RunChunk, RunEncoder};
+use super::table::Statistics;
+
 /// Encodes one column of one row group.
 pub(super) enum ColumnEncoder {
     /// By the parquet crate, value after value; a nested column has several leaves.
     Values { field: FieldRef, leaves: Vec<ArrowColumnWriter> },
+    /// Here, run after run.
+    Runs(Box<RunEncoder>),
 }
 
 /// An encoded column of a row group.
 pub(super) enum ColumnChunk {
     Values(Vec<ArrowColumnChunk>),
+    Runs(Box<RunChunk>),
 }
 
 impl ColumnEncoder {
-    /// The encoders of a new row group, one per column of the table.
+    /// The encoders of a new row group, one per column of the table. Statistics of pages are only known to the
+    /// parquet crate, so they cost its time.
     pub fn for_row_group(
         schema: &Schema,
         writer: &SerializedFileWriter<File>,
         factory: &ArrowRowGroupWriterFactory,
         row_group: usize,
+        statistics: Statistics,
     ) -> Result<Vec<ColumnEncoder>, ParquetError> {
-        let mut leaves: Vec<Vec<ArrowColumnWriter>> = schema.fields().iter().map(|_| Vec::new()).collect();
+        let descr = writer.schema_descr();
+        let empty = |field: &FieldRef| ColumnEncoder::Values { field: field.clone(), leaves: Vec::new() };
+        let mut columns: Vec<ColumnEncoder> = schema.fields().iter().map(empty).collect();
         for (leaf, leaf_writer) in factory.create_column_writers(row_group)?.into_iter().enumerate() {
-            leaves[writer.schema_descr().get_column_root_idx(leaf)].push(leaf_writer);
+            let column = &mut columns[descr.get_column_root_idx(leaf)];
+            if let ColumnEncoder::Values { field, leaves } = column {
+                if statistics != Statistics::Page && RunEncoder::takes(field.data_type()) {
+                    *column = ColumnEncoder::Runs(Box::new(RunEncoder::new(descr.column(leaf), statistics)));
+                } else {
+                    leaves.push(leaf_writer);
+                }
+            }
         }
-        let columns = schema.fields().iter().zip(leaves);
-        Ok(columns.map(|(field, leaves)| ColumnEncoder::Values { field: field.clone(), leaves }).collect())
+        Ok(columns)
     }
 
     pub fn encode(&mut self, array: &ArrayRef) -> Result<(), ParquetError> {
@@ -47,6 +63,7 @@ impl ColumnEncoder {
                 }
                 Ok(())
             }
+            ColumnEncoder::Runs(runs) => runs.encode(array),
         }
     }
 
@@ -55,6 +72,7 @@ impl ColumnEncoder {
             ColumnEncoder::Values { leaves, .. } => Ok(ColumnChunk::Values(
                 leaves.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?,
             )),
+            ColumnEncoder::Runs(runs) => Ok(ColumnChunk::Runs(Box::new(runs.close()?))),
         }
     }
 }
@@ -66,6 +84,7 @@ impl ColumnChunk {
             ColumnChunk::Values(leaves) => {
                 leaves.into_iter().try_for_each(|leaf| leaf.append_to_row_group(row_group))
             }
+            ColumnChunk::Runs(runs) => runs.append_to(row_group),
         }
     }
 }

@@ -9,8 +9,10 @@
 
 mod column;
 mod csv;
+mod hybrid;
 mod ipc;
 mod parquet;
+mod runs;
 mod slab;
 mod table;
 

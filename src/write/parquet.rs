@@ -23,6 +23,7 @@ use super::table::{Compression, SinkError, Statistics, WriteOptions};
 
 pub(super) struct ParquetSink {
     schema: SchemaRef,
+    statistics: Statistics,
     /// Of the row group in progress, one per column of the table; empty between row groups.
     columns: Vec<ColumnEncoder>,
     row_groups: usize,
@@ -46,6 +47,7 @@ impl ParquetSink {
                 Statistics::RowGroup => EnabledStatistics::Chunk,
                 Statistics::Page => EnabledStatistics::Page,
             })
+            .set_offset_index_disabled(options.statistics != Statistics::Page)
             // Row groups are cut here, by rows alone.
             .set_max_row_group_row_count(None)
             .build();
@@ -54,13 +56,26 @@ impl ParquetSink {
         }
         let writer = SerializedFileWriter::new(file, parquet_schema.root_schema_ptr(), Arc::new(properties))?;
         let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
-        Ok(ParquetSink { schema, columns: Vec::new(), row_groups: 0, factory, writer, pool: pool(options)? })
+        Ok(ParquetSink {
+            schema,
+            statistics: options.statistics,
+            columns: Vec::new(),
+            row_groups: 0,
+            factory,
+            writer,
+            pool: pool(options)?,
+        })
     }
 
     pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {
         if self.columns.is_empty() {
-            self.columns =
-                ColumnEncoder::for_row_group(&self.schema, &self.writer, &self.factory, self.row_groups)?;
+            self.columns = ColumnEncoder::for_row_group(
+                &self.schema,
+                &self.writer,
+                &self.factory,
+                self.row_groups,
+                self.statistics,
+            )?;
         }
         let ParquetSink { columns, pool, .. } = self;
         pool.install(|| {

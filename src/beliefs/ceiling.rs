@@ -115,6 +115,9 @@ impl Ceiling {
 
     /// A number that the distance of the belief of the row with this prior does not exceed; at most 1.
     pub fn distance(&self, prior: &[f64], smoothing: Option<&Smoothing>) -> f64 {
+        if self.error > LARGEST_RELATIVE_ERROR {
+            return 1.0;
+        }
         let posterior = self.posterior(prior);
         let bound = match smoothing {
             None => divergence_ceiling(prior, &posterior, self.prior_error),

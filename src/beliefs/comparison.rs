@@ -66,8 +66,8 @@ impl Comparison {
 /// make each sum off by at most a factor (1+e)^rows, the quotient by exp(2.01 rows e) <= 1 + 2.03 rows e.
 pub fn posterior_error(prior_error: f64, rows: usize, own_error: f64) -> f64 {
     let inherited = 2.03 * prior_error * rows as f64;
-    // Negated so that a NaN is refused.
-    if !(inherited >= 0.0 && inherited <= 5e-3 && own_error >= 0.0 && own_error <= 5e-3) {
+    let small = 0.0..=5e-3;
+    if !small.contains(&inherited) || !small.contains(&own_error) {
         return f64::INFINITY;
     }
     inherited + 1.01 * own_error + relative_error(4)

@@ -104,6 +104,11 @@ impl Metric {
         }
     }
 
+    /// Whether many pairs of codes are at the full distance 1, as in a hierarchy.
+    pub fn is_tree(&self) -> bool {
+        matches!(self.shape, Shape::Tree { .. })
+    }
+
     /// A number of steps that no two different codes fall short of; `None` if there are no two codes.
     pub fn least_steps(&self) -> Option<u128> {
         if self.codes() < 2 {

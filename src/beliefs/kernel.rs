@@ -3,7 +3,7 @@
 //! The Epanechnikov weight of SPEC 4.1 in its integer form: with distance s/R and bandwidth B = n/d the
 //! weight is (nR)^2 - (ds)^2, clamped at 0, without the constants that cancel in a prior.
 //!
-//! Memory: the metric, and 8 B x codes^2 for columns of at most 256 codes.
+//! Memory: the metric, and 16 B x codes^2 for columns of at most 256 codes.
 //! Invariants: weights are symmetric, never negative, and largest at distance 0. [`Kernel::weight`] is
 //! the exact weight times a fixed power of two, at most 1, with a relative error of at most
 //! [`Kernel::roundings`] roundings: (nR - ds)(nR + ds) has exact factors below 2^53, and otherwise each
@@ -24,9 +24,13 @@ pub struct Kernel {
     reach: u128,
     unit: u128,
     support: Support,
+    /// n R, or d R where the floor is used: the weight above the floor is (far)^2 - (ds)^2.
+    far: u128,
     /// A power of two that makes the largest weight at most 1.
     scale: f64,
-    cached: Vec<f64>,
+    /// For small columns, all weights, and what they are above the floor where there is one.
+    weights: Vec<f64>,
+    above: Vec<f64>,
 }
 
 /// How far a row's influence goes in one column.
@@ -37,7 +41,7 @@ enum Support {
     Wider,
 }
 
-const CACHED_CODES: usize = 256;
+const CACHED_CODES: u32 = 256;
 
 impl Kernel {
     /// The kernel of a column; `column` names it in errors.
@@ -62,16 +66,30 @@ impl Kernel {
                 "give a bandwidth with fewer digits",
             ));
         };
-        let mut kernel =
-            Kernel { metric, reach, unit, support: Support::Wider, scale: 1.0, cached: Vec::new() };
+        let full = unit * metric.range();
+        let far = if metric.is_tree() && full < reach { full } else { reach };
+        let mut kernel = Kernel {
+            metric,
+            reach,
+            unit,
+            support: Support::Wider,
+            far,
+            scale: 1.0,
+            weights: Vec::new(),
+            above: Vec::new(),
+        };
         if kernel.only_equal() {
-            kernel.support = Support::Equal;
+            (kernel.support, kernel.far) = (Support::Equal, reach);
         }
         kernel.scale = 0.5f64.powi(kernel.bits() as i32);
-        let codes = kernel.codes();
+        let codes = kernel.codes() as u32;
         if codes <= CACHED_CODES {
-            let pairs = (0..codes as u32).flat_map(|a| (0..codes as u32).map(move |b| (a, b)));
-            kernel.cached = pairs.map(|(a, b)| kernel.compute(a, b)).collect();
+            let all = |far| {
+                let pairs = (0..codes).flat_map(|a| (0..codes).map(move |b| (a, b)));
+                pairs.map(|(a, b)| kernel.compute(a, b, far)).collect()
+            };
+            let above = if kernel.has_floor() { all(kernel.far) } else { Vec::new() };
+            (kernel.weights, kernel.above) = (all(reach), above);
         }
         Ok(kernel)
     }
@@ -96,11 +114,34 @@ impl Kernel {
     }
 
     /// The weight as a float: the exact one times 2^-[`Kernel::bits`], rounded; 0 exactly where that is 0.
+    #[inline]
     pub fn weight(&self, a: u32, b: u32) -> f64 {
-        match self.cached.get(a as usize * self.codes() + b as usize) {
-            Some(weight) if !self.cached.is_empty() => *weight,
-            _ => self.compute(a, b),
+        match self.weights.get(a as usize * self.metric.codes() + b as usize) {
+            Some(weight) => *weight,
+            None => self.compute(a, b, self.reach),
         }
+    }
+
+    /// A weight that all pairs of codes have at least: that of the full distance, in a hierarchy wider than it.
+    ///
+    /// Every exact weight is the sum of the floor and of what is above it; both are rounded like a weight.
+    pub fn floor(&self) -> f64 {
+        (self.reach - self.far) as f64 * (self.reach + self.far) as f64 * self.scale
+    }
+
+    /// What a weight is above the floor; 0 for all pairs at the full distance.
+    pub fn above_floor(&self, a: u32, b: u32) -> f64 {
+        if !self.has_floor() {
+            return self.weight(a, b);
+        }
+        match self.above.get(a as usize * self.metric.codes() + b as usize) {
+            Some(above) => *above,
+            None => self.compute(a, b, self.far),
+        }
+    }
+
+    fn has_floor(&self) -> bool {
+        self.far < self.reach
     }
 
     /// The roundings in one weight.
@@ -121,7 +162,7 @@ impl Kernel {
         }
     }
 
-    /// Which share of the codes has a weight for a code, on average over at most 64 codes: for estimates only.
+    /// Which share of the codes has a weight above the floor for a code, on average over at most 64 codes: for estimates only.
     pub fn share(&self) -> f64 {
         let codes = self.codes() as u32;
         if codes == 0 {
@@ -130,7 +171,7 @@ impl Kernel {
         let stride = codes.div_ceil(64) as usize;
         let asked = (0..codes).step_by(stride);
         let touched: usize =
-            asked.clone().map(|a| (0..codes).filter(|b| self.gap(a, *b).is_some()).count()).sum();
+            asked.clone().map(|a| (0..codes).filter(|b| self.above_floor(a, *b) > 0.0).count()).sum();
         touched as f64 / (asked.count() as f64 * f64::from(codes))
     }
 
@@ -140,10 +181,11 @@ impl Kernel {
         (gap < self.reach).then_some(gap)
     }
 
-    fn compute(&self, a: u32, b: u32) -> f64 {
-        match (self.support, self.gap(a, b)) {
+    /// far^2 - gap^2, clamped at 0.
+    fn compute(&self, a: u32, b: u32, far: u128) -> f64 {
+        match (self.support, self.gap(a, b).filter(|gap| *gap < far)) {
             (Support::Equal, _) => f64::from(u8::from(a == b)),
-            (Support::Wider, Some(gap)) => (self.reach - gap) as f64 * (self.reach + gap) as f64 * self.scale,
+            (Support::Wider, Some(gap)) => (far - gap) as f64 * (far + gap) as f64 * self.scale,
             (Support::Wider, None) => 0.0,
         }
     }
@@ -185,6 +227,20 @@ mod tests {
         assert_eq!(at(ratio(1, 1)).exact(0, 2), UBig::ZERO);
         assert_eq!(at(ratio(3, 4)).exact(0, 0), UBig::from(9u8));
         assert_eq!(at(ratio(3, 4)).exact(0, 1), UBig::from(5u8));
+    }
+
+    #[test]
+    fn a_weight_is_its_floor_and_what_is_above() {
+        let tree = Distance::Hierarchy {
+            parents: vec![Some(3), Some(3), Some(4), Some(5), Some(5), None],
+            nodes: vec![0, 1, 2],
+        };
+        let kernel = Kernel::new(&tree, &ratio(3, 2), "job").unwrap();
+        assert_eq!((kernel.above_floor(0, 2), kernel.floor() > 0.0), (0.0, true));
+        for (a, b) in [(0, 0), (0, 1), (1, 2)] {
+            assert_eq!(kernel.floor() + kernel.above_floor(a, b), kernel.weight(a, b));
+        }
+        assert_eq!(Kernel::new(&tree, &ratio(1, 1), "job").unwrap().floor(), 0.0);
     }
 
     #[test]

@@ -41,10 +41,10 @@ pub(super) fn run(
     scratch.cells.resize(dimensions.iter().product::<usize>() * values, 0.0);
     let first = &kernels[layout.columns[0]];
     let person = layout.code(combinations, slice.people.start, 0);
-    for (code, rows) in layout.runs(combinations, slice.block.clone(), 0) {
-        let weight = first.weight(person, code);
+    for Slice { people: rows, .. } in layout.block(slice) {
+        let weight = first.weight(person, layout.code(combinations, rows.start, 0));
         if weight > 0.0 {
-            for row in rows {
+            for row in rows.clone() {
                 let sums = &mut scratch.cells[cell(row)..];
                 for (value, count) in combinations.histogram(layout.order[row as usize] as usize) {
                     sums[value as usize] += weight * count as f64;
@@ -74,13 +74,17 @@ fn contract(cells: &mut [f64], size: usize, inner: usize, kernel: &Kernel, strip
             for line in block.chunks_exact(inner) {
                 strip.extend_from_slice(&line[start..start + width]);
             }
+            let mut shared = [0.0; STRIP];
+            if kernel.floor() > 0.0 {
+                strip.chunks_exact(width).for_each(|source| add(&mut shared, source, kernel.floor()));
+            }
             for (person, line) in block.chunks_exact_mut(inner).enumerate() {
                 let target = &mut line[start..start + width];
-                target.fill(0.0);
+                target.copy_from_slice(&shared[..width]);
                 for (row, source) in strip.chunks_exact(width).enumerate() {
-                    let weight = kernel.weight(person as u32, row as u32);
-                    if weight > 0.0 {
-                        add(target, source, weight);
+                    let above = kernel.above_floor(person as u32, row as u32);
+                    if above > 0.0 {
+                        add(target, source, above);
                     }
                 }
             }
@@ -90,7 +94,7 @@ fn contract(cells: &mut [f64], size: usize, inner: usize, kernel: &Kernel, strip
 
 /// target += weight x source.
 #[inline]
-pub(super) fn add(target: &mut [f64], source: &[f64], weight: f64) {
+fn add(target: &mut [f64], source: &[f64], weight: f64) {
     for (target, source) in target.iter_mut().zip(source) {
         *target += weight * source;
     }

@@ -1,6 +1,6 @@
 //! In which order are columns contracted, and which people form a slice?
 //!
-//! Memory: 4 B per combination and 16 B per slice.
+//! Memory: 4 B per combination and 24 B per slice.
 //! Invariant: the columns of a layout begin with all that cut the table into blocks; combinations are
 //! sorted by the columns in that order, so blocks, slices and prefixes are ranges.
 
@@ -23,7 +23,9 @@ pub(super) struct Layout {
 #[derive(Clone)]
 pub(super) struct Slice {
     pub people: Range<u32>,
+    /// The rows of the block, as positions and as slices.
     pub block: Range<u32>,
+    slices: Range<u32>,
 }
 
 impl Layout {
@@ -70,7 +72,8 @@ impl Layout {
                 if let Some(last) = self.slices.last_mut().filter(|_| !new_block) {
                     last.people.end = position;
                 }
-                self.slices.push(Slice { people: position..count, block: block..count });
+                let slices = first_of_block as u32..0;
+                self.slices.push(Slice { people: position..count, block: block..count, slices });
             }
         }
         self.close(first_of_block, block..count);
@@ -81,9 +84,16 @@ impl Layout {
         if let Some(last) = self.slices.last_mut() {
             last.people.end = block.end;
         }
+        let end = self.slices.len() as u32;
         for slice in &mut self.slices[first..] {
+            slice.slices.end = end;
             slice.block.end = block.end;
         }
+    }
+
+    /// All slices of the block of a slice; their people are the rows of the block by first code.
+    pub fn block(&self, slice: &Slice) -> &[Slice] {
+        &self.slices[slice.slices.start as usize..slice.slices.end as usize]
     }
 
     /// The code that a combination, by its position, has in the j-th contracted column.

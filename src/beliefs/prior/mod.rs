@@ -17,10 +17,11 @@
 //! **Error.** Floats hold sums of products of non-negative numbers, so every rounding is a factor (1+d),
 //! |d| <= u = 2^-53, on some terms, and a sum is off by at most the factors on its worst path. Let column j
 //! have n_j codes and a weight of r_j roundings. A term meets, for column j, the r_j roundings of its weight,
-//! one product and at most n_j additions (at most one per code): N = sum over j of (r_j + 1 + n_j). Pairs
-//! meet the weights, m products and at most one addition per (combination, value). The total over D values
-//! costs D more additions, the quotient one: a prior is off by at most gamma_(2N+D+1) relatively. Nothing
-//! over- or underflows: weights are scaled by powers of two to at most 1, sums stay below 2^53 rows, and
+//! one product and at most 2 n_j additions (one per code for the floor of the weights, one per code for what
+//! is above it, which are separate terms): N = sum over j of (r_j + 1 + 2 n_j). Pairs meet the weights, m
+//! products and at most one addition per (combination, value). The total over D values costs D more
+//! additions, the quotient one: a prior is off by at most gamma_(2N+D+1) relatively. Nothing over- or
+//! underflows: weights are scaled by powers of two to at most 1, sums stay below 2^53 rows, and
 //! plans whose smallest positive product could be below 2^-900 state an infinite error, which no decision
 //! accepts. If the largest possible total, in the integers of the exact form, is below 2^53 then every sum
 //! is exact, N = 0 and D = 0, and only the quotient rounds.

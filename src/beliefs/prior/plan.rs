@@ -53,7 +53,7 @@ pub struct Workspace {
 }
 
 /// A contraction over suffixes follows indices; one over the grid does not.
-const INDIRECTION: f64 = 1.5;
+const INDIRECTION: f64 = 2.0;
 
 impl<'a> Plan<'a> {
     /// The cheapest plan whose workspaces take at most `bytes` each; one kernel per column.
@@ -142,7 +142,7 @@ impl<'a> Plan<'a> {
         let weights: u64 = columns().map(|kernel| u64::from(kernel.roundings()) + 1).sum();
         let additions: u64 = match self.chosen.method {
             Method::Pairs => self.combinations.entries() as u64,
-            Method::Grid | Method::Trie => columns().map(|kernel| kernel.codes() as u64).sum(),
+            Method::Grid | Method::Trie => columns().map(|kernel| 2 * kernel.codes() as u64).sum(),
         };
         relative_error(2 * (weights + additions) + self.combinations.values() as u64 + 1)
     }
@@ -196,13 +196,13 @@ fn estimate(
     // State sizes: no more suffixes than occur, nor than rows of a block within reach.
     let mut reached = people / blocks;
     let mut operations = scatter;
-    for ((j, suffixes), share) in trie.sizes().enumerate().zip(&share) {
-        reached *= share;
-        if let Some(next) = layout.prefixes.get(j + 2) {
-            operations += INDIRECTION * *next as f64 * reached.min(suffixes as f64) * values as f64;
+    for (j, suffixes) in trie.sizes().enumerate() {
+        reached *= share[j];
+        if let (Some(next), Some(share)) = (layout.prefixes.get(j + 2), share.get(j + 1)) {
+            operations += INDIRECTION * *next as f64 * reached.min(suffixes as f64) * share * values as f64;
         }
     }
-    let bytes = (16 + 8 * values as u64) * trie.suffixes() as u64;
+    let bytes = trie.bytes(values);
     estimates.push(Estimate { method: Method::Trie, operations, bytes });
     estimates
 }

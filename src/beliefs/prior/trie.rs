@@ -5,12 +5,11 @@
 //! only one such state per column is alive. Rows outside the support of a prefix are never carried along.
 //!
 //! Memory: shared, 8 B per distinct suffix and 4 B per combination; per slice at most
-//! (12 + 8 x values) B per distinct suffix, summed over the columns, plus 4 B per distinct suffix.
+//! 16 x (1 + values, rounded up to 4) B per distinct suffix, summed over the columns.
 //! Invariant: suffixes of a level are numbered in ascending order of their first code, then the rest.
 
 use std::ops::Range;
 
-use super::grid::add;
 use super::layout::{Layout, Slice};
 use super::pairs::normalise;
 use crate::beliefs::combinations::Combinations;
@@ -40,6 +39,8 @@ struct State {
     /// Suffixes that are present, with the place of their sums in the lower half; sorted by suffix.
     present: Vec<u64>,
     sums: Vec<f64>,
+    /// The sums of the next state that all its people share: everything, weighted by the kernel's floor.
+    shared: Vec<f64>,
     /// The place of each suffix, or ABSENT.
     places: Vec<u32>,
     /// Runs of suffixes with one first code.
@@ -47,6 +48,20 @@ struct State {
 }
 
 const ABSENT: u32 = u32::MAX;
+/// Sums are padded to whole vector registers, so that adding them has no odd end.
+const LANES: usize = 4;
+
+/// target += weight x source, both padded.
+#[inline]
+fn add(target: &mut [f64], source: &[f64], weight: f64) {
+    let (target, _) = target.as_chunks_mut::<LANES>();
+    let (source, _) = source.as_chunks::<LANES>();
+    for (target, source) in target.iter_mut().zip(source) {
+        for lane in 0..LANES {
+            target[lane] += weight * source[lane];
+        }
+    }
+}
 
 impl Trie {
     pub fn new(combinations: &Combinations, layout: &Layout) -> Self {
@@ -71,9 +86,10 @@ impl Trie {
         Trie { levels, first: suffixes }
     }
 
-    /// The number of distinct suffixes, summed over the columns.
-    pub fn suffixes(&self) -> usize {
-        self.levels.iter().map(|level| level.tails.len()).sum()
+    /// At most so many bytes in the scratch of a slice.
+    pub fn bytes(&self, values: usize) -> u64 {
+        let suffixes: usize = self.sizes().sum();
+        suffixes as u64 * (16 + 16 * values.next_multiple_of(LANES) as u64)
     }
 
     /// The number of distinct suffixes after j = 1, 2, .. columns.
@@ -88,22 +104,24 @@ impl Trie {
         scratch: &mut Scratch,
         emit: impl FnMut(usize, &[f64]),
     ) {
-        if scratch.states.len() != self.levels.len() {
-            let states = self.levels.iter();
-            scratch.states = states
-                .map(|level| State { places: vec![ABSENT; level.tails.len()], ..State::default() })
-                .collect();
+        let fits = |state: &State, level: &Level| state.places.len() == level.tails.len();
+        if scratch.states.len() != self.levels.len()
+            || !scratch.states.iter().zip(&self.levels).all(|(state, level)| fits(state, level))
+        {
+            let state = |level: &Level| State { places: vec![ABSENT; level.tails.len()], ..State::default() };
+            scratch.states = self.levels.iter().map(state).collect();
         }
-        let values = combinations.values();
+        let width = combinations.values().next_multiple_of(LANES);
         let state = &mut scratch.states[0];
         state.clear();
         let kernel = &kernels[layout.columns[0]];
         let person = layout.code(combinations, slice.people.start, 0);
-        for (code, rows) in layout.runs(combinations, slice.block.clone(), 0) {
+        for Slice { people: rows, .. } in layout.block(slice) {
+            let code = layout.code(combinations, rows.start, 0);
             let weight = kernel.weight(person, code);
             if weight > 0.0 {
-                for row in rows {
-                    let sums = state.at(self.first[row as usize], values);
+                for row in rows.clone() {
+                    let sums = state.at(self.first[row as usize], width);
                     for (value, count) in combinations.histogram(layout.order[row as usize] as usize) {
                         sums[value as usize] += weight * count as f64;
                     }
@@ -128,24 +146,41 @@ impl<E: FnMut(usize, &[f64])> Walk<'_, E> {
     fn descend(&mut self, depth: usize, people: Range<u32>, states: &mut [State]) {
         let Some((state, rest)) = states.split_first_mut() else { return };
         let values = self.combinations.values();
+        let width = values.next_multiple_of(LANES);
         if rest.is_empty() {
-            normalise(&mut state.sums);
-            (self.emit)(self.layout.order[people.start as usize] as usize, &state.sums);
+            let prior = &mut state.sums[..values];
+            normalise(prior);
+            (self.emit)(self.layout.order[people.start as usize] as usize, prior);
             return;
         }
         let level = &self.levels[depth];
         state.sort(&level.heads);
         let kernel = &self.kernels[self.layout.columns[depth + 1]];
+        let floor = if people.len() > 1 { kernel.floor() } else { 0.0 };
+        if floor > 0.0 {
+            rest[0].clear();
+            for present in &state.present {
+                rest[0].add(level, *present, &state.sums, floor, width);
+            }
+            state.shared.clone_from(&rest[0].sums);
+        }
         for (person, people) in self.layout.runs(self.combinations, people, depth + 1) {
             let next = &mut rest[0];
-            next.clear();
+            // With a floor every suffix is in its place already, and only sums begin again.
+            if floor > 0.0 {
+                next.sums.copy_from_slice(&state.shared)
+            } else {
+                next.clear()
+            }
             for (code, run) in &state.runs {
-                let weight = kernel.weight(person, *code);
-                if weight > 0.0 {
+                let above = if floor > 0.0 {
+                    kernel.above_floor(person, *code)
+                } else {
+                    kernel.weight(person, *code)
+                };
+                if above > 0.0 {
                     for present in &state.present[run.start as usize..run.end as usize] {
-                        let (suffix, place) = ((present >> 32) as usize, *present as u32 as usize);
-                        let sums = &state.sums[place * values..][..values];
-                        add(next.at(level.tails[suffix], values), sums, weight);
+                        next.add(level, *present, &state.sums, above, width);
                     }
                 }
             }
@@ -162,15 +197,22 @@ impl State {
         self.sums.clear();
     }
 
+    /// Adds the sums of a suffix of the state before to those of its tail here.
+    #[inline]
+    fn add(&mut self, level: &Level, present: u64, sums: &[f64], weight: f64, width: usize) {
+        let (suffix, place) = ((present >> 32) as usize, present as u32 as usize);
+        add(self.at(level.tails[suffix], width), &sums[place * width..][..width], weight);
+    }
+
     /// The sums of a suffix, zero if it is new.
-    fn at(&mut self, suffix: u32, values: usize) -> &mut [f64] {
+    fn at(&mut self, suffix: u32, width: usize) -> &mut [f64] {
         let place = &mut self.places[suffix as usize];
         if *place == ABSENT {
             *place = self.present.len() as u32;
             self.present.push(u64::from(suffix) << 32 | u64::from(*place));
-            self.sums.resize(self.sums.len() + values, 0.0);
+            self.sums.resize(self.sums.len() + width, 0.0);
         }
-        &mut self.sums[*place as usize * values..][..values]
+        &mut self.sums[*place as usize * width..][..width]
     }
 
     /// Sorts by suffix and finds the runs with one first code.

@@ -79,7 +79,13 @@ pub(super) fn delta(requirement: &Requirement, levels: &Levels, group: &GroupPri
 /// The condition of one value in 128-bit integers, multiplied out; `None` if they do not hold it.
 ///
 /// high = a/b, low = c/d, r = p/q: (ad - cb) (a(p-q) + (N-1)(b-a)q) <= (Nq - p) a (b-a) d, all factors >= 0.
-fn small_delta(requirement: &Requirement, levels: &Levels, tuples: u64, low: Rank, high: Rank) -> Option<bool> {
+fn small_delta(
+    requirement: &Requirement,
+    levels: &Levels,
+    tuples: u64,
+    low: Rank,
+    high: Rank,
+) -> Option<bool> {
     let (p, q) = requirement.parts()?;
     let (Fraction::Small { above: a, below: b }, Fraction::Small { above: c, below: d }) =
         (levels.exact(high), levels.exact(low))
@@ -96,7 +102,12 @@ fn small_delta(requirement: &Requirement, levels: &Levels, tuples: u64, low: Ran
 
 /// (N-1) rho_x min_{y != x} rho_y >= r-1 for every x. The tightest x is the smallest or second smallest rho itself, so
 /// the product of the two smallest decides.
-pub(super) fn ratio_condition(requirement: &Requirement, levels: &Levels, group: &GroupPriors, set: usize) -> bool {
+pub(super) fn ratio_condition(
+    requirement: &Requirement,
+    levels: &Levels,
+    group: &GroupPriors,
+    set: usize,
+) -> bool {
     let tuples = group.values.len();
     if tuples < 2 {
         return false;

@@ -112,16 +112,17 @@ impl Published<'_> {
     fn check(&self, priors: &Priors) -> Result<()> {
         let sets = priors.sets();
         let tuples: u64 = self.values.iter().map(|&(_, count)| u64::from(count)).sum();
-        let known_values = self.values.iter().all(|&(value, count)| (value as usize) < priors.values() && count > 0);
+        let known_values =
+            self.values.iter().all(|&(value, count)| (value as usize) < priors.values() && count > 0);
         let mut values: Vec<u32> = self.values.iter().map(|&(value, _)| value).collect();
         values.sort_unstable();
         let distinct = values.windows(2).all(|pair| pair[0] < pair[1]);
-        let fits = tuples > 0 && sets > 0 && self.signatures.len() as u64 == tuples.saturating_mul(sets as u64);
+        let fits =
+            tuples > 0 && sets > 0 && self.signatures.len() as u64 == tuples.saturating_mul(sets as u64);
         let known_signatures = fits
-            && self
-                .signatures
-                .chunks_exact(sets)
-                .all(|member| member.iter().enumerate().all(|(set, &at)| (at as usize) < priors.signatures(set)));
+            && self.signatures.chunks_exact(sets).all(|member| {
+                member.iter().enumerate().all(|(set, &at)| (at as usize) < priors.signatures(set))
+            });
         if known_values && distinct && known_signatures {
             return Ok(());
         }
@@ -152,14 +153,20 @@ fn set_posterior(
     let values: Vec<u32> = group.values.iter().map(|&(value, _)| value).collect();
     let ranks: Vec<_> = member_ranks(priors, &values, group.signatures, set).collect();
     let near: Vec<f64> = ranks.iter().map(|&rank| priors.levels.near(rank)).collect();
-    let fractions = || ranks.iter().map(|&rank| priors.levels.exact(rank).rational()).collect::<Vec<Rational>>();
+    let fractions =
+        || ranks.iter().map(|&rank| priors.levels.exact(rank).rational()).collect::<Vec<Rational>>();
     let against = posterior::compare(&counts, &near, fractions, requirement.threshold(), states)?;
     let mut largest = vec![0.0f64; counts.len()];
-    let mut take = |at: usize, posterior: f64| largest[at % counts.len()] = largest[at % counts.len()].max(posterior);
+    let mut take =
+        |at: usize, posterior: f64| largest[at % counts.len()] = largest[at % counts.len()].max(posterior);
     match posterior::approximate(&counts, &near, states) {
         Ok(posteriors) => {
             let up = 1.0 + 2.0 * posteriors.relative_error();
-            posteriors.posteriors.iter().enumerate().for_each(|(at, p)| take(at, (p * up).next_up().min(1.0)));
+            posteriors
+                .posteriors
+                .iter()
+                .enumerate()
+                .for_each(|(at, p)| take(at, (p * up).next_up().min(1.0)));
         }
         Err(_) => {
             let posteriors = posterior::exact(&counts, &fractions(), states)?;

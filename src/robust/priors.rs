@@ -47,7 +47,8 @@ impl Priors {
 
     pub(super) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
         let set = &self.sets[set];
-        let (start, end) = (set.starts[signature as usize] as usize, set.starts[signature as usize + 1] as usize);
+        let (start, end) =
+            (set.starts[signature as usize] as usize, set.starts[signature as usize + 1] as usize);
         if end - start == self.values as usize {
             return set.ranks[start + value as usize];
         }
@@ -115,8 +116,11 @@ impl PriorsBuilder {
             *sum += &prior;
             if prior < Rational::ZERO || *sum > Rational::ONE {
                 return Err(Error::input(
-                    format!("given distributions: the probabilities of signature {signature} of attribute set {} are \
-                             negative or sum to more than 1", self.sets.len()),
+                    format!(
+                        "given distributions: the probabilities of signature {signature} of attribute set {} are \
+                             negative or sum to more than 1",
+                        self.sets.len()
+                    ),
                     "give for each signature probabilities between 0 and 1 that sum to at most 1",
                 ));
             }
@@ -149,7 +153,10 @@ impl PriorsBuilder {
     fn add(&mut self, signatures: u32, entries: Vec<(u32, u32, Fraction)>) -> Result<()> {
         if entries.windows(2).any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
             return Err(Error::input(
-                format!("distributions: attribute set {} has two entries for one signature and value", self.sets.len()),
+                format!(
+                    "distributions: attribute set {} has two entries for one signature and value",
+                    self.sets.len()
+                ),
                 "give each signature and value once",
             ));
         }
@@ -158,7 +165,10 @@ impl PriorsBuilder {
         for (signature, value, fraction) in entries {
             if value >= self.values {
                 return Err(Error::input(
-                    format!("distributions: value code {value} of attribute set {} is out of range", self.sets.len()),
+                    format!(
+                        "distributions: value code {value} of attribute set {} is out of range",
+                        self.sets.len()
+                    ),
                     "number the sensitive values from 0",
                 ));
             }

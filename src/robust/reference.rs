@@ -36,12 +36,14 @@ pub(super) fn art(tuples: &[Tuple], r: &Rational, test: Named) -> Option<Groups>
     let (mut groups, mut stuck): (Vec<Vec<usize>>, Vec<usize>) = (vec![], vec![]);
     while !left.is_empty() {
         let counts = count(&left);
-        let seed = *left.iter().min_by_key(|&&tuple| (usize::MAX - counts[tuples[tuple].value], tuple)).unwrap();
+        let seed =
+            *left.iter().min_by_key(|&&tuple| (usize::MAX - counts[tuples[tuple].value], tuple)).unwrap();
         left.retain(|&tuple| tuple != seed);
         let mut group = vec![seed];
         while !holds(tuples, &group, r, test) {
             let counts = count(&left);
-            let fresh = left.iter().filter(|&&t| group.iter().all(|&member| tuples[member].value != tuples[t].value));
+            let fresh =
+                left.iter().filter(|&&t| group.iter().all(|&member| tuples[member].value != tuples[t].value));
             let next = fresh.min_by_key(|&&tuple| {
                 let grown: Vec<usize> = group.iter().copied().chain([tuple]).collect();
                 (spread(tuples, &grown), usize::MAX - counts[tuples[tuple].value], tuple)
@@ -108,7 +110,8 @@ pub(super) fn holds(tuples: &[Tuple], group: &[usize], r: &Rational, test: Named
         values.iter().all(|&x| match test {
             Named::Ratio => {
                 let others = values.iter().filter(|&&y| y != x).map(|&y| rho(y));
-                let Some(smallest) = others.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min()) else {
+                let Some(smallest) = others.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min())
+                else {
                     return false;
                 };
                 rho(x).is_some_and(|rho| (&size - Rational::ONE) * rho * smallest >= r - Rational::ONE)

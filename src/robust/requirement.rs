@@ -61,7 +61,8 @@ impl Requirement {
     /// Whether a table with these value counts can be grouped without suppression, or the arithmetic why not.
     pub fn check_feasible(&self, value_counts: &[u64]) -> Result<(), Infeasible> {
         let tuples: u64 = value_counts.iter().sum();
-        let Some((value, &frequency)) = value_counts.iter().enumerate().rev().max_by_key(|&(_, count)| count) else {
+        let Some((value, &frequency)) = value_counts.iter().enumerate().rev().max_by_key(|&(_, count)| count)
+        else {
             return Ok(());
         };
         let smallest_group = self.smallest_group();
@@ -102,7 +103,11 @@ impl From<Infeasible> for Error {
         let most = infeasible.tuples / infeasible.frequency.max(1);
         Error::input(
             format!("privacy.r: {infeasible}"),
-            if most > 1 { format!("give r of at most {most}") } else { "no r greater than 1 is possible".to_string() },
+            if most > 1 {
+                format!("give r of at most {most}")
+            } else {
+                "no r greater than 1 is possible".to_string()
+            },
         )
     }
 }

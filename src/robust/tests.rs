@@ -8,8 +8,11 @@ use super::*;
 use crate::exact::{Rational, parse_fraction, ratio};
 use crate::posterior;
 
-const TESTS: [(Named, Test); 3] =
-    [(Named::Delta, Test::Delta), (Named::Ratio, Test::Ratio), (Named::Exact, Test::Exact { states: 1 << 16 })];
+const TESTS: [(Named, Test); 3] = [
+    (Named::Delta, Test::Delta),
+    (Named::Ratio, Test::Ratio),
+    (Named::Exact, Test::Exact { states: 1 << 16 }),
+];
 
 fn fraction(text: &str) -> Rational {
     parse_fraction(text).unwrap()
@@ -43,13 +46,17 @@ impl Table {
         let mut builder = PriorsBuilder::new(width as u32);
         for set in distributions {
             let entries = set.iter().enumerate().flat_map(|(signature, row)| {
-                row.iter().enumerate().map(move |(value, prior)| (signature as u32, value as u32, prior.clone()))
+                row.iter()
+                    .enumerate()
+                    .map(move |(value, prior)| (signature as u32, value as u32, prior.clone()))
             });
             builder.given(set.len() as u32, entries.collect()).unwrap();
         }
         let tuple = |at: usize| Tuple {
             value: values[at],
-            priors: (0..signatures.len()).map(|set| distributions[set][signatures[set][at] as usize].clone()).collect(),
+            priors: (0..signatures.len())
+                .map(|set| distributions[set][signatures[set][at] as usize].clone())
+                .collect(),
         };
         Table {
             tuples: (0..values.len()).map(tuple).collect(),
@@ -87,7 +94,8 @@ impl Table {
 
     fn delta_claims(&self, r: &Rational) -> bool {
         let (signatures, values) = self.published();
-        delta_claims(&self.priors, &requirement(r), Published { signatures: &signatures, values: &values }).unwrap()
+        delta_claims(&self.priors, &requirement(r), Published { signatures: &signatures, values: &values })
+            .unwrap()
     }
 
     /// The ratio condition, asked for by allowing no state at all.
@@ -112,8 +120,10 @@ impl Table {
 
 /// The names of all values of a case in order, `_rest` left out.
 fn names<'a>(rows: impl Iterator<Item = &'a Value>) -> Vec<String> {
-    let mut names: Vec<String> =
-        rows.flat_map(|row| row.as_object().unwrap().keys().cloned()).filter(|name| name != "_rest").collect();
+    let mut names: Vec<String> = rows
+        .flat_map(|row| row.as_object().unwrap().keys().cloned())
+        .filter(|name| name != "_rest")
+        .collect();
     names.sort();
     names.dedup();
     names
@@ -130,7 +140,13 @@ fn vectors_of_groups() {
         let rows = case["prior"].as_array().unwrap();
         let mut names = names(rows.iter());
         let present: Vec<&str> = case["values"].as_array().unwrap().iter().map(text).collect();
-        names.extend(present.iter().filter(|name| !names.iter().any(|other| other == *name)).map(|name| name.to_string()).collect::<Vec<_>>());
+        names.extend(
+            present
+                .iter()
+                .filter(|name| !names.iter().any(|other| other == *name))
+                .map(|name| name.to_string())
+                .collect::<Vec<_>>(),
+        );
         let values: Vec<usize> =
             present.iter().map(|value| names.iter().position(|name| name == value).unwrap()).collect();
         let table = Table::of_rows(&values, rows.iter().map(|prior| row(prior, &names)).collect());
@@ -183,9 +199,14 @@ fn vectors_of_art() {
         let rows: Vec<Vec<Rational>> = prior.values().map(|prior| row(prior, &names)).collect();
         let position = |of: &[String], name: &Value| of.iter().position(|other| other == text(name)).unwrap();
         let signature_names: Vec<String> = prior.keys().cloned().collect();
-        let signatures: Vec<u32> =
-            case["signatures"].as_array().unwrap().iter().map(|name| position(&signature_names, name) as u32).collect();
-        let values: Vec<usize> = case["values"].as_array().unwrap().iter().map(|name| position(&names, name)).collect();
+        let signatures: Vec<u32> = case["signatures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| position(&signature_names, name) as u32)
+            .collect();
+        let values: Vec<usize> =
+            case["values"].as_array().unwrap().iter().map(|name| position(&names, name)).collect();
         let table = Table::new(&values, &[signatures], &[rows]);
         let r = fraction(text(&case["r"]));
         for ((named, test), key) in TESTS.into_iter().zip(["delta", "ratio", "exact"]) {
@@ -194,7 +215,10 @@ fn vectors_of_art() {
                 list.as_array().unwrap().iter().map(|at| at.as_u64().unwrap() as usize).collect()
             };
             let expected = (!result.is_null()).then(|| {
-                (result["groups"].as_array().unwrap().iter().map(indices).collect(), indices(&result["suppressed"]))
+                (
+                    result["groups"].as_array().unwrap().iter().map(indices).collect(),
+                    indices(&result["suppressed"]),
+                )
             });
             assert_eq!(reference::art(&table.tuples, &r, named), expected, "case {number}, {key}: reference");
             assert_eq!(table.group(&r, test), expected, "case {number}, {key}");
@@ -213,7 +237,9 @@ fn the_printed_condition_is_wrong_and_the_witness_shows_it() {
     assert!(three.delta_claims(&two));
     assert!(!three.ratio_holds(&two));
     assert_eq!(three.worst(), Some(ratio(26, 51)));
-    assert!(matches!(three.assess(&two, 1 << 10).verdict, Verdict::Breached { posterior } if posterior > 0.5));
+    assert!(
+        matches!(three.assess(&two, 1 << 10).verdict, Verdict::Breached { posterior } if posterior > 0.5)
+    );
 
     for (tuples, top, low, worst) in
         [(5, "1/10", "1/37", ratio(1369, 1769)), (10, "1/1000", "", ratio(1263376, 1404001))]
@@ -221,7 +247,9 @@ fn the_printed_condition_is_wrong_and_the_witness_shows_it() {
         let top = fraction(top);
         let low = if low.is_empty() { &top - delta_ceiling(tuples, &two, &top) } else { fraction(low) };
         let rows = (0..tuples as usize).map(|tuple| {
-            (0..tuples as usize).map(|value| if (tuple == 0) == (value == 0) { top.clone() } else { low.clone() }).collect()
+            (0..tuples as usize)
+                .map(|value| if (tuple == 0) == (value == 0) { top.clone() } else { low.clone() })
+                .collect()
         });
         let family = Table::of_rows(&(0..tuples as usize).collect::<Vec<_>>(), rows.collect());
         assert!(family.delta_claims(&two), "{tuples}");
@@ -257,7 +285,10 @@ fn edges_never_pass() {
     assert!(Table::of_rows(&[0, 1], vec![half(), half()]).ratio_holds(&two), "a tie is safe");
     assert!(!Table::of_rows(&[0, 1], vec![half(), half()]).ratio_holds(&ratio(200_001, 100_000)));
     assert!(!Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).ratio_holds(&two), "values must differ");
-    assert_eq!(Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 9).verdict, Verdict::Robust(Proof::Posterior));
+    assert_eq!(
+        Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 9).verdict,
+        Verdict::Robust(Proof::Posterior)
+    );
     assert_eq!(Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 8).verdict, Verdict::NotShown);
     let certain = || vec![ratio(1, 1), ratio(0, 1)];
     let contradiction = Table::of_rows(&[0, 1], vec![certain(), certain()]);
@@ -311,7 +342,9 @@ fn tables() -> impl Strategy<Value = (Table, Rational)> {
                             true => (0..tuples)
                                 .filter(|&at| codes[set][at] == signature && values[at] == value)
                                 .count() as u64,
-                            false => weights[(set * signatures as usize + signature as usize) * width + value],
+                            false => {
+                                weights[(set * signatures as usize + signature as usize) * width + value]
+                            }
                         };
                         let total = (0..width).map(weight).sum::<u64>().max(1);
                         (0..width).map(|value| ratio(weight(value), total)).collect()

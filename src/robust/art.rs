@@ -7,14 +7,12 @@
 //! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the
 //! whole table, and each part suppresses its own left-overs.
 
-use hashbrown::HashMap;
-
 use super::conditions::Test;
 use super::nearest::{Growing, Ungrouped};
 use super::priors::Priors;
-use super::ranges::{GroupPriors, Ranges};
+use super::ranges::Ranges;
 use super::requirement::Requirement;
-use super::spread::Spread;
+use super::shelter::{Finished, Homeless, Shelter};
 use crate::error::{Error, Result};
 
 /// The tuples to be grouped, by index.
@@ -81,15 +79,18 @@ pub fn group_part(
         stuck.append(&mut members);
     }
     stuck.sort_unstable();
-    let mut shelter = Shelter::new(priors, requirement, test, finished);
+    let mut wanted = vec![0u32; priors.values()];
+    let classes = ungrouped.classes();
+    stuck.iter().for_each(|&(_, class)| wanted[classes.value(class) as usize] += 1);
+    let mut shelter = Shelter::new(priors, requirement, test, finished, &wanted);
     let mut suppressed = Vec::new();
     for (tuple, class) in stuck {
-        let classes = ungrouped.classes();
-        if !shelter.attach(tuple, class, classes.value(class), classes.signatures(class)) {
+        let (value, signatures) = (classes.value(class), classes.signatures(class));
+        if !shelter.attach(Homeless { tuple, class, value, signatures }) {
             suppressed.push(tuple);
         }
     }
-    let groups = shelter.finished.into_iter().map(|mut group| {
+    let groups = shelter.into_groups().into_iter().map(|mut group| {
         group.tuples.sort_unstable();
         group.tuples
     });
@@ -112,121 +113,4 @@ fn check(priors: &Priors, tuples: &Tuples<'_>) -> Result<()> {
         "the tuples do not match the distributions: a signature or value is unknown, or there is no attribute set",
         "give distributions for every signature of the table, and at least one attribute set",
     ))
-}
-
-struct Finished {
-    tuples: Vec<u32>,
-    priors: GroupPriors,
-}
-
-/// The finished groups, which may take in tuples of stuck ones.
-struct Shelter<'a> {
-    priors: &'a Priors,
-    requirement: &'a Requirement,
-    test: Test,
-    finished: Vec<Finished>,
-    /// Groups by one of their values, the one that the fewest groups have.
-    by_rarest: Vec<Vec<u32>>,
-    /// Every change of a group, in order.
-    changed: Vec<u32>,
-    /// For a class that fitted nowhere: how many changes there had been.
-    hopeless: HashMap<u32, usize, foldhash::fast::FixedState>,
-}
-
-impl<'a> Shelter<'a> {
-    fn new(priors: &'a Priors, requirement: &'a Requirement, test: Test, finished: Vec<Finished>) -> Self {
-        let mut frequency = vec![0u32; priors.values()];
-        for group in &finished {
-            group.priors.values.iter().for_each(|&value| frequency[value as usize] += 1);
-        }
-        let mut by_rarest = vec![Vec::new(); priors.values()];
-        for (number, group) in finished.iter().enumerate() {
-            if let Some(&rarest) = group.priors.values.iter().min_by_key(|&&value| frequency[value as usize])
-            {
-                by_rarest[rarest as usize].push(number as u32);
-            }
-        }
-        Shelter {
-            priors,
-            requirement,
-            test,
-            finished,
-            by_rarest,
-            changed: Vec::new(),
-            hopeless: HashMap::default(),
-        }
-    }
-
-    /// Adds the tuple to the group for which the test still holds and (spread, number) is smallest, if any.
-    fn attach(&mut self, tuple: u32, class: u32, value: u32, signatures: &[u32]) -> bool {
-        let possible = self.possible(signatures);
-        let mut best: Option<(Spread, u32, GroupPriors)> = None;
-        match self.hopeless.get(&class) {
-            Some(&since) => {
-                for at in since..self.changed.len() {
-                    self.consider(self.changed[at], value, signatures, &possible, &mut best);
-                }
-            }
-            None => {
-                for (rarest, numbers) in self.by_rarest.iter().enumerate() {
-                    if possible[rarest] {
-                        for &number in numbers {
-                            self.consider(number, value, signatures, &possible, &mut best);
-                        }
-                    }
-                }
-            }
-        }
-        match best {
-            Some((_, number, priors)) => {
-                self.finished[number as usize].priors = priors;
-                self.finished[number as usize].tuples.push(tuple);
-                self.changed.push(number);
-                self.hopeless.remove(&class);
-                true
-            }
-            None => {
-                self.hopeless.insert(class, self.changed.len());
-                false
-            }
-        }
-    }
-
-    /// The values that a group of the tuple may have: Delta and ratio fail where a prior is 0.
-    fn possible(&self, signatures: &[u32]) -> Vec<bool> {
-        let mut possible = vec![true; self.priors.values()];
-        if matches!(self.test, Test::Delta | Test::Ratio) {
-            for (set, &signature) in signatures.iter().enumerate() {
-                let mut next = 0;
-                for (value, _) in self.priors.row(set, signature) {
-                    possible[next..value as usize].fill(false);
-                    next = value as usize + 1;
-                }
-                possible[next..].fill(false);
-            }
-        }
-        possible
-    }
-
-    fn consider(
-        &self,
-        number: u32,
-        value: u32,
-        signatures: &[u32],
-        possible: &[bool],
-        best: &mut Option<(Spread, u32, GroupPriors)>,
-    ) {
-        let group = &self.finished[number as usize].priors;
-        if group.values.iter().any(|&other| other == value || !possible[other as usize]) {
-            return;
-        }
-        let grown = group.with(self.priors, value, signatures);
-        let spread = grown.spread(&self.priors.levels);
-        let better = best.as_ref().is_none_or(|(least, at, _)| {
-            self.priors.levels.order(&spread, least).then(number.cmp(at)).is_lt()
-        });
-        if better && self.test.holds(self.requirement, self.priors, &grown) {
-            *best = Some((spread, number, grown));
-        }
-    }
 }

@@ -10,6 +10,7 @@
 //! | `judge` | what may be said about a published group? |
 //! | `art` | which tuples go together? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
+//! | `shelter` | which finished group can take in a left-over tuple? |
 //!
 //! Memory: stated in each module; nothing here reads files or starts threads.
 //! Invariant: the condition is per group, so tables may be worked on in parts; only `ratio` and `exact` are ever
@@ -25,6 +26,7 @@ mod ranges;
 #[cfg(test)]
 mod reference;
 mod requirement;
+mod shelter;
 mod spread;
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,29 @@
 //! Which ungrouped tuple fits a group best?
 //!
-//! Tuples of the same signatures and value are one class, and of a class only its lowest ungrouped index can be the
-//! answer. The classes of each value stand in a tree of boxes over all priors; the search opens boxes in the order
-//! of (a lower bound of the spread, most ungrouped occurrences, lowest index), so its answer is that of a scan over
-//! all tuples. Memory: about 150 B per class and 16 B per tuple, see `LEAF_SHARE`.
-//! Invariant: a box holds the priors of all classes below it, taken or not; its `first` is that of the ungrouped ones.
+//! Tuples of the same priors and value are one class, and of a class only its lowest ungrouped index can be the
+//! answer. The classes of each value stand in a tree that fixes the priors of one attribute set after another, the
+//! set with the most distributions first; where a set has many, boxes of similar ones come before. The search opens
+//! nodes in the order of (a lower bound of the spread, most ungrouped occurrences, lowest index), so its answer is
+//! that of a scan over all tuples.
+//! Memory: about 200 B per class and 12 B per tuple, 16 B per signature.
+//! Invariant: a node's bound holds for all classes below it, taken or not; its `first` is that of the ungrouped ones.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
 
 use super::art::Tuples;
 use super::priors::Priors;
 use super::ranges::Ranges;
 use super::spread::{Levels, Rank, Spread};
 
-/// No tuple.
+/// No tuple, no node.
 const NOBODY: u32 = u32::MAX;
-/// A leaf holds one class per so many cells of its box, so that boxes take 16 x `LEAF_SHARE` bytes per class.
-const LEAF_SHARE: usize = 8;
-/// The fewest classes of a full leaf; tests make trees of small tables too.
-const SMALLEST_LEAF: usize = if cfg!(test) { 1 } else { 8 };
+/// So many classes are compared one by one; tests make trees of small tables too.
+const LEAF: usize = if cfg!(test) { 1 } else { 4 };
+/// So many distributions of a set need no box around them.
+const FEW: usize = if cfg!(test) { 2 } else { 8 };
 /// How many classes are looked at to choose where to cut a box.
 const SAMPLE: usize = 32;
 
@@ -28,30 +32,49 @@ pub(super) struct Ungrouped<'a> {
     priors: &'a Priors,
     classes: Classes,
     occurrences: Vec<u32>,
-    roots: Vec<Option<u32>>,
-    order: Vec<u32>,
-    leaf_of: Vec<u32>,
-    nodes: Vec<Node>,
-    low: Vec<Rank>,
-    high: Vec<Rank>,
+    tree: Tree,
     widest: Ranges,
+    costs: Costs,
+}
+
+/// One tree per value.
+struct Tree {
+    roots: Vec<Option<u32>>,
+    nodes: Vec<Node>,
+    /// The classes of leaves and the children of other nodes.
+    below: Vec<u32>,
+    leaf_of: Vec<u32>,
+    /// The lowest and highest priors of boxes, value by value.
+    boxes: Vec<(Rank, Rank)>,
 }
 
 struct Node {
     first: u32,
     parent: u32,
-    kind: Kind,
+    bound: Bound,
+    below: Below,
+    start: u32,
+    end: u32,
 }
 
+/// What all classes below a node have in common.
 #[derive(Clone, Copy)]
-enum Kind {
-    /// Two boxes.
-    Inner(u32, u32),
-    /// A part of `order`.
-    Leaf(u32, u32),
+enum Bound {
+    /// Nothing new.
+    Nothing,
+    /// The priors of one attribute set: those of this signature.
+    Row { set: u32, signature: u32 },
+    /// The priors of one attribute set lie in this box.
+    Box { set: u32, number: u32 },
 }
 
-/// Tuples by equal signatures and value; inside a class by index.
+#[derive(Clone, Copy, PartialEq)]
+enum Below {
+    Nodes,
+    Classes,
+}
+
+/// Tuples by equal priors and value; inside a class by index. A signature stands for all that have its priors.
 pub(super) struct Classes {
     sets: usize,
     values: Vec<u32>,
@@ -62,15 +85,16 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    fn new(tuples: &Tuples<'_>) -> Classes {
+    fn new(priors: &Priors, tuples: &Tuples<'_>) -> Classes {
         let sets = tuples.signatures.len();
+        let same: Vec<Vec<u32>> = (0..sets).map(|set| same_priors(priors, set)).collect();
         let mut order: Vec<u32> = (0..tuples.values.len() as u32).collect();
+        let key = |set: usize, tuple: usize| same[set][tuples.signatures[set][tuple] as usize];
         let compare = |&a: &u32, &b: &u32| {
             let (a, b) = (a as usize, b as usize);
-            let by_signature = tuples.signatures.iter().rev().map(|set| set[a].cmp(&set[b]));
-            tuples.values[a]
-                .cmp(&tuples.values[b])
-                .then_with(|| by_signature.fold(Ordering::Equal, Ordering::then))
+            let by_set =
+                || (0..sets).rev().map(|set| key(set, a).cmp(&key(set, b))).find(|order| order.is_ne());
+            tuples.values[a].cmp(&tuples.values[b]).then_with(|| by_set().unwrap_or(Ordering::Equal))
         };
         order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
         let mut classes =
@@ -78,7 +102,7 @@ impl Classes {
         for (at, &tuple) in order.iter().enumerate() {
             if at == 0 || compare(&order[at - 1], &tuple) != Ordering::Equal {
                 classes.values.push(tuples.values[tuple as usize]);
-                classes.signatures.extend(tuples.signatures.iter().map(|set| set[tuple as usize]));
+                classes.signatures.extend((0..sets).map(|set| key(set, tuple as usize)));
                 classes.next.push(at as u32);
                 classes.end.push(at as u32);
             }
@@ -107,6 +131,15 @@ impl Classes {
     }
 }
 
+/// For every signature of a set the lowest one with the same priors.
+fn same_priors(priors: &Priors, set: usize) -> Vec<u32> {
+    let mut lowest: HashMap<Vec<(u32, Rank)>, u32, foldhash::fast::FixedState> = HashMap::default();
+    let signatures = 0..priors.signatures(set) as u32;
+    signatures
+        .map(|signature| *lowest.entry(priors.row(set, signature).collect()).or_insert(signature))
+        .collect()
+}
+
 /// A group while it grows.
 pub(super) struct Growing {
     pub(super) ranges: Ranges,
@@ -114,7 +147,7 @@ pub(super) struct Growing {
     pub(super) signatures: Vec<u32>,
 }
 
-/// A box or the best class so far, in the order in which tuples are preferred.
+/// A node or class, in the order in which tuples are preferred.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
     levels: &'a Levels,
@@ -122,6 +155,7 @@ struct Entry<'a> {
     occurrences: u32,
     first: u32,
     at: u32,
+    value: u32,
 }
 
 impl Ord for Entry<'_> {
@@ -146,19 +180,75 @@ impl PartialEq for Entry<'_> {
 
 impl Eq for Entry<'_> {}
 
-/// One attribute set and value, with the range of the group that grows.
+/// What taking in a signature would cost the group that grows, over the values it has.
+struct Costs {
+    /// The group's values that some tuple could make the widest, for each set.
+    sides: Vec<Vec<Side>>,
+    /// The costs found in this search, for each set and signature.
+    known: Vec<Vec<(u32, Spread)>>,
+    search: u32,
+}
+
+/// One value with the group's range of priors.
 #[derive(Clone, Copy)]
 struct Side {
-    set: usize,
     value: u32,
     low: Rank,
     high: Rank,
 }
 
+impl Costs {
+    fn new(priors: &Priors) -> Costs {
+        let known = (0..priors.sets()).map(|set| vec![(0, Spread::NONE); priors.signatures(set)]).collect();
+        Costs { sides: vec![Vec::new(); priors.sets()], known, search: 0 }
+    }
+
+    /// Starts the search for a group; gives its spread.
+    fn begin(&mut self, priors: &Priors, group: &Growing, widest: &Ranges) -> Spread {
+        let levels = &priors.levels;
+        if self.search == u32::MAX {
+            self.known.iter_mut().flatten().for_each(|known| known.0 = 0);
+            self.search = 0;
+        }
+        self.search += 1;
+        let mut spread = Spread::NONE;
+        for (set, sides) in self.sides.iter_mut().enumerate() {
+            sides.clear();
+            for &value in &group.values {
+                let side =
+                    Side { value, low: group.ranges.low(set, value), high: group.ranges.high(set, value) };
+                spread = levels.wider(spread, levels.spread(side.low, side.high));
+                sides.push(side);
+            }
+        }
+        // A side that no tuple of the table could widen beyond the present spread decides nothing.
+        for (set, sides) in self.sides.iter_mut().enumerate() {
+            sides.retain(|side| {
+                let (low, high) = (widest.low(set, side.value), widest.high(set, side.value));
+                levels.order(&levels.spread(side.low.min(low), side.high.max(high)), &spread).is_gt()
+            });
+        }
+        spread
+    }
+
+    fn row(&mut self, priors: &Priors, set: usize, signature: u32) -> Spread {
+        let known = &mut self.known[set][signature as usize];
+        if known.0 != self.search {
+            let levels = &priors.levels;
+            let spreads = self.sides[set].iter().map(|side| {
+                let rank = priors.rank(set, signature, side.value);
+                levels.spread(side.low.min(rank), side.high.max(rank))
+            });
+            *known = (self.search, spreads.fold(Spread::NONE, |widest, spread| levels.wider(widest, spread)));
+        }
+        known.1
+    }
+}
+
 impl<'a> Ungrouped<'a> {
     /// All tuples, which must fit the priors.
     pub(super) fn new(priors: &'a Priors, tuples: &Tuples<'_>) -> Self {
-        let classes = Classes::new(tuples);
+        let classes = Classes::new(priors, tuples);
         let mut occurrences = vec![0u32; priors.values()];
         tuples.values.iter().for_each(|&value| occurrences[value as usize] += 1);
         let mut widest = Ranges::new(priors);
@@ -170,99 +260,8 @@ impl<'a> Ungrouped<'a> {
                 }
             }
         }
-        let count = classes.values.len();
-        let mut ungrouped = Ungrouped {
-            priors,
-            classes,
-            roots: vec![None; priors.values()],
-            order: (0..count as u32).collect(),
-            leaf_of: vec![0; count],
-            nodes: Vec::new(),
-            low: Vec::new(),
-            high: Vec::new(),
-            widest,
-            occurrences,
-        };
-        let weights = ungrouped.weights(tuples.values.len());
-        let mut start = 0;
-        while start < count {
-            let value = ungrouped.classes.values[start];
-            let end = start + ungrouped.classes.values[start..].partition_point(|&other| other == value);
-            ungrouped.roots[value as usize] = Some(ungrouped.build(start, end, NOBODY, &weights));
-            start = end;
-        }
-        ungrouped
-    }
-
-    /// How likely it is that a search asks for a value's priors: a group has a few values, mostly frequent ones.
-    fn weights(&self, tuples: usize) -> Vec<f64> {
-        let share = |&count: &u32| (3.0 * f64::from(count) / tuples.max(1) as f64).min(1.0);
-        self.occurrences.iter().map(share).collect()
-    }
-
-    fn build(&mut self, start: usize, end: usize, parent: u32, weights: &[f64]) -> u32 {
-        let node = self.nodes.len() as u32;
-        let cells = self.priors.sets() * self.priors.values();
-        self.low.resize(self.low.len() + cells, Rank::MAX);
-        self.high.resize(self.high.len() + cells, 0);
-        self.nodes.push(Node { first: NOBODY, parent, kind: Kind::Leaf(start as u32, end as u32) });
-        let own = node as usize * cells;
-        if end - start <= SMALLEST_LEAF.max(cells / LEAF_SHARE) {
-            for at in start..end {
-                let class = self.order[at];
-                self.leaf_of[class as usize] = node;
-                for (set, &signature) in self.classes.signatures(class).iter().enumerate() {
-                    for value in 0..self.priors.values() {
-                        let rank = self.priors.rank(set, signature, value as u32);
-                        let cell = own + set * self.priors.values() + value;
-                        self.low[cell] = self.low[cell].min(rank);
-                        self.high[cell] = self.high[cell].max(rank);
-                    }
-                }
-                self.nodes[node as usize].first =
-                    self.nodes[node as usize].first.min(self.classes.first(class));
-            }
-            return node;
-        }
-        let (set, value) = self.widest_side(start, end, weights);
-        let (priors, classes) = (self.priors, &self.classes);
-        let key = |&class: &u32| (priors.rank(set, classes.signatures(class)[set], value), class);
-        let middle = (end - start) / 2;
-        self.order[start..end].select_nth_unstable_by_key(middle, key);
-        let left = self.build(start, start + middle, node, weights);
-        let right = self.build(start + middle, end, node, weights);
-        for cell in 0..cells {
-            let (left, right) = (left as usize * cells + cell, right as usize * cells + cell);
-            self.low[own + cell] = self.low[left].min(self.low[right]);
-            self.high[own + cell] = self.high[left].max(self.high[right]);
-        }
-        self.nodes[node as usize].kind = Kind::Inner(left, right);
-        self.nodes[node as usize].first =
-            self.nodes[left as usize].first.min(self.nodes[right as usize].first);
-        node
-    }
-
-    /// Where a sample of classes differs most, weighed by how often searches ask for it.
-    fn widest_side(&self, start: usize, end: usize, weights: &[f64]) -> (usize, u32) {
-        let own = self.classes.value(self.order[start]);
-        let step = ((end - start) / SAMPLE).max(1);
-        let mut best = (f64::NEG_INFINITY, 0, 0);
-        for set in 0..self.priors.sets() {
-            for value in 0..self.priors.values() as u32 {
-                let weight = if value == own { 1.0 } else { weights[value as usize] };
-                let sample = self.order[start..end].iter().step_by(step).map(|&class| {
-                    let signature = self.classes.signatures(class)[set];
-                    self.priors.levels.near(self.priors.rank(set, signature, value))
-                });
-                let (count, sum, squares) =
-                    sample.fold((0.0, 0.0, 0.0), |(n, sum, squares), p| (n + 1.0, sum + p, squares + p * p));
-                let score = weight * (squares - sum * sum / count);
-                if score > best.0 {
-                    best = (score, set, value);
-                }
-            }
-        }
-        (best.1, best.2)
+        let tree = Planter::plant(priors, &classes, &occurrences);
+        Ungrouped { priors, classes, occurrences, tree, widest, costs: Costs::new(priors) }
     }
 
     pub(super) fn classes(&self) -> &Classes {
@@ -272,21 +271,18 @@ impl<'a> Ungrouped<'a> {
     /// The class of the next seed: of a most frequent ungrouped value, the lowest index.
     pub(super) fn seed(&self) -> Option<u32> {
         let most = self.occurrences.iter().copied().max().filter(|&most| most > 0)?;
-        let roots = self.roots.iter().zip(&self.occurrences).filter(|&(_, &count)| count == most);
-        let root = roots.filter_map(|(root, _)| *root).min_by_key(|&root| self.nodes[root as usize].first)?;
-        let mut node = &self.nodes[root as usize];
-        loop {
-            match node.kind {
-                Kind::Inner(left, right) => {
-                    let (left, right) = (&self.nodes[left as usize], &self.nodes[right as usize]);
-                    node = if left.first < right.first { left } else { right };
-                }
-                Kind::Leaf(start, end) => {
-                    let leaf = &self.order[start as usize..end as usize];
-                    return leaf.iter().copied().min_by_key(|&class| self.classes.first(class));
-                }
-            }
+        let roots = self.tree.roots.iter().zip(&self.occurrences).filter(|&(_, &count)| count == most);
+        let mut at =
+            roots.filter_map(|(root, _)| *root).min_by_key(|&root| self.tree.nodes[root as usize].first)?;
+        while self.tree.nodes[at as usize].below == Below::Nodes {
+            at = self
+                .tree
+                .below(at)
+                .iter()
+                .copied()
+                .min_by_key(|&child| self.tree.nodes[child as usize].first)?;
         }
+        self.tree.below(at).iter().copied().min_by_key(|&class| self.classes.first(class))
     }
 
     /// Takes the lowest index of a class out.
@@ -294,86 +290,49 @@ impl<'a> Ungrouped<'a> {
         let tuple = self.classes.first(class);
         self.classes.next[class as usize] += 1;
         self.occurrences[self.classes.value(class) as usize] -= 1;
-        let mut at = self.leaf_of[class as usize];
-        while at != NOBODY {
-            let first = match self.nodes[at as usize].kind {
-                Kind::Inner(left, right) => {
-                    self.nodes[left as usize].first.min(self.nodes[right as usize].first)
-                }
-                Kind::Leaf(start, end) => {
-                    let leaf = &self.order[start as usize..end as usize];
-                    leaf.iter().map(|&class| self.classes.first(class)).min().unwrap_or(NOBODY)
-                }
-            };
-            if self.nodes[at as usize].first == first {
-                break;
-            }
-            self.nodes[at as usize].first = first;
-            at = self.nodes[at as usize].parent;
+        let mut at = self.tree.leaf_of[class as usize];
+        while at != NOBODY && self.tree.nodes[at as usize].first == tuple {
+            self.tree.nodes[at as usize].first = self.tree.first_below(at, &self.classes);
+            at = self.tree.nodes[at as usize].parent;
         }
         tuple
     }
 
     /// The class whose lowest index the group should take next: the smallest (spread after adding it, minus ungrouped
     /// occurrences, index) among those whose value the group lacks.
-    pub(super) fn nearest(&self, group: &Growing) -> Option<u32> {
+    pub(super) fn nearest(&mut self, group: &Growing) -> Option<u32> {
         let levels = &self.priors.levels;
-        let mut spread = Spread::NONE;
-        let mut sides = Vec::with_capacity(self.priors.sets() * (group.values.len() + 1));
-        for set in (0..self.priors.sets()).rev() {
-            for &value in &group.values {
-                let side = Side {
-                    set,
-                    value,
-                    low: group.ranges.low(set, value),
-                    high: group.ranges.high(set, value),
-                };
-                spread = levels.wider(spread, levels.spread(side.low, side.high));
-                sides.push(side);
-            }
-        }
-        // A side that no tuple of the table could widen beyond the present spread decides nothing.
-        sides.retain(|side| {
-            let low = side.low.min(self.widest.low(side.set, side.value));
-            let high = side.high.max(self.widest.high(side.set, side.value));
-            levels.order(&levels.spread(low, high), &spread) == Ordering::Greater
-        });
-        let common = sides.len();
-        let mut boxes = BinaryHeap::new();
+        let present = self.costs.begin(self.priors, group, &self.widest);
+        let mut open = BinaryHeap::new();
         let mut best: Option<Entry<'_>> = None;
-        for (value, &root) in self.roots.iter().enumerate() {
-            if let Some(root) = root
-                && self.occurrences[value] > 0
-                && !group.values.contains(&(value as u32))
-            {
-                boxes.push(self.boxed(root, value as u32, &mut sides, common, group, spread));
+        for (value, &root) in self.tree.roots.iter().enumerate() {
+            let (Some(at), occurrences @ 1..) = (root, self.occurrences[value]) else { continue };
+            if !group.values.contains(&(value as u32)) {
+                let own = (0..self.priors.sets()).map(|set| {
+                    levels.spread(group.ranges.low(set, value as u32), group.ranges.high(set, value as u32))
+                });
+                let spread = own.fold(present, |widest, spread| levels.wider(widest, spread));
+                let first = self.tree.nodes[at as usize].first;
+                open.push(Entry { levels, spread, occurrences, first, at, value: value as u32 });
             }
         }
-        while let Some(next) = boxes.pop() {
+        while let Some(next) = open.pop() {
             if best.is_some_and(|best| best >= next) {
                 break;
             }
-            match self.nodes[next.at as usize].kind {
-                Kind::Inner(left, right) => {
-                    for node in [left, right] {
-                        if self.nodes[node as usize].first != NOBODY {
-                            let value = self.value_below(node);
-                            let entry = self.boxed(node, value, &mut sides, common, group, spread);
-                            if best.is_none_or(|best| entry > best) {
-                                boxes.push(entry);
-                            }
-                        }
-                    }
-                }
-                Kind::Leaf(start, end) => {
-                    let value = self.value_below(next.at);
-                    self.own_sides(value, &mut sides, common, group);
-                    for &class in &self.order[start as usize..end as usize] {
-                        if let Some(entry) = self.candidate(class, &sides, spread, best.as_ref())
-                            && best.is_none_or(|best| entry > best)
-                        {
-                            best = Some(entry);
-                        }
+            let below = self.tree.nodes[next.at as usize].below;
+            for at in self.tree.below_range(next.at) {
+                let at = self.tree.below[at];
+                let entry = match below {
+                    Below::Nodes => self.node(at, &next, group),
+                    Below::Classes => self.class(at, &next, group, best.as_ref()),
+                };
+                if let Some(entry) = entry
+                    && best.is_none_or(|best| entry > best)
+                {
+                    match below {
+                        Below::Nodes => open.push(entry),
+                        Below::Classes => best = Some(entry),
                     }
                 }
             }
@@ -381,76 +340,210 @@ impl<'a> Ungrouped<'a> {
         best.map(|best| best.at)
     }
 
-    /// The value of all classes below a node.
-    fn value_below(&self, node: u32) -> u32 {
-        let mut kind = self.nodes[node as usize].kind;
-        while let Kind::Inner(left, _) = kind {
-            kind = self.nodes[left as usize].kind;
-        }
-        match kind {
-            Kind::Leaf(start, _) | Kind::Inner(start, _) => self.classes.value(self.order[start as usize]),
-        }
-    }
-
-    /// Puts the sides of a candidate's own value behind the `common` ones of the group.
-    fn own_sides(&self, value: u32, sides: &mut Vec<Side>, common: usize, group: &Growing) {
-        sides.truncate(common);
-        for set in (0..self.priors.sets()).rev() {
-            sides.push(Side {
-                set,
-                value,
-                low: group.ranges.low(set, value),
-                high: group.ranges.high(set, value),
-            });
-        }
-    }
-
-    /// A box with the smallest spread that any of its classes could give.
-    fn boxed(
-        &self,
-        node: u32,
-        value: u32,
-        sides: &mut Vec<Side>,
-        common: usize,
-        group: &Growing,
-        mut spread: Spread,
-    ) -> Entry<'a> {
-        self.own_sides(value, sides, common, group);
+    /// A node under `above` with the smallest spread that any of its classes could give; `None` if it is empty.
+    fn node(&mut self, at: u32, above: &Entry<'a>, group: &Growing) -> Option<Entry<'a>> {
+        let node = &self.tree.nodes[at as usize];
         let levels = &self.priors.levels;
-        let values = self.priors.values();
-        let base = node as usize * self.priors.sets() * values;
-        for side in sides.iter() {
-            let cell = base + side.set * values + side.value as usize;
-            let low = side.low.min(self.high[cell]);
-            let high = side.high.max(self.low[cell]);
-            spread = levels.wider(spread, levels.spread(low, high));
-        }
-        let occurrences = self.occurrences[value as usize];
-        Entry { levels, spread, occurrences, first: self.nodes[node as usize].first, at: node }
+        let spread = match node.bound {
+            _ if node.first == NOBODY => return None,
+            Bound::Nothing => above.spread,
+            Bound::Row { set, signature } => self.row(set as usize, signature, above, group),
+            Bound::Box { set, number } => {
+                let set = set as usize;
+                let start = number as usize * self.priors.values();
+                let own = Side {
+                    value: above.value,
+                    low: group.ranges.low(set, above.value),
+                    high: group.ranges.high(set, above.value),
+                };
+                self.costs.sides[set].iter().chain([&own]).fold(above.spread, |widest, side| {
+                    let (low, high) = self.tree.boxes[start + side.value as usize];
+                    levels.wider(widest, levels.spread(side.low.min(high), side.high.max(low)))
+                })
+            }
+        };
+        Some(Entry { spread, first: self.tree.nodes[at as usize].first, at, ..*above })
     }
 
-    /// A class with the spread it gives; `None` if it is empty or surely worse than `best`.
-    fn candidate(
-        &self,
+    /// The spread with a signature of one attribute set taken in.
+    fn row(&mut self, set: usize, signature: u32, above: &Entry<'a>, group: &Growing) -> Spread {
+        let levels = &self.priors.levels;
+        let rank = self.priors.rank(set, signature, above.value);
+        let low = group.ranges.low(set, above.value).min(rank);
+        let high = group.ranges.high(set, above.value).max(rank);
+        let spread = levels.wider(above.spread, self.costs.row(self.priors, set, signature));
+        levels.wider(spread, levels.spread(low, high))
+    }
+
+    /// A class under `above` with the spread it gives; `None` if it is empty or surely worse than `best`.
+    fn class(
+        &mut self,
         class: u32,
-        sides: &[Side],
-        mut spread: Spread,
+        above: &Entry<'a>,
+        group: &Growing,
         best: Option<&Entry<'_>>,
     ) -> Option<Entry<'a>> {
-        let first = self.classes.first(class);
-        if first == NOBODY {
+        let mut entry = Entry { first: self.classes.first(class), at: class, ..*above };
+        if entry.first == NOBODY {
             return None;
         }
-        let levels = &self.priors.levels;
-        let signatures = self.classes.signatures(class);
-        for side in sides {
-            let rank = self.priors.rank(side.set, signatures[side.set], side.value);
-            spread = levels.wider(spread, levels.spread(side.low.min(rank), side.high.max(rank)));
-            if best.is_some_and(|best| levels.order(&spread, &best.spread) == Ordering::Greater) {
+        for set in 0..self.priors.sets() {
+            entry.spread = self.row(set, self.classes.signatures(class)[set], &entry, group);
+            if best.is_some_and(|best| entry < *best) {
                 return None;
             }
         }
-        let occurrences = self.occurrences[self.classes.value(class) as usize];
-        Some(Entry { levels, spread, occurrences, first, at: class })
+        Some(entry)
+    }
+}
+
+impl Tree {
+    fn below_range(&self, node: u32) -> std::ops::Range<usize> {
+        let node = &self.nodes[node as usize];
+        node.start as usize..node.end as usize
+    }
+
+    fn below(&self, node: u32) -> &[u32] {
+        &self.below[self.below_range(node)]
+    }
+
+    fn first_below(&self, node: u32, classes: &Classes) -> u32 {
+        let below = self.below(node).iter();
+        let firsts: Option<u32> = match self.nodes[node as usize].below {
+            Below::Nodes => below.map(|&child| self.nodes[child as usize].first).min(),
+            Below::Classes => below.map(|&class| classes.first(class)).min(),
+        };
+        firsts.unwrap_or(NOBODY)
+    }
+}
+
+/// Builds the trees.
+struct Planter<'a> {
+    priors: &'a Priors,
+    classes: &'a Classes,
+    /// The attribute sets, the one with the most distributions first.
+    sets: Vec<usize>,
+    /// How likely a search is to ask for a value's priors: a group has a few values, mostly frequent ones.
+    weights: Vec<f64>,
+    /// From how many distributions on boxes pay for their memory.
+    few: usize,
+    tree: Tree,
+}
+
+impl Planter<'_> {
+    fn plant(priors: &Priors, classes: &Classes, occurrences: &[u32]) -> Tree {
+        let count = classes.values.len();
+        let distributions = |set: usize| {
+            let mut rows: Vec<u32> = (0..count as u32).map(|class| classes.signatures(class)[set]).collect();
+            rows.sort_unstable();
+            rows.dedup();
+            rows.len()
+        };
+        let mut sets: Vec<usize> = (0..priors.sets()).collect();
+        sets.sort_by_cached_key(|&set| std::cmp::Reverse(distributions(set)));
+        let tuples: f64 = occurrences.iter().copied().map(f64::from).sum();
+        let weights = occurrences.iter().map(|&count| (3.0 * f64::from(count) / tuples).min(1.0)).collect();
+        let tree = Tree {
+            roots: vec![None; priors.values()],
+            nodes: Vec::new(),
+            below: Vec::new(),
+            leaf_of: vec![NOBODY; count],
+            boxes: Vec::new(),
+        };
+        let few = FEW.max(priors.values() / 8);
+        let mut planter = Planter { priors, classes, sets, weights, few, tree };
+        let mut start = 0;
+        while start < count {
+            let value = classes.values[start];
+            let end = start + classes.values[start..].partition_point(|&other| other == value);
+            let mut all: Vec<u32> = (start as u32..end as u32).collect();
+            let root = planter.node(Bound::Nothing, &mut all, 0);
+            planter.tree.roots[value as usize] = Some(root);
+            start = end;
+        }
+        planter.tree
+    }
+
+    /// A node over `classes`, which agree on the first `level` attribute sets.
+    fn node(&mut self, bound: Bound, classes: &mut [u32], level: usize) -> u32 {
+        if classes.len() <= LEAF || level == self.sets.len() {
+            return self.close(bound, Below::Classes, classes.to_vec());
+        }
+        let set = self.sets[level];
+        let known = self.classes;
+        let row = |&class: &u32| known.signatures(class)[set];
+        classes.sort_unstable_by_key(|class| (row(class), *class));
+        let rows = classes.chunk_by(|a, b| row(a) == row(b)).count();
+        if rows <= self.few {
+            let children = classes.chunk_by_mut(|a, b| row(a) == row(b)).map(|part| {
+                let signature = row(&part[0]);
+                self.node(Bound::Row { set: set as u32, signature }, part, level + 1)
+            });
+            let children = children.collect();
+            return self.close(bound, Below::Nodes, children);
+        }
+        let value = self.widest_value(set, classes);
+        let priors = self.priors;
+        classes.sort_by_cached_key(|class| (priors.rank(set, row(class), value), row(class), *class));
+        // The cut is moved off the middle to where a distribution begins.
+        let starts = (1..classes.len()).filter(|&at| row(&classes[at - 1]) != row(&classes[at]));
+        let cut = starts.min_by_key(|&at| at.abs_diff(classes.len() / 2)).unwrap_or(classes.len());
+        let (left, right) = classes.split_at_mut(cut);
+        let children = vec![self.boxed(set, left, level), self.boxed(set, right, level)];
+        self.close(bound, Below::Nodes, children)
+    }
+
+    fn boxed(&mut self, set: usize, classes: &mut [u32], level: usize) -> u32 {
+        let values = self.priors.values();
+        let number = self.tree.boxes.len() / values;
+        let mut range = Ranges::new(self.priors);
+        let mut last = NOBODY;
+        for &class in classes.iter() {
+            let signature = self.classes.signatures(class)[set];
+            if signature != last {
+                range.add_one(self.priors, set, signature);
+            }
+            last = signature;
+        }
+        self.tree
+            .boxes
+            .extend((0..values as u32).map(|value| (range.low(set, value), range.high(set, value))));
+        self.node(Bound::Box { set: set as u32, number: number as u32 }, classes, level)
+    }
+
+    /// Where a sample of classes differs most in this set, weighed by how often searches ask for it.
+    fn widest_value(&self, set: usize, classes: &[u32]) -> u32 {
+        let own = self.classes.value(classes[0]);
+        let step = (classes.len() / SAMPLE).max(1);
+        let mut best = (f64::NEG_INFINITY, 0);
+        for value in 0..self.priors.values() as u32 {
+            let weight = if value == own { 1.0 } else { self.weights[value as usize] };
+            let sample = classes.iter().step_by(step).map(|&class| {
+                self.priors.levels.near(self.priors.rank(set, self.classes.signatures(class)[set], value))
+            });
+            let (count, sum, squares) =
+                sample.fold((0.0, 0.0, 0.0), |(n, sum, squares), p| (n + 1.0, sum + p, squares + p * p));
+            let score = weight * (squares - sum * sum / count);
+            if score > best.0 {
+                best = (score, value);
+            }
+        }
+        best.1
+    }
+
+    fn close(&mut self, bound: Bound, below: Below, members: Vec<u32>) -> u32 {
+        let at = self.tree.nodes.len() as u32;
+        for &member in &members {
+            match below {
+                Below::Nodes => self.tree.nodes[member as usize].parent = at,
+                Below::Classes => self.tree.leaf_of[member as usize] = at,
+            }
+        }
+        let start = self.tree.below.len() as u32;
+        self.tree.below.extend(members);
+        let end = self.tree.below.len() as u32;
+        self.tree.nodes.push(Node { first: NOBODY, parent: NOBODY, bound, below, start, end });
+        self.tree.nodes[at as usize].first = self.tree.first_below(at, self.classes);
+        at
     }
 }

@@ -111,6 +111,13 @@ impl GroupPriors {
         self.low[cells.clone()].iter().copied().zip(self.high[cells].iter().copied())
     }
 
+    /// The (low, high) ranks of any value over all members, for one attribute set.
+    pub(super) fn range_of(&self, priors: &Priors, set: usize, value: u32) -> (Rank, Rank) {
+        let members = self.signatures.chunks_exact(priors.sets());
+        let ranks = members.map(|member| priors.rank(set, member[set], value));
+        ranks.fold((Rank::MAX, 0), |(low, high), rank| (low.min(rank), high.max(rank)))
+    }
+
     /// The largest difference of priors over all attribute sets and values.
     pub(super) fn spread(&self, levels: &Levels) -> Spread {
         let ranges = self.low.iter().zip(&self.high);

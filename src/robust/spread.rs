@@ -113,6 +113,11 @@ impl Levels {
         self.exact(spread.high).rational() - self.exact(spread.low).rational()
     }
 
+    /// The smaller of two spreads.
+    pub(super) fn narrower(&self, one: Spread, other: Spread) -> Spread {
+        if self.order(&other, &one) == Ordering::Less { other } else { one }
+    }
+
     /// The larger of two spreads.
     pub(super) fn wider(&self, one: Spread, other: Spread) -> Spread {
         if self.order(&one, &other) == Ordering::Less { other } else { one }

@@ -5,14 +5,14 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::properties::WriterProperties;
 use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::*;
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use super::*;
@@ -589,6 +589,7 @@ mod damaged_files {
 
     use super::*;
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
 
     /// One change to the bytes of a file.
     #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@
 mod check;
 mod flags;
 mod terminal;
+mod verdict;
 
 use std::process::ExitCode;
 

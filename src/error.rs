@@ -85,6 +85,11 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// A count with its noun: `1 row`, `2 rows`.
+pub fn number_of(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
     let mut text = match mistakes.len() {
         1 => format!("{}: 1 mistake in the policy", file.display()),

@@ -17,7 +17,7 @@ use super::job::{Buckets, Columns, Resources};
 use super::keys::Keys;
 use super::tally::Tally;
 use super::values::Codes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::read::{Column, Kind, Table};
 use crate::skyline::Values;
 use crate::spill::Spill;
@@ -117,7 +117,10 @@ pub(super) fn by_person(
     let nameless = nameless.into_inner().unwrap_or_else(PoisonError::into_inner);
     if nameless > 0 {
         return Err(Error::input(
-            format!("column `{individual}` is null in {nameless} rows, so their person is unknown"),
+            format!(
+                "column `{individual}` is null in {}, so nobody knows whose they are",
+                number_of(nameless, "row", "rows")
+            ),
             "give every row its person",
         ));
     }
@@ -140,14 +143,20 @@ impl Faults {
     fn report(&self, individual: &str, columns: &Columns) -> Result<()> {
         if self.in_two_groups > 0 {
             return Err(Error::input(
-                format!("column `{individual}`: {} people occur in more than one group", self.in_two_groups),
+                format!(
+                    "column `{individual}`: there are rows in more than one group for {}",
+                    number_of(self.in_two_groups, "person", "people")
+                ),
                 "all rows of a person must be in one group",
             ));
         }
         if self.with_several_values > 0 {
-            let (people, sensitive) = (self.with_several_values, &columns.sensitive);
+            let people = number_of(self.with_several_values, "person", "people");
             return Err(Error::input(
-                format!("column `{sensitive}`: {people} people have several rows, but values are single"),
+                format!(
+                    "column `{}`: values are single, but there are several rows for {people}",
+                    columns.sensitive
+                ),
                 "say --values set or multiset, or give every person one row",
             ));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::report::{PointReport, Sizes};
 use super::values::Codes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::memory::{Budget, Reservation};
 use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
 
@@ -21,6 +21,17 @@ pub struct Requirements {
     pub minimum_group_size: u64,
     /// Different sensitive values that each group must have at least; 0 always holds.
     pub minimum_distinct_values: u64,
+    /// What becomes of a named value that the table does not hold.
+    pub absent: Absent,
+}
+
+/// What becomes of a named value that the table does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It is a mistake.
+    Refuse,
+    /// Nobody can have it: it is reported with a breach of 0.
+    Report,
 }
 
 /// The people of one group and how often each sensitive value occurs among them.
@@ -303,7 +314,7 @@ impl Judge {
 
     /// The evidence by value and point, sorted by value; fails if the table contradicts what was said of it.
     pub fn points(
-        &self,
+        &mut self,
         requirements: &Requirements,
         codes: &Codes,
         column: &str,
@@ -315,21 +326,33 @@ impl Judge {
                 Values::Multiset => ("there are values but no people", "check that no rows are missing"),
             };
             return Err(Error::input(
-                format!("column `{column}`: in {} groups {rule}", self.impossible),
+                format!("column `{column}`: in {} {rule}", number_of(self.impossible, "group", "groups")),
                 format!("{remedy}, if that is what the table holds"),
             ));
         }
-        let names = codes.names();
-        for name in requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten()) {
-            if !self.criterion.met(codes.code(name)?) {
-                return Err(Error::input(
-                    format!("column `{column}` does not hold the value {name:?} that was asked for"),
-                    "check its spelling; without --value all values are checked, and --json lists them",
-                ));
+        let asked = requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten());
+        let mut absent = Vec::new();
+        for name in asked {
+            let code = codes.code(name)?;
+            if !self.criterion.met(code) {
+                absent.push((code, name));
             }
         }
-        match &self.criterion {
-            Criterion::Skyline(evidence) => Ok(evidence.report(&names)),
+        if let (Absent::Refuse, [(_, name), ..]) = (requirements.absent, &absent[..]) {
+            return Err(Error::input(
+                format!("column `{column}` does not hold the value {name:?} that was asked for"),
+                "check its spelling; without --value all values are checked, and --json lists them",
+            ));
+        }
+        let names = codes.names();
+        match &mut self.criterion {
+            Criterion::Skyline(evidence) => {
+                for (code, _) in absent {
+                    // Statistics of no group at all: the value occurs nowhere.
+                    evidence.of(code);
+                }
+                Ok(evidence.report(&names))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::counted;
 use super::criterion::{Asked, Requirements};
 use super::report::{CheckReport, Order};
 use super::values::Codes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::read::{Kind, Table};
@@ -105,12 +105,13 @@ fn report(
     order: Order,
     spilled_bytes: u64,
 ) -> Result<CheckReport> {
-    let Counted { judge, rows, missing } = counted;
+    let Counted { mut judge, rows, missing } = counted;
     if missing > 0 {
         return Err(Error::input(
             format!(
-                "column `{}` is null in {missing} rows, but every person has one value",
-                columns.sensitive
+                "column `{}` is null in {}, but every person has one value",
+                columns.sensitive,
+                number_of(missing, "row", "rows")
             ),
             "say what null means with null_is in the policy, or say --values set",
         ));

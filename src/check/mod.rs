@@ -6,7 +6,7 @@
 //! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another. [`release`] finds out what a release directory holds.
+//! another. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
@@ -19,6 +19,7 @@ mod counted;
 mod criterion;
 mod job;
 mod keys;
+pub mod policy;
 pub mod release;
 mod report;
 mod returns;
@@ -27,6 +28,6 @@ mod tally;
 mod tests;
 mod values;
 
-pub use criterion::Requirements;
+pub use criterion::{Absent, Requirements};
 pub use job::{Buckets, Columns, Resources, Subject, check};
 pub use report::{CheckReport, Order, PointReport};

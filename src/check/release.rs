@@ -1,1 +1,91 @@
-//! What does a release directory hold?
+//! What does a release directory hold, and what was promised of it?
+//!
+//! Only the written tables are trusted; the manifest says where they are and which policy they must fulfil.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::job::{Buckets, Subject};
+use super::policy::{Task, tasks};
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::read::{ReadOptions, Table};
+
+/// The file that makes a directory a release.
+const MANIFEST: &str = "manifest.json";
+/// The column that numbers the groups.
+const GROUP: &str = "group";
+/// The column of a bucketized release that says how often a value occurs.
+const COUNT: &str = "count";
+
+/// What the check needs of a manifest; the rest is for people.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    policy: String,
+    style: Style,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Style {
+    Generalized,
+    Bucketized,
+}
+
+/// A release that was opened.
+pub struct Release {
+    directory: PathBuf,
+    manifest: Manifest,
+    tables: Tables,
+}
+
+enum Tables {
+    Generalized(Table),
+    Bucketized { people: Table, values: Table },
+}
+
+/// Whether a path is a release directory.
+pub fn is_release(path: &Path) -> bool {
+    path.join(MANIFEST).is_file()
+}
+
+impl Release {
+    /// Reads the manifest and opens the tables.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let path = directory.join(MANIFEST);
+        let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+            path: path.clone(),
+            problem: format!("this is not the manifest of a release (line {})", error.line()),
+        })?;
+        let open = |name: &str| Table::open(&[directory.join(name)], &ReadOptions::default());
+        let tables = match manifest.style {
+            Style::Generalized => Tables::Generalized(open("data")?),
+            Style::Bucketized => Tables::Bucketized { people: open("quasi")?, values: open("sensitive")? },
+        };
+        Ok(Release { directory: directory.to_owned(), manifest, tables })
+    }
+
+    /// The policy that the release was made with.
+    pub fn policy(&self) -> Result<Policy> {
+        Policy::parse(&self.manifest.policy, self.directory.join(MANIFEST))
+    }
+
+    /// What a policy asks of the release; its rows are people, whatever the rows of the source were.
+    pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
+        let mut tasks = tasks(policy, &[GROUP.to_string()])?;
+        tasks.iter_mut().for_each(|task| task.columns.individual = None);
+        Ok(tasks)
+    }
+
+    /// The tables, as the check takes them.
+    pub fn subject(&self) -> Subject<'_> {
+        match &self.tables {
+            Tables::Generalized(table) => Subject::Table(table),
+            Tables::Bucketized { people, values } => {
+                Subject::Buckets(Buckets { people, values, count: COUNT.to_string() })
+            }
+        }
+    }
+}

@@ -1,1 +1,92 @@
+//! Borders between parts are joined exactly, wherever they fall.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+use super::clustered::{Joined, count_part};
+use super::criterion::{Absent, Asked, Requirements};
+use super::job::{Columns, Resources};
+use super::report::PointReport;
+use super::returns::Returned;
+use super::values::Codes;
+use crate::memory::Budget;
+use crate::progress::Progress;
+use crate::skyline::{Confidence, Knowledge, Point, Values};
+
+fn columns() -> Columns {
+    Columns {
+        groups: vec!["grp".to_string()],
+        sensitive: "sick".to_string(),
+        values: Values::Single,
+        individual: None,
+        null_is: None,
+    }
+}
+
+fn requirements() -> Requirements {
+    let point =
+        |l, k, m| Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse("0.5").unwrap() };
+    Requirements {
+        skyline: vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))],
+        minimum_group_size: 1,
+        minimum_distinct_values: 0,
+        absent: Absent::Refuse,
+    }
+}
+
+fn batch(rows: &[(i64, &str)]) -> RecordBatch {
+    let groups: Int64Array = rows.iter().map(|row| Some(row.0)).collect();
+    let sick: StringArray = rows.iter().map(|row| Some(row.1)).collect();
+    RecordBatch::try_from_iter([("grp", Arc::new(groups) as ArrayRef), ("sick", Arc::new(sick) as ArrayRef)])
+        .unwrap()
+}
+
+/// Counts the table in the given parts; each part is again cut into batches of two rows.
+fn counted(parts: &[&[(i64, &str)]]) -> Option<(Vec<PointReport>, u64, u64)> {
+    let progress = Progress::default();
+    let budget = Budget::new(1 << 20);
+    let resources =
+        Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
+    let codes = Codes::new("sick", &budget).unwrap();
+    let asked = Arc::new(Asked::new(Values::Single, &requirements(), &codes).unwrap());
+    let mut joined = Joined::new(&asked, &resources).unwrap();
+    let mut first_row = 0;
+    for part in parts {
+        let batches = part.chunks(2).map(|rows| Ok(batch(rows)));
+        let part_count = count_part(batches, first_row, &columns(), &asked, &codes).unwrap();
+        first_row += part.len() as u64;
+        if joined.add(part_count).unwrap() == Returned::Perhaps {
+            return None;
+        }
+    }
+    let mut counted = joined.finish().unwrap();
+    let points = counted.judge.points(&requirements(), &codes, "sick").unwrap();
+    Some((points, counted.rows, counted.judge.sizes.groups))
+}
+
+#[test]
+fn every_cut_of_a_table_gives_the_same_evidence() {
+    let rows: Vec<(i64, &str)> = [(1, "aabbc"), (2, "b"), (5, "abcddda"), (4, "ccba"), (9, "ab")]
+        .iter()
+        .flat_map(|(group, values)| (0..values.len()).map(move |i| (*group, &values[i..=i])))
+        .collect();
+    let whole = counted(&[&rows]).unwrap();
+    assert_eq!((whole.1, whole.2), (rows.len() as u64, 5));
+    for first in 0..=rows.len() {
+        for second in first..=rows.len() {
+            let parts = [&rows[..first], &rows[first..second], &rows[second..]];
+            assert_eq!(counted(&parts).unwrap(), whole, "cut at {first} and {second}");
+        }
+    }
+    let single: Vec<_> = rows.chunks(1).collect();
+    assert_eq!(counted(&single).unwrap(), whole);
+}
+
+#[test]
+fn a_group_that_comes_back_is_noticed_wherever_the_cut_is() {
+    let rows = [(1, "a"), (1, "b"), (2, "a"), (3, "b"), (2, "b"), (4, "a")];
+    for cut in 0..=rows.len() {
+        assert!(counted(&[&rows[..cut], &rows[cut..]]).is_none(), "cut at {cut}");
+    }
+}

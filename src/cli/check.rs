@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Answer;
-use super::flags::{ResourceFlags, read_count, read_delimiter, read_point, read_values};
-use super::terminal::{complain, print, visible, with_progress};
-use crate::check::{CheckReport, Columns, Order, PointReport, Requirements, Resources, Subject, check};
+use super::flags::{ResourceFlags, read_count, read_delimiter, read_options, read_point, read_values};
+use super::terminal::{complain, print, with_progress};
+use super::verdict::{self, Detail};
+use crate::check::policy::{Task, tasks};
+use crate::check::release::{Release, is_release};
+use crate::check::{Absent, CheckReport, Columns, Order, Requirements, Resources, Subject, check};
 use crate::error::{Error, Result};
-use crate::exact::{Rational, decimal_at_least};
-use crate::read::{ReadOptions, Table};
-use crate::skyline::{Breach, Point, Values};
+use crate::policy::Policy;
+use crate::read::Table;
+use crate::skyline::{Point, Values};
 
 /// Is a release, or any table of groups, safe?
 ///
@@ -24,6 +26,9 @@ pub struct CheckArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files, a directory of them, or - for standard input.
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
+    /// The policy that must hold; a release holds the one it was made with.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
     /// Columns that make a group: rows that agree in all of them.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub group: Vec<String>,
@@ -61,36 +66,77 @@ pub struct CheckArgs {
 
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
-    let (columns, requirements) = job(args)?;
-    let options = ReadOptions { delimiter: args.delimiter, ..ReadOptions::default() };
-    let table = Table::open(&args.paths, &options)?;
-    let report = with_progress(|progress| {
-        let resources = Resources {
-            threads: args.resources.threads(),
-            budget: args.resources.budget(),
-            temp: args.resources.temp(),
-            progress,
+    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
+    let reports = match &args.paths[..] {
+        [directory] if is_release(directory) => {
+            let release = Release::open(directory)?;
+            let policy = policy.map_or_else(|| release.policy(), Ok)?;
+            let tasks = adapted(args, release.tasks(&policy)?)?;
+            checked(args, &release.subject(), &tasks)?
+        }
+        paths => {
+            let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
+            let tasks = match &policy {
+                Some(policy) => adapted(args, tasks(policy, &quasi_names(policy))?)?,
+                None => vec![task(args)?],
+            };
+            checked(args, &Subject::Table(&table), &tasks)?
+        }
+    };
+    warn(&reports);
+    if args.json {
+        print(&format!("{}\n", verdict::to_json(&reports)))?;
+    } else {
+        let detail = if args.all { Detail::All } else { Detail::Worst };
+        print(&verdict::to_text(&reports, detail))?;
+    }
+    let safe = reports.iter().all(|(_, report)| report.safe);
+    Ok(if safe { Answer::Yes } else { Answer::No })
+}
+
+/// The report on each task, with its sensitive column.
+fn checked(args: &CheckArgs, subject: &Subject<'_>, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
+    with_progress(|progress| {
+        let one = |task: &Task| {
+            let resources = Resources {
+                threads: args.resources.threads(),
+                budget: args.resources.budget(),
+                temp: args.resources.temp(),
+                progress,
+            };
+            let report = check(subject, &task.columns, &task.requirements, &resources)?;
+            Ok((task.columns.sensitive.clone(), report))
         };
-        check(&Subject::Table(&table), &columns, &requirements, &resources)
-    })?;
-    if report.order == Order::Scattered {
+        tasks.iter().map(one).collect()
+    })
+}
+
+fn warn(reports: &[(String, CheckReport)]) {
+    if reports.iter().any(|(_, report)| report.order == Order::Scattered) {
         complain(
             "warning",
             "the rows of some groups do not stand together, so the table was read twice; \
              sorted by its group columns it is checked faster",
         );
     }
-    if args.json {
-        print(&format!("{}\n", to_json(&report)))?;
-    } else {
-        print(&to_text(&report, if args.all { usize::MAX } else { SHOWN }))?;
+    for (column, report) in reports {
+        let absent = report.points.iter().filter(|point| !point.statistics.occurs());
+        let mut names: Vec<&str> = absent.map(|point| point.value.as_str()).collect();
+        names.dedup();
+        for name in names {
+            let text = format!("the policy protects {name:?}, which column `{column}` does not hold");
+            complain("warning", &text);
+        }
     }
-    Ok(if report.safe { Answer::Yes } else { Answer::No })
 }
 
-fn job(args: &CheckArgs) -> Result<(Columns, Requirements)> {
+/// The task that the flags alone describe.
+fn task(args: &CheckArgs) -> Result<Task> {
     let sensitive = args.sensitive.clone().ok_or_else(|| {
-        Error::input("no sensitive column is given", "name it with --sensitive, or give a release directory")
+        Error::input(
+            "no sensitive column is given",
+            "name it with --sensitive, or give a policy or a release",
+        )
     })?;
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(
@@ -98,177 +144,67 @@ fn job(args: &CheckArgs) -> Result<(Columns, Requirements)> {
             "add --point L,K,M,C, such as --point 1,10,1,0.5",
         ));
     }
-    let columns = Columns {
-        groups: args.group.clone(),
-        sensitive,
-        values: args.values.unwrap_or(Values::Single),
-        individual: args.individual.clone(),
-        null_is: None,
-    };
-    let targets = (!args.value.is_empty()).then(|| args.value.clone());
-    let requirements = Requirements {
-        skyline: args.point.iter().map(|point| (targets.clone(), point.clone())).collect(),
-        minimum_group_size: args.minimum_group_size.unwrap_or(1),
-        minimum_distinct_values: 0,
-    };
-    Ok((columns, requirements))
-}
-
-/// Points that are shown unless all are asked for.
-const SHOWN: usize = 10;
-/// Digits after the point.
-const PLACES: usize = 6;
-
-fn to_text(report: &CheckReport, shown: usize) -> String {
-    let mut text = verdict(report);
-    let mut points: Vec<&PointReport> = report.points.iter().collect();
-    if points.is_empty() {
-        return text;
-    }
-    points.sort_by_key(|point| margin(point));
-    let rows = points.iter().take(shown).map(|point| {
-        let size = point.point.knowledge;
-        [
-            visible(&point.value),
-            size.l.to_string(),
-            size.k.to_string(),
-            size.m.to_string(),
-            decimal_at_least(&upper_bound(&point.breach), PLACES),
-            point.point.confidence.value().to_string(),
-            signed_decimal_at_most(&margin(point)),
-            if point.safe { "safe" } else { "unsafe" }.to_string(),
-        ]
-    });
-    let head = ["value", "l", "k", "m", "breach", "below", "margin", "verdict"].map(str::to_string);
-    text.push('\n');
-    text.push_str(&aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
-    if points.len() > shown {
-        text.push_str(&format!(
-            "... and {} more that are no worse; --all shows them\n",
-            points.len() - shown
-        ));
-    }
-    text
-}
-
-/// One line.
-fn verdict(report: &CheckReport) -> String {
-    let word = if report.safe { "safe" } else { "unsafe" };
-    let unsafe_points = report.points.iter().filter(|point| !point.safe).count();
-    let mut reasons = Vec::new();
-    if unsafe_points > 0 {
-        reasons.push(format!("{unsafe_points} of {} points do not hold", report.points.len()));
-    } else if !report.points.is_empty() {
-        reasons.push(format!("{} of {} points hold", report.points.len(), report.points.len()));
-    }
-    if report.minimum_group_size > 1 {
-        let (smallest, minimum) = (report.smallest_group, report.minimum_group_size);
-        reasons.push(format!("the smallest group has {smallest} people, {minimum} are required"));
-    }
-    if report.minimum_distinct_values > 0 {
-        let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
-        reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
-    }
-    format!("{word}: {} people in {} groups; {}\n", report.individuals, report.groups, reasons.join("; "))
-}
-
-/// How far the breach stays below the threshold; 0 or less is unsafe.
-fn margin(point: &PointReport) -> Rational {
-    point.point.confidence.value() - upper_bound(&point.breach)
-}
-
-fn upper_bound(breach: &Breach) -> Rational {
-    match breach {
-        Breach::Exact(exact) => exact.clone(),
-        Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
-    }
-}
-
-/// In decimals, rounded down: a margin is never overstated.
-fn signed_decimal_at_most(value: &Rational) -> String {
-    if *value < Rational::ZERO {
-        return format!("-{}", decimal_at_least(&-value.clone(), PLACES));
-    }
-    let scale = Rational::from(10u64.pow(PLACES as u32));
-    let floor = Rational::from((value * &scale).floor()) / scale;
-    decimal_at_least(&floor, PLACES)
-}
-
-/// Columns side by side: the first one to the left, the others to the right.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let widths: [usize; N] =
-        std::array::from_fn(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in rows {
-        for (i, (cell, width)) in row.iter().zip(widths).enumerate() {
-            match i {
-                0 => text.push_str(&format!("{cell:<width$}")),
-                _ => text.push_str(&format!("  {cell:>width$}")),
-            }
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
-}
-
-fn to_json(report: &CheckReport) -> Value {
-    let points: Vec<Value> = report
-        .points
-        .iter()
-        .map(|point| {
-            let size = point.point.knowledge;
-            json!({
-                "value": point.value,
-                "l": size.l,
-                "k": size.k,
-                "m": size.m,
-                "confidence": point.point.confidence.value().to_string(),
-                "breach": point.breach.at_least(),
-                "breach_exact": match &point.breach {
-                    Breach::Exact(exact) => exact_text(exact),
-                    Breach::AtMost(_) => None,
-                },
-                "safe": point.safe,
-            })
-        })
-        .collect();
-    json!({
-        "safe": report.safe,
-        "model": "skyline",
-        "values": report.values.name(),
-        "records": report.records,
-        "individuals": report.individuals,
-        "groups": report.groups,
-        "smallest_group": report.smallest_group,
-        "minimum_group_size": report.minimum_group_size,
-        "fewest_distinct_values": report.fewest_values,
-        "minimum_distinct_values": report.minimum_distinct_values,
-        "clustered": report.order == Order::Clustered,
-        "spilled_bytes": report.spilled_bytes,
-        "points": points,
+    Ok(Task {
+        columns: Columns {
+            groups: args.group.clone(),
+            sensitive,
+            values: args.values.unwrap_or(Values::Single),
+            individual: args.individual.clone(),
+            null_is: None,
+        },
+        requirements: Requirements {
+            skyline: points(args),
+            minimum_group_size: args.minimum_group_size.unwrap_or(1),
+            minimum_distinct_values: 0,
+            absent: Absent::Refuse,
+        },
     })
 }
 
-/// Digits of a fraction beyond which nobody reads it.
-const EXACT_BITS: usize = 1 << 14;
-
-fn exact_text(exact: &Rational) -> Option<String> {
-    use dashu_base::BitTest;
-    let bits = exact.numerator().bit_len().max(exact.denominator().bit_len());
-    (bits <= EXACT_BITS).then(|| exact.to_string())
+fn points(args: &CheckArgs) -> Vec<(Option<Vec<String>>, Point)> {
+    let names = (!args.value.is_empty()).then(|| args.value.clone());
+    args.point.iter().map(|point| (names.clone(), point.clone())).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::exact::ratio;
-
-    #[test]
-    fn margins_are_never_rounded_up() {
-        assert_eq!(signed_decimal_at_most(&ratio(1, 3)), "0.333333");
-        assert_eq!(signed_decimal_at_most(&ratio(2, 3)), "0.666666");
-        assert_eq!(signed_decimal_at_most(&ratio(0, 1)), "0.000000");
-        assert_eq!(signed_decimal_at_most(&-ratio(1, 3)), "-0.333334");
+/// The tasks of a policy as the flags change them: flags win, and points take the place of its points.
+fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
+    if let Some(sensitive) = &args.sensitive {
+        tasks.retain(|task| task.columns.sensitive == *sensitive);
+        if tasks.is_empty() {
+            return Err(Error::input(
+                format!("column `{sensitive}` is not a sensitive column of the policy"),
+                "leave out --sensitive: the policy names them",
+            ));
+        }
     }
+    if !args.value.is_empty() && args.point.is_empty() {
+        return Err(Error::input(
+            "--value is given, but no point that its values must fulfil",
+            "add --point L,K,M,C, or leave out --value: the policy says what it protects",
+        ));
+    }
+    for Task { columns, requirements } in &mut tasks {
+        if !args.group.is_empty() {
+            columns.groups.clone_from(&args.group);
+        }
+        if let Some(values) = args.values {
+            columns.values = values;
+        }
+        if args.individual.is_some() {
+            columns.individual.clone_from(&args.individual);
+        }
+        if !args.point.is_empty() {
+            requirements.skyline = points(args);
+            requirements.absent = Absent::Refuse;
+        }
+        if let Some(size) = args.minimum_group_size {
+            requirements.minimum_group_size = size;
+        }
+    }
+    Ok(tasks)
+}
+
+/// Where no groups are named, people who agree in all quasi-identifiers are one.
+fn quasi_names(policy: &Policy) -> Vec<String> {
+    policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::memory::{Budget, parse_size};
+use crate::policy::{ColumnType as PolicyType, Policy};
+use crate::read::{ColumnType, ReadOptions};
 use crate::skyline::{Confidence, Knowledge, Point, Values};
 
 /// What a command may use.
@@ -39,6 +41,26 @@ impl ResourceFlags {
     /// The directory for what does not fit.
     pub fn temp(&self) -> PathBuf {
         self.temp.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+/// How to read the table: as the flag says, then as the policy says.
+pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptions {
+    let Some(columns) = policy.map(|policy| &policy.columns) else {
+        return ReadOptions { delimiter, ..ReadOptions::default() };
+    };
+    let own = |stated: &PolicyType| match stated {
+        PolicyType::Integer => ColumnType::Integer,
+        PolicyType::Number => ColumnType::Float,
+        PolicyType::Text => ColumnType::Text,
+        PolicyType::Boolean => ColumnType::Boolean,
+        PolicyType::Date => ColumnType::Date,
+        PolicyType::Timestamp => ColumnType::Timestamp,
+    };
+    ReadOptions {
+        delimiter: delimiter.or(columns.delimiter),
+        types: columns.types.iter().map(|(name, stated)| (name.clone(), own(stated))).collect(),
+        ..ReadOptions::default()
     }
 }
 

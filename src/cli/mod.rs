@@ -9,6 +9,7 @@ mod check;
 mod flags;
 mod generate;
 mod terminal;
+mod verdict;
 
 use std::process::ExitCode;
 

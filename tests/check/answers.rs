@@ -33,7 +33,7 @@ fn the_verdict_comes_first_and_then_the_points() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "safe: 8 people in 2 groups; 1 of 1 points hold\n\
+        "safe: 8 people in 2 groups; the point holds\n\
          \n\
          value  l  k  m    breach  below    margin  verdict\n\
          AIDS   0  0  1  0.750000    4/5  0.050000     safe\n"
@@ -48,7 +48,7 @@ fn a_tie_is_unsafe_and_the_worst_value_stands_first() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "unsafe: 8 people in 2 groups; 2 of 3 points do not hold\n\
+        "unsafe: 8 people in 2 groups; 1 of 3 points hold\n\
          \n\
          value   l  k  m    breach  below    margin  verdict\n\
          AIDS    0  1  0  0.666667    2/3  0.000000   unsafe\n\

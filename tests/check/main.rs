@@ -5,4 +5,5 @@ mod answers;
 mod bad_input;
 mod naive;
 mod random_tables;
+mod releases;
 mod tables;

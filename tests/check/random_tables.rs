@@ -122,6 +122,6 @@ fn a_large_shuffled_table_is_counted_out_of_core() {
     agrees(&path, &rows, Values::Single, &["--memory", "400KiB", "--threads", "2"]);
     let arguments = ["--group", "grp", "--sensitive", "sick", "--point", "0,0,0,0.6", "--memory", "400KiB"];
     let small = answer(&path, &arguments);
-    assert_eq!(small["clustered"], false);
+    assert_eq!(small["scattered"], true);
     assert!(small["spilled_bytes"].as_u64().unwrap() > 0);
 }

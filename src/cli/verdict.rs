@@ -1,0 +1,210 @@
+//! How is the verdict of a check told to people and to programs?
+//!
+//! Pure text: no risk is ever rounded down, no margin up.
+
+use serde_json::{Value, json};
+
+use super::terminal::visible;
+use crate::check::{CheckReport, Order, PointReport};
+use crate::error::number_of;
+use crate::exact::{Rational, decimal_at_least};
+use crate::skyline::Breach;
+
+/// How many points are told to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The worst few.
+    Worst,
+    /// All of them.
+    All,
+}
+
+/// Points that are shown unless all are asked for.
+const SHOWN: usize = 10;
+/// Digits after the point.
+const PLACES: usize = 6;
+
+/// For people: a verdict in one line for each sensitive column, and a table of its points.
+pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
+    let shown = match detail {
+        Detail::Worst => SHOWN,
+        Detail::All => usize::MAX,
+    };
+    let several = reports.len() > 1;
+    let one = |(column, report): &(String, CheckReport)| {
+        let head = if several { format!("{}: ", visible(column)) } else { String::new() };
+        format!("{head}{}{}", verdict(report), table(report, shown))
+    };
+    reports.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn table(report: &CheckReport, shown: usize) -> String {
+    let mut points: Vec<(Rational, &PointReport)> =
+        report.points.iter().map(|point| (margin(point), point)).collect();
+    if points.is_empty() {
+        return String::new();
+    }
+    points.sort_by(|a, b| a.0.cmp(&b.0));
+    let rows = points.iter().take(shown).map(|(margin, point)| {
+        let size = point.point.knowledge;
+        [
+            visible(&point.value),
+            size.l.to_string(),
+            size.k.to_string(),
+            size.m.to_string(),
+            decimal_at_least(&upper_bound(&point.breach), PLACES),
+            point.point.confidence.value().to_string(),
+            signed_decimal_at_most(margin),
+            if point.safe { "safe" } else { "unsafe" }.to_string(),
+        ]
+    });
+    let head = ["value", "l", "k", "m", "breach", "below", "margin", "verdict"].map(str::to_string);
+    let mut text = "\n".to_string();
+    text.push_str(&aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
+    if points.len() > shown {
+        text.push_str(&format!(
+            "... and {} more that are no worse; --all shows them\n",
+            points.len() - shown
+        ));
+    }
+    text
+}
+
+/// One line.
+fn verdict(report: &CheckReport) -> String {
+    let word = if report.safe { "safe" } else { "unsafe" };
+    let unsafe_points = report.points.iter().filter(|point| !point.safe).count();
+    let mut reasons = Vec::new();
+    let all_points = report.points.len();
+    match (all_points, all_points - unsafe_points) {
+        (0, _) => {}
+        (1, 1) => reasons.push("the point holds".to_string()),
+        (_, held) if held == all_points => reasons.push(format!("all {all_points} points hold")),
+        (_, held) => reasons.push(format!("{held} of {all_points} points hold")),
+    }
+    if report.minimum_group_size > 1 {
+        let smallest = number_of(report.smallest_group, "person", "people");
+        let minimum = report.minimum_group_size;
+        reasons.push(format!("the smallest group has {smallest}, {minimum} are required"));
+    }
+    if report.minimum_distinct_values > 0 {
+        let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
+        reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
+    }
+    let people = number_of(report.individuals, "person", "people");
+    let groups = number_of(report.groups, "group", "groups");
+    format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
+}
+
+/// How far the breach stays below the threshold; 0 or less is unsafe.
+fn margin(point: &PointReport) -> Rational {
+    point.point.confidence.value() - upper_bound(&point.breach)
+}
+
+fn upper_bound(breach: &Breach) -> Rational {
+    match breach {
+        Breach::Exact(exact) => exact.clone(),
+        Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
+    }
+}
+
+/// In decimals, rounded down: a margin is never overstated.
+fn signed_decimal_at_most(value: &Rational) -> String {
+    if *value < Rational::ZERO {
+        return format!("-{}", decimal_at_least(&-value.clone(), PLACES));
+    }
+    let scale = Rational::from(10u64.pow(PLACES as u32));
+    let floor = Rational::from((value * &scale).floor()) / scale;
+    decimal_at_least(&floor, PLACES)
+}
+
+/// Columns side by side: the first one to the left, the others to the right.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let widths: [usize; N] =
+        std::array::from_fn(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in rows {
+        for (i, (cell, width)) in row.iter().zip(widths).enumerate() {
+            match i {
+                0 => text.push_str(&format!("{cell:<width$}")),
+                _ => text.push_str(&format!("  {cell:>width$}")),
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// For programs: one object; with several sensitive columns each point names its own.
+pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
+    let several = reports.len() > 1;
+    let mut points: Vec<Value> = Vec::new();
+    for (column, report) in reports {
+        for point in &report.points {
+            let mut point = point_json(point);
+            if several {
+                point["column"] = json!(column);
+            }
+            points.push(point);
+        }
+    }
+    let Some((_, first)) = reports.first() else { return Value::Null };
+    let fewest = reports.iter().map(|(_, report)| report.fewest_values).min();
+    json!({
+        "safe": reports.iter().all(|(_, report)| report.safe),
+        "model": "skyline",
+        "values": first.values.name(),
+        "records": first.records,
+        "individuals": first.individuals,
+        "groups": first.groups,
+        "smallest_group": first.smallest_group,
+        "minimum_group_size": first.minimum_group_size,
+        "fewest_distinct_values": fewest,
+        "minimum_distinct_values": first.minimum_distinct_values,
+        "scattered": first.order == Order::Scattered,
+        "spilled_bytes": reports.iter().map(|(_, report)| report.spilled_bytes).sum::<u64>(),
+        "points": points,
+    })
+}
+
+fn point_json(point: &PointReport) -> Value {
+    let size = point.point.knowledge;
+    json!({
+        "value": point.value,
+        "l": size.l,
+        "k": size.k,
+        "m": size.m,
+        "confidence": point.point.confidence.value().to_string(),
+        "breach": point.breach.at_least(),
+        "breach_exact": match &point.breach {
+            Breach::Exact(exact) => exact_text(exact),
+            Breach::AtMost(_) => None,
+        },
+        "safe": point.safe,
+    })
+}
+
+/// Digits of a fraction beyond which nobody reads it.
+const EXACT_BITS: usize = 1 << 14;
+
+fn exact_text(exact: &Rational) -> Option<String> {
+    use dashu_base::BitTest;
+    let bits = exact.numerator().bit_len().max(exact.denominator().bit_len());
+    (bits <= EXACT_BITS).then(|| exact.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::number_of;
+    use crate::exact::ratio;
+
+    #[test]
+    fn margins_are_never_rounded_up() {
+        assert_eq!(signed_decimal_at_most(&ratio(1, 3)), "0.333333");
+        assert_eq!(signed_decimal_at_most(&ratio(2, 3)), "0.666666");
+        assert_eq!(signed_decimal_at_most(&ratio(0, 1)), "0.000000");
+        assert_eq!(signed_decimal_at_most(&-ratio(1, 3)), "-0.333334");
+    }
+}

@@ -19,10 +19,11 @@ use crate::memory::Budget;
 use crate::plan::column::Column;
 use crate::plan::criterion::Criterion;
 use crate::plan::propose::Order;
-use crate::policy::{Cuts, Policy, Style};
+use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
 use crate::publish::label::Labels;
 use crate::publish::manifest::{self, Evidence};
+use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::spill::Spill;
@@ -131,13 +132,13 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();
-    let report = check_written(job, &shape, &protection, staging.folder(), budget)?;
+    let report = check_written(job, &shape, staging.folder(), budget)?;
     manifest::write(
         staging.folder(),
         &Evidence {
             policy: job.policy,
             sensitive: &sensitive.name,
-            style: style_name(job.policy.publish.style),
+            style: if shape.is_joined() { "generalized" } else { "bucketized" },
             input: fingerprint,
             check: &report,
             utility: &utility,
@@ -153,37 +154,30 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Reads the written files back and judges them without asking the planner.
+/// Reads the written files back and judges them by the policy, without asking the planner.
 fn check_written(
     job: &Job<'_>,
     shape: &Shape<'_>,
-    protection: &Protection<'_>,
     folder: &Path,
     budget: std::sync::Arc<Budget>,
 ) -> Result<check::CheckReport> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
-    let columns = check::Columns {
-        groups: vec![crate::publish::rows::GROUP.to_string()],
-        sensitive: shape.sensitive.name.clone(),
-        values: shape.values,
-        individual: None,
-        null_is: None,
+    let tables = match shape.is_joined() {
+        true => (open("data")?, None),
+        false => (open("quasi")?, Some(open("sensitive")?)),
     };
-    let resources = check::Resources {
-        threads: job.threads,
-        budget,
-        temp: job.temp.to_path_buf(),
-        progress: job.progress,
+    let subject = match &tables {
+        (table, None) => Subject::Table(table),
+        (people, Some(values)) => Subject::Buckets(check::Buckets { people, values, count: COUNT.to_string() }),
     };
-    let requirements = protection.requirements()?;
-    let report = if shape.is_joined() {
-        check::check(&Subject::Table(&open("data")?), &columns, &requirements, &resources)?
-    } else {
-        let (people, values) = (open("quasi")?, open("sensitive")?);
-        let count = crate::publish::rows::COUNT.to_string();
-        let buckets = check::Buckets { people: &people, values: &values, count };
-        check::check(&Subject::Buckets(buckets), &columns, &requirements, &resources)?
+    let tasks = check::policy::tasks(job.policy, &[GROUP.to_string()])?;
+    let [task] = &tasks[..] else {
+        return Err(Error::input("a release protects one sensitive column", "name one in columns.sensitive"));
     };
+    let columns = check::Columns { individual: None, ..task.columns.clone() };
+    let (threads, temp) = (job.threads, job.temp.to_path_buf());
+    let resources = check::Resources { threads, budget, temp, progress: job.progress };
+    let report = check::check(&subject, &columns, &task.requirements, &resources)?;
     if report.safe {
         Ok(report)
     } else {
@@ -218,8 +212,4 @@ fn order(policy: &Policy) -> Order {
         Cuts::Mondrian => Order::Mondrian,
         Cuts::Best => Order::Gain,
     }
-}
-
-fn style_name(style: Style) -> &'static str {
-    Style::NAMES.iter().find(|(_, known)| *known == style).map_or("generalized", |(name, _)| name)
 }

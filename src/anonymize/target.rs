@@ -1,6 +1,5 @@
 //! What does the policy ask of the groups?
 
-use crate::check::Requirements;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::plan::criterion::{Minimum, Part, SkylineCriterion};
@@ -100,22 +99,6 @@ impl<'a> Protection<'a> {
         }
         let state = SkylineState::new(self.values(), sensitive.len(), &skyline);
         Ok(SkylineCriterion::new(state, self.minimum, sensitive.len()))
-    }
-
-    /// What the independent check must find.
-    pub fn requirements(&self) -> Result<Requirements> {
-        let named = |requirement: &Requirement| {
-            let values = match &requirement.values {
-                Protected::Every => None,
-                Protected::These(texts) => Some(texts.clone()),
-            };
-            Ok((values, Self::point(requirement)?))
-        };
-        Ok(Requirements {
-            skyline: self.requirements.iter().map(named).collect::<Result<_>>()?,
-            minimum_group_size: self.minimum.people,
-            minimum_distinct_values: self.minimum.distinct as u64,
-        })
     }
 
     /// Why the whole table cannot be one group.

@@ -1,14 +1,14 @@
 //! `skyveil anonymize`: make a safe release of a table.
 
 use super::Answer;
-use super::flags::ResourceFlags;
+use super::flags::{ResourceFlags, read_options};
 use super::terminal::{complain, print, visible, with_progress};
 use crate::anonymize::{Job, Obstacle, Outcome, Summary, grow, run as anonymize};
 use crate::error::Result;
 use crate::exact::decimal_at_least;
 use crate::memory::peak_resident_bytes;
-use crate::policy::{ColumnType as StatedType, Policy};
-use crate::read::{ColumnType, ReadOptions, Table};
+use crate::policy::Policy;
+use crate::read::Table;
 use crate::skyline::Breach;
 use clap::Args;
 use serde_json::json;
@@ -43,7 +43,7 @@ pub struct AnonymizeArgs {
 pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
-    let table = Table::open(&args.paths, &read_options(&policy))?;
+    let table = Table::open(&args.paths, &read_options(None, Some(&policy)))?;
     let temp = args.resources.temp();
     let outcome = with_progress(|progress| {
         anonymize(&Job {
@@ -72,19 +72,6 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             Ok(Answer::No)
         }
     }
-}
-
-fn read_options(policy: &Policy) -> ReadOptions {
-    let typed = |kind: &StatedType| match kind {
-        StatedType::Integer => ColumnType::Integer,
-        StatedType::Number => ColumnType::Float,
-        StatedType::Text => ColumnType::Text,
-        StatedType::Boolean => ColumnType::Boolean,
-        StatedType::Date => ColumnType::Date,
-        StatedType::Timestamp => ColumnType::Timestamp,
-    };
-    let types = policy.columns.types.iter().map(|(name, kind)| (name.clone(), typed(kind))).collect();
-    ReadOptions { delimiter: policy.columns.delimiter, types, ..ReadOptions::default() }
 }
 
 fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {

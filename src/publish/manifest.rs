@@ -30,7 +30,7 @@ pub struct Evidence<'a> {
     pub policy: &'a Policy,
     /// The sensitive column.
     pub sensitive: &'a str,
-    /// `generalized` or `bucketized`.
+    /// `generalized` if people and values stand in one table, `bucketized` if in two.
     pub style: &'a str,
     /// What was read.
     pub input: Fingerprint,

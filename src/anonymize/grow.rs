@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A node whose codes take at most this many bytes is finished in memory.
-pub const SUBTREE_BYTES: usize = 16 << 20;
+pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } else { 16 << 20 };
 
 /// Bins per column when the nodes of a level are counted together.
 const COARSE_BINS: u32 = 256;

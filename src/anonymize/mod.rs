@@ -168,7 +168,9 @@ fn check_written(
     };
     let subject = match &tables {
         (table, None) => Subject::Table(table),
-        (people, Some(values)) => Subject::Buckets(check::Buckets { people, values, count: COUNT.to_string() }),
+        (people, Some(values)) => {
+            Subject::Buckets(check::Buckets { people, values, count: COUNT.to_string() })
+        }
     };
     let tasks = check::policy::tasks(job.policy, &[GROUP.to_string()])?;
     let [task] = &tasks[..] else {

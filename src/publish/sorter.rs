@@ -30,7 +30,7 @@ impl<'s> Sorter<'s> {
     pub fn new(budget: &Arc<Budget>, spill: &'s Spill) -> Result<Self> {
         let limit = (budget.free() / 2).clamp(1 << 16, 1 << 28);
         let room = budget.reserve("sorting kept rows", limit)?;
-        let limit = limit as usize / 2;
+        let limit = if cfg!(feature = "force-spill") { 1 << 10 } else { limit as usize / 2 };
         Ok(Sorter { arena: vec![], records: vec![], limit, runs: vec![], spill, room })
     }
 

@@ -3,6 +3,7 @@
 //! Memory: that of the posterior's lattice, within the caller's limit of states.
 //! Invariant: "robust" is said only with a proof; nothing is taken from how the group was made.
 
+use super::art::Tuples;
 use super::conditions::{delta, member_ranks, ratio_condition};
 use super::priors::Priors;
 use super::ranges::GroupPriors;
@@ -97,6 +98,26 @@ pub fn assess(
         None => Verdict::NotShown,
     };
     Ok(Assessment { verdict, worst })
+}
+
+/// Judges every group of a grouping anew, independently of the test that made it.
+pub fn verify(
+    priors: &Priors,
+    requirement: &Requirement,
+    tuples: Tuples<'_>,
+    groups: &[Vec<u32>],
+    states: u64,
+) -> Result<Vec<Assessment>> {
+    let judge = |group: &Vec<u32>| {
+        let mut values: Vec<u32> = group.iter().map(|&tuple| tuples.values[tuple as usize]).collect();
+        values.sort_unstable();
+        let counts = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
+        let signatures =
+            group.iter().flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize]));
+        let (values, signatures): (Vec<_>, Vec<_>) = (counts.collect(), signatures.collect());
+        assess(priors, requirement, Published { signatures: &signatures, values: &values }, states)
+    };
+    groups.iter().map(judge).collect()
 }
 
 /// Whether the printed Delta condition accepts the group, for showing where it is wrong.

@@ -33,6 +33,6 @@ mod tests;
 
 pub use art::{Grouping, Tuples, group, group_part};
 pub use conditions::{Test, delta_ceiling};
-pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims};
+pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub use requirement::{Infeasible, Requirement};

@@ -1,7 +1,8 @@
 //! Which tuples go together? ART, bottom-up and deterministic.
 //!
-//! The grouping equals the quadratic reference of SPEC 3.3 on every input (tests compare them); only the search is
-//! faster. Memory: the classes and boxes of `nearest`, and about 100 B per tuple for finished groups.
+//! The grouping is that of the quadratic reference of SPEC 3.3 (tests compare them), only the search is faster; under
+//! the exact test it may differ once a group passes the limit of states, where the ratio condition decides.
+//! Memory: the classes and boxes of `nearest`, and about 100 B per tuple for finished groups.
 //! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed.
 //! A table that does not fit is cut by the caller into parts of similar tuples, each grouped by [`group_part`] with
 //! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the

@@ -159,7 +159,7 @@ impl Approximate {
 pub fn approximate(counts: &[u32], priors: &[f64], limit: u64) -> Result<Approximate, Refusal> {
     let lattice = lattice(counts, priors.len(), limit)?;
     for &prior in priors {
-        if prior.is_nan() || prior < 0.0 || prior > 1e9 {
+        if !(0.0..=1e9).contains(&prior) {
             return Err(Refusal::Malformed);
         }
         if prior != 0.0 && prior < SMALLEST {
@@ -184,7 +184,7 @@ pub fn approximate(counts: &[u32], priors: &[f64], limit: u64) -> Result<Approxi
 }
 
 fn lattice(counts: &[u32], priors: usize, limit: u64) -> Result<Lattice, Refusal> {
-    if counts.is_empty() || priors % counts.len() != 0 {
+    if counts.is_empty() || !priors.is_multiple_of(counts.len()) {
         return Err(Refusal::Malformed);
     }
     Lattice::new(counts, priors / counts.len(), limit)

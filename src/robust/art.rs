@@ -1,11 +1,13 @@
 //! Which tuples go together? ART, bottom-up and deterministic.
 //!
-//! The grouping equals the quadratic reference of SPEC 3.3 on every input (tests compare them); only the search is
-//! faster. Memory: the classes and boxes of `nearest`, and about 100 B per tuple for finished groups.
+//! The grouping is that of the quadratic reference of SPEC 3.3 (tests compare them), only the search is faster; under
+//! the exact test it may differ once a group passes the limit of states, where the ratio condition decides.
+//! Memory: the classes and boxes of `nearest`, and about 100 B per tuple for finished groups.
 //! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed.
 //! A table that does not fit is cut by the caller into parts of similar tuples, each grouped by [`group_part`] with
 //! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the
-//! whole table, and each part suppresses its own left-overs.
+//! whole table, and each part suppresses its own left-overs. Sheltering left-overs grows faster than the table, so
+//! parts of some ten thousand tuples are also the fast way.
 
 use super::conditions::Test;
 use super::nearest::{Growing, Ungrouped};
@@ -97,7 +99,7 @@ pub fn group_part(
     Ok(Grouping { groups: groups.collect(), suppressed })
 }
 
-fn check(priors: &Priors, tuples: &Tuples<'_>) -> Result<()> {
+pub(super) fn check(priors: &Priors, tuples: &Tuples<'_>) -> Result<()> {
     let count = tuples.values.len();
     let fits = priors.sets() > 0
         && tuples.signatures.len() == priors.sets()

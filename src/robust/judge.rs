@@ -3,6 +3,7 @@
 //! Memory: that of the posterior's lattice, within the caller's limit of states.
 //! Invariant: "robust" is said only with a proof; nothing is taken from how the group was made.
 
+use super::art::{Tuples, check};
 use super::conditions::{delta, member_ranks, ratio_condition};
 use super::priors::Priors;
 use super::ranges::GroupPriors;
@@ -99,6 +100,30 @@ pub fn assess(
     Ok(Assessment { verdict, worst })
 }
 
+/// Judges every group of a grouping anew, independently of the test that made it.
+pub fn verify(
+    priors: &Priors,
+    requirement: &Requirement,
+    tuples: Tuples<'_>,
+    groups: &[Vec<u32>],
+    states: u64,
+) -> Result<Vec<Assessment>> {
+    check(priors, &tuples)?;
+    let judge = |group: &Vec<u32>| {
+        if group.iter().any(|&tuple| tuple as usize >= tuples.values.len()) {
+            return Err(unmatched());
+        }
+        let mut values: Vec<u32> = group.iter().map(|&tuple| tuples.values[tuple as usize]).collect();
+        values.sort_unstable();
+        let counts = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
+        let signatures =
+            group.iter().flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize]));
+        let (values, signatures): (Vec<_>, Vec<_>) = (counts.collect(), signatures.collect());
+        assess(priors, requirement, Published { signatures: &signatures, values: &values }, states)
+    };
+    groups.iter().map(judge).collect()
+}
+
 /// Whether the printed Delta condition accepts the group, for showing where it is wrong.
 pub fn delta_claims(priors: &Priors, requirement: &Requirement, group: Published<'_>) -> Result<bool> {
     group.check(priors)?;
@@ -126,10 +151,7 @@ impl Published<'_> {
         if known_values && distinct && known_signatures {
             return Ok(());
         }
-        Err(Error::input(
-            "a group's tuples and values do not match each other or the distributions",
-            "check that the release is complete and that the distributions cover all of its signatures",
-        ))
+        Err(unmatched())
     }
 
     /// The group as one of distinct values, if they are.
@@ -174,4 +196,11 @@ fn set_posterior(
         }
     }
     Ok((against, largest))
+}
+
+fn unmatched() -> Error {
+    Error::input(
+        "a group's tuples and values do not match each other or the distributions",
+        "check that the release is complete and that the distributions cover all of its signatures",
+    )
 }

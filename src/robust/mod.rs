@@ -9,6 +9,7 @@
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `judge` | what may be said about a published group? |
 //! | `art` | which tuples go together? |
+//! | `classes` | which tuples are alike? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
 //! | `shelter` | which finished group can take in a left-over tuple? |
 //!
@@ -18,6 +19,7 @@
 //! Not here: posteriors (`crate::posterior`), reading priors, writing releases.
 
 mod art;
+mod classes;
 mod conditions;
 mod judge;
 mod nearest;
@@ -33,6 +35,6 @@ mod tests;
 
 pub use art::{Grouping, Tuples, group, group_part};
 pub use conditions::{Test, delta_ceiling};
-pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims};
+pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub use requirement::{Infeasible, Requirement};

@@ -11,15 +11,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use hashbrown::HashMap;
-
 use super::art::Tuples;
+use super::classes::{Classes, NOBODY};
 use super::priors::Priors;
 use super::ranges::Ranges;
 use super::spread::{Levels, Rank, Spread};
 
-/// No tuple, no node.
-const NOBODY: u32 = u32::MAX;
 /// So many classes are compared one by one; tests make trees of small tables too.
 const LEAF: usize = if cfg!(test) { 1 } else { 4 };
 /// So many distributions of a set need no box around them.
@@ -72,72 +69,6 @@ enum Bound {
 enum Below {
     Nodes,
     Classes,
-}
-
-/// Tuples by equal priors and value; inside a class by index. A signature stands for all that have its priors.
-pub(super) struct Classes {
-    sets: usize,
-    values: Vec<u32>,
-    signatures: Vec<u32>,
-    tuples: Vec<u32>,
-    next: Vec<u32>,
-    end: Vec<u32>,
-}
-
-impl Classes {
-    fn new(priors: &Priors, tuples: &Tuples<'_>) -> Classes {
-        let sets = tuples.signatures.len();
-        let same: Vec<Vec<u32>> = (0..sets).map(|set| same_priors(priors, set)).collect();
-        let mut order: Vec<u32> = (0..tuples.values.len() as u32).collect();
-        let key = |set: usize, tuple: usize| same[set][tuples.signatures[set][tuple] as usize];
-        let compare = |&a: &u32, &b: &u32| {
-            let (a, b) = (a as usize, b as usize);
-            let by_set =
-                || (0..sets).rev().map(|set| key(set, a).cmp(&key(set, b))).find(|order| order.is_ne());
-            tuples.values[a].cmp(&tuples.values[b]).then_with(|| by_set().unwrap_or(Ordering::Equal))
-        };
-        order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
-        let mut classes =
-            Classes { sets, values: vec![], signatures: vec![], tuples: vec![], next: vec![], end: vec![] };
-        for (at, &tuple) in order.iter().enumerate() {
-            if at == 0 || compare(&order[at - 1], &tuple) != Ordering::Equal {
-                classes.values.push(tuples.values[tuple as usize]);
-                classes.signatures.extend((0..sets).map(|set| key(set, tuple as usize)));
-                classes.next.push(at as u32);
-                classes.end.push(at as u32);
-            }
-            if let Some(end) = classes.end.last_mut() {
-                *end += 1;
-            }
-        }
-        classes.tuples = order;
-        classes
-    }
-
-    /// The lowest ungrouped index of a class.
-    fn first(&self, class: u32) -> u32 {
-        let class = class as usize;
-        if self.next[class] < self.end[class] { self.tuples[self.next[class] as usize] } else { NOBODY }
-    }
-
-    pub(super) fn value(&self, class: u32) -> u32 {
-        self.values[class as usize]
-    }
-
-    /// The signatures of a class, one per attribute set.
-    pub(super) fn signatures(&self, class: u32) -> &[u32] {
-        let start = class as usize * self.sets;
-        &self.signatures[start..start + self.sets]
-    }
-}
-
-/// For every signature of a set the lowest one with the same priors.
-fn same_priors(priors: &Priors, set: usize) -> Vec<u32> {
-    let mut lowest: HashMap<Vec<(u32, Rank)>, u32, foldhash::fast::FixedState> = HashMap::default();
-    let signatures = 0..priors.signatures(set) as u32;
-    signatures
-        .map(|signature| *lowest.entry(priors.row(set, signature).collect()).or_insert(signature))
-        .collect()
 }
 
 /// A group while it grows.
@@ -288,7 +219,7 @@ impl<'a> Ungrouped<'a> {
     /// Takes the lowest index of a class out.
     pub(super) fn take(&mut self, class: u32) -> u32 {
         let tuple = self.classes.first(class);
-        self.classes.next[class as usize] += 1;
+        self.classes.take(class);
         self.occurrences[self.classes.value(class) as usize] -= 1;
         let mut at = self.tree.leaf_of[class as usize];
         while at != NOBODY && self.tree.nodes[at as usize].first == tuple {
@@ -432,9 +363,9 @@ struct Planter<'a> {
 
 impl Planter<'_> {
     fn plant(priors: &Priors, classes: &Classes, occurrences: &[u32]) -> Tree {
-        let count = classes.values.len();
+        let count = classes.len() as u32;
         let distributions = |set: usize| {
-            let mut rows: Vec<u32> = (0..count as u32).map(|class| classes.signatures(class)[set]).collect();
+            let mut rows: Vec<u32> = (0..count).map(|class| classes.signatures(class)[set]).collect();
             rows.sort_unstable();
             rows.dedup();
             rows.len()
@@ -447,16 +378,16 @@ impl Planter<'_> {
             roots: vec![None; priors.values()],
             nodes: Vec::new(),
             below: Vec::new(),
-            leaf_of: vec![NOBODY; count],
+            leaf_of: vec![NOBODY; classes.len()],
             boxes: Vec::new(),
         };
         let few = FEW.max(priors.values() / 8);
         let mut planter = Planter { priors, classes, sets, weights, few, tree };
         let mut start = 0;
         while start < count {
-            let value = classes.values[start];
-            let end = start + classes.values[start..].partition_point(|&other| other == value);
-            let mut all: Vec<u32> = (start as u32..end as u32).collect();
+            let value = classes.value(start);
+            let end = classes.end_of_value(start);
+            let mut all: Vec<u32> = (start..end).collect();
             let root = planter.node(Bound::Nothing, &mut all, 0);
             planter.tree.roots[value as usize] = Some(root);
             start = end;

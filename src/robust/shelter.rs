@@ -348,6 +348,9 @@ impl<'a> Shelter<'a> {
         if group.values.iter().any(|&value| value == homeless.value || !self.possible(value, ranks)) {
             return None;
         }
+        if self.test == Test::Ratio && !self.ratio_may_hold(group, ranks) {
+            return None;
+        }
         let levels = &self.priors.levels;
         let values = self.priors.values();
         let mut spread = Spread::NONE;
@@ -361,5 +364,21 @@ impl<'a> Shelter<'a> {
             spread = levels.wider(spread, levels.spread(low.min(own), high.max(own)));
         }
         Some(Entry { levels, spread, number, at: Place::Group(number) })
+    }
+
+    /// Whether the ratio condition of the group's own values leaves room for the tuple; cheap, and never wrongly false.
+    fn ratio_may_hold(&self, group: &GroupPriors, ranks: &[Rank]) -> bool {
+        let levels = &self.priors.levels;
+        let values = self.priors.values();
+        let needed = self.requirement.excess().1 / group.values.len() as f64 * (1.0 - 1e-9);
+        (0..self.priors.sets()).all(|set| {
+            let mut smallest = [1.0f64; 2];
+            for (&value, (low, high)) in group.values.iter().zip(group.ranges(set)) {
+                let rank = ranks[set * values + value as usize];
+                let rho = levels.near(low.min(rank)) / levels.near(high.max(rank));
+                smallest = [smallest[0].min(rho), smallest[1].min(smallest[0].max(rho))];
+            }
+            smallest[0] * smallest[1] >= needed
+        })
     }
 }

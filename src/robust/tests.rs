@@ -395,6 +395,12 @@ proptest! {
             all.extend(&suppressed);
             all.sort_unstable();
             prop_assert_eq!(all, (0..table.values.len()).collect::<Vec<_>>());
+            let signatures: Vec<&[u32]> = table.signatures.iter().map(Vec::as_slice).collect();
+            let tuples = Tuples { values: &table.values, signatures: &signatures };
+            let narrow: Vec<Vec<u32>> =
+                groups.iter().map(|group| group.iter().map(|&at| at as u32).collect()).collect();
+            let verified = verify(&table.priors, &requirement(&r), tuples, &narrow, 1 << 16).unwrap();
+            prop_assert!(verified.iter().all(|group| group.verdict == Verdict::Robust(Proof::Posterior)));
             for group in groups {
                 let values: Vec<usize> = group.iter().map(|&at| table.tuples[at].value).collect();
                 for set in 0..table.signatures.len() {

@@ -49,16 +49,6 @@ fn open(paths: &[&Path]) -> Result<Table> {
     Table::open(&paths, &ReadOptions { batch_rows: 3, ..Default::default() })
 }
 
-fn open_csv(text: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Table> {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("t.csv");
-    fs::write(&path, text).unwrap();
-    let table = Table::open(&[path], options)?;
-    // The file must outlive the directory handle; the operating system cleans its temporary files.
-    let _ = directory.keep();
-    Ok(table)
-}
-
 /// All rows as one batch; checks order, row numbers and batch sizes on the way.
 fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<RecordBatch> {
     let mut all = Vec::new();
@@ -76,7 +66,7 @@ fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<Record
             morsels += 1;
             rows += batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
             assert_eq!(rows, first_row + announced);
-            assert!(batches.iter().all(|batch| batch.num_rows() <= 3 || table.files().is_empty()));
+            assert!(batches.iter().all(|batch| batch.num_rows() <= 3));
             all.extend(batches);
             Ok(())
         },
@@ -223,13 +213,8 @@ fn every_type_becomes_canonical_from_every_format() {
         let stream = directory.path().join("t.arrows");
         fs::write(&stream, stream_bytes(&batch, 2)).unwrap();
         write_arrow(&arrow, &batch, batch.num_rows(), None);
-        let mut paths = vec![arrow, stream];
-        // Parquet has no decimal or float of these widths in the version of the writer.
-        if !matches!(source.data_type(), DataType::Decimal256(..)) || source.data_type().is_numeric() {
-            write_parquet(&parquet, &batch, 2);
-            paths.push(parquet);
-        }
-        for path in paths {
+        write_parquet(&parquet, &batch, 2);
+        for path in [parquet, arrow, stream] {
             let table = open(&[&path]).unwrap();
             let back = read(&table, &canonical(&["x"])).unwrap();
             let place = format!("{} from {}", source.data_type(), path.display());
@@ -467,7 +452,7 @@ fn missing_and_unusable_columns_are_named() {
     let binary = message(read(&table, &canonical(&["disease"])));
     assert!(binary.contains("`disease` is Binary") && binary.contains("drop it"), "{binary}");
     assert_eq!(table.scans(), 0);
-    assert_eq!(read(&table, &[Column::as_is("disease")]).unwrap(), batch);
+    assert_eq!(read(&table, &[Column::as_is("disease")]).unwrap().column(0), batch.column(0));
 }
 
 #[test]
@@ -559,7 +544,10 @@ fn the_first_error_wins_whatever_the_threads() {
 
 #[test]
 fn a_panic_of_the_work_reaches_the_caller() {
-    let table = open_csv(sample_csv(), &ReadOptions::default()).unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("t.csv");
+    fs::write(&path, sample_csv()).unwrap();
+    let table = open(&[&path]).unwrap();
     for threads in [1, 2, 5] {
         let scan = std::panic::AssertUnwindSafe(|| {
             let work = |morsel: Morsel<'_>| {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::file::properties::WriterProperties;
@@ -540,6 +541,84 @@ fn the_first_error_wins_whatever_the_threads() {
         );
         assert!(matches!(stop, Err(Error::ClosedPipe)));
     }
+}
+
+#[test]
+fn a_late_failure_does_not_hide_an_earlier_one() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("t.parquet");
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400));
+    write_parquet(&path, &one(numbers), 8);
+    let table = open(&[&path]).unwrap();
+    for threads in [2, 5] {
+        let failed = AtomicBool::new(false);
+        let result = table.scan(
+            &canonical(&["x"]),
+            threads,
+            |morsel| match morsel.index() {
+                11 => {
+                    while !failed.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                    // Let the failure of the next morsel take effect before this one is read.
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    let rows = morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>()?;
+                    Err(Error::input(format!("morsel 11 with {rows} rows"), ""))
+                }
+                12 => {
+                    failed.store(true, Ordering::SeqCst);
+                    Err(Error::input("morsel 12", ""))
+                }
+                _ => Ok(()),
+            },
+            |()| Ok(()),
+        );
+        assert!(message(result).starts_with("morsel 11 with 8 rows"));
+    }
+}
+
+#[test]
+fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
+    for announced in [19, 21] {
+        let decode = || -> Result<scan::Batches<'static>> { Ok(Box::new(std::iter::once(Ok(sample())))) };
+        let piece = move || scan::Piece { rows: announced, decode: Box::new(decode) };
+        let open = move || -> Result<scan::Pieces<'static>> {
+            Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
+        };
+        let part = scan::Part { path: Path::new("t"), open: Box::new(open) };
+        let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
+        let result = scan::scan(vec![part], 2, count, |_| Ok(()));
+        assert!(message(result).contains("does not hold the rows it announces"));
+    }
+}
+
+#[test]
+fn a_slice_of_a_list_keeps_its_own_items() {
+    let (list, expected) = list_pairs().swap_remove(0);
+    let kind = Kind::of(list.data_type()).unwrap();
+    let plain = DataType::new_list(DataType::Utf8, true);
+    let back = kind.canonical(&list.slice(2, 2)).unwrap();
+    assert_eq!(&cast(&back, &plain).unwrap(), &cast(&expected.slice(2, 2), &plain).unwrap());
+    assert_eq!(back.as_list::<i32>().values().len(), 2);
+}
+
+#[test]
+fn views_and_runs_become_canonical_too() {
+    let (list, _) = list_pairs().swap_remove(0);
+    let plain = DataType::new_list(DataType::Utf8, true);
+    let DataType::List(item) = list.data_type().clone() else { panic!("a list") };
+    for layout in [DataType::ListView(item.clone()), DataType::LargeListView(item)] {
+        let view = cast(&list, &layout).unwrap();
+        let back = Kind::of(&layout).unwrap().canonical(&view).unwrap();
+        assert_eq!(&cast(&back, &plain).unwrap(), &cast(&list, &plain).unwrap(), "{layout}");
+    }
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("a"), None]));
+    let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    let runs = DataType::RunEndEncoded(ends, Arc::new(Field::new("values", DataType::Utf8, true)));
+    let back = Kind::of(&runs).unwrap().canonical(&cast(&words, &runs).unwrap()).unwrap();
+    assert_eq!((back.data_type(), texts(&back)), (&kind::text_type(), texts(&words)));
+    assert_eq!(Kind::of(&DataType::new_list(plain, true)), None);
+    assert_eq!(Kind::of(&DataType::Binary), None);
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub(super) struct IpcStream {
 }
 
 impl IpcStream {
-    /// Reads the schema, and leaves the source behind it. The start of an IPC file is also one of a stream.
+    /// Reads the schema, and leaves the source behind it.
     pub fn open(path: &Path, source: &mut dyn Read) -> Result<Self> {
         let message = Message::read(path, source)?.ok_or_else(|| damaged(path, "the stream is empty"))?;
         let schema = parse(path, &message.header)?
@@ -206,7 +206,7 @@ impl Message {
         let header = parse(path, &self.header)?;
         let batch =
             header.header_as_record_batch().ok_or_else(|| damaged(path, "a block is not a record batch"))?;
-        self.check_expansion(path, &batch)?;
+        self.check_buffers(path, &batch)?;
         let version = header.version();
         let decode = || -> Result<RecordBatch, ArrowError> {
             let decoder =
@@ -221,21 +221,21 @@ impl Message {
         let failed = || damaged(path, "a dictionary cannot be decoded");
         let header = parse(path, &self.header)?;
         let dictionary = header.header_as_dictionary_batch().ok_or_else(failed)?;
-        self.check_expansion(path, &dictionary.data().ok_or_else(failed)?)?;
+        self.check_buffers(path, &dictionary.data().ok_or_else(failed)?)?;
         read_dictionary(&self.body, dictionary, schema, dictionaries, &header.version()).map_err(|_| failed())
     }
 
-    /// Refuses buffers that claim to decompress to more than they can.
-    fn check_expansion(&self, path: &Path, batch: &arrow::ipc::RecordBatch<'_>) -> Result<()> {
-        if batch.compression().is_none() {
-            return Ok(());
-        }
+    /// Refuses buffers outside of the message, and those that claim to decompress to more than they can.
+    fn check_buffers(&self, path: &Path, batch: &arrow::ipc::RecordBatch<'_>) -> Result<()> {
         for buffer in batch.buffers().iter().flatten() {
-            let stated =
-                usize::try_from(buffer.offset()).ok().and_then(|at| self.body.get(at..)?.first_chunk::<8>());
-            let stated = stated.map_or(0, |bytes| i64::from_le_bytes(*bytes));
-            let stored = u64::try_from(buffer.length()).unwrap_or(0).min(self.body.len() as u64);
-            if u64::try_from(stated).is_ok_and(|stated| stated > stored.saturating_mul(EXPANSION)) {
+            let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+            let stored = range
+                .and_then(|(at, length)| self.body.get(at..)?.get(..length))
+                .ok_or_else(|| damaged(path, "a buffer reaches beyond its message"))?;
+            // A compressed buffer begins with its length after decompression, or with -1.
+            let stated = stored.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
+            let limit = (stored.len() as u64).saturating_mul(EXPANSION);
+            if batch.compression().is_some() && u64::try_from(stated).is_ok_and(|stated| stated > limit) {
                 return Err(damaged(path, "a compressed buffer states an impossible length"));
             }
         }

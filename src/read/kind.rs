@@ -1,7 +1,9 @@
 //! Which few types stand for the many that people have?
 //!
-//! A canonical column has one of the types of [`Kind::data_type`], whatever the width, encoding or format of the
-//! file. Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a
+//! A canonical column has one of the types of [`Kind::data_type`], whatever the width, encoding or format of
+//! the file.
+//!
+//! Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a
 //! dictionary becomes a null row. The entries of a text dictionary may repeat, or be used by no row.
 
 use std::sync::Arc;

@@ -4,13 +4,13 @@
 //! columns that are asked for, in parallel, and hands the results of the workers on in the order of the table.
 //!
 //! Memory: O(threads x batch), plus what a format forces on us: the footer of every Parquet file, the
-//! dictionary page of each Parquet column chunk being read, one record batch of an Arrow file per thread, 1 MiB
-//! of CSV text per thread.
+//! dictionary page of each Parquet column chunk being read, one record batch of an Arrow file per thread, the
+//! dictionaries of one Arrow file, 1 MiB of CSV text per thread (4 MiB once, to guess types).
 //!
-//! Invariants: rows come in the order of the paths, then of the file; the order and the first error do not
-//! depend on the number of threads; no error holds the value of a cell; a damaged file is an error, not a panic.
-//! The decoders of other crates may panic on damaged files. Such a panic is caught, but the panic hook of the
-//! process runs first: a binary should install one that stays silent while [`panic_is_contained`].
+//! Invariants: rows come in the order of the paths, then of the file. The order and the first error do not
+//! depend on the number of threads. No error holds the value of a cell. A damaged file is an error: the decoders
+//! of other crates may panic on one, and the panic is caught. The panic hook of the process runs first, so a
+//! binary should install one that stays silent while [`panic_is_contained`].
 //!
 //! Not here: the roles of columns (policy), codes (encode), writing.
 

@@ -197,3 +197,51 @@ impl ChunkReader for Pages {
         self.file.get_bytes(start, length)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+    use arrow::compute::cast;
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+    use crate::read::plan::{Column, Request};
+
+    #[test]
+    fn the_reader_agrees_to_pack_strings() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("t.parquet");
+        let words: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "a"]));
+        let list = |item| DataType::new_list(item, true);
+        for stored in [
+            DataType::Utf8,
+            DataType::LargeUtf8,
+            DataType::Utf8View,
+            DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)),
+            list(DataType::Utf8),
+            list(DataType::LargeUtf8),
+        ] {
+            let batch = RecordBatch::try_from_iter([("x", cast(&words, &stored).unwrap())]).unwrap();
+            let mut writer =
+                ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let counter = Arc::default();
+            let file = ParquetFile::open(&path, &counter).unwrap();
+            let plan = Request::new(file.schema(), &[Column::canonical("x")]).unwrap();
+            let plan = plan.plan(&path, file.schema()).unwrap();
+            let packed = file.with_packed_strings(&plan);
+            let field = packed.schema().field(0);
+            let item = match field.data_type() {
+                DataType::List(item) => item.data_type(),
+                scalar => scalar,
+            };
+            assert_eq!(*item, text_type(), "{stored}");
+            // Three rows of two words: the words are stored once.
+            let pieces = file.pieces(&path, plan, 10, &counter).next().unwrap().unwrap();
+            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
+            let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
+            assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::{contain, damaged};
 use super::csv::{ColumnType, CsvFile, Guess};
@@ -314,8 +314,18 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
         return Err(damaged(&path, "the input is empty"));
     }
     let format = Format::of(&path, &start)?;
-    // What was read to tell the format is read again, except the mark that makes a file of a stream.
-    let start = if format == Format::Arrow { Vec::new() } else { start };
+    if format == Format::Arrow {
+        // Behind its mark and some padding, a file is a stream.
+        start.clear();
+        while start.iter().all(|byte| *byte == 0) {
+            start.clear();
+            if source.by_ref().take(8).read_to_end(&mut start).map_err(|error| Error::io(&path, error))? == 0
+            {
+                break;
+            }
+        }
+    }
+    // What was read to tell the format is read again.
     let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(source));
     let (content, read) = contain(&path, || match format {
         Format::Parquet => Err(Error::input(
@@ -402,7 +412,7 @@ fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
             "give a file, a directory of files, or - for standard input",
         ));
     };
-    let schema = without_empty_columns(files, &first.schema());
+    let schema = typed_columns(files, &first.schema());
     for file in files {
         let own = file.schema();
         if let Some(name) = repeated_name(&own) {
@@ -433,19 +443,14 @@ fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
     Ok(schema)
 }
 
-/// The schema with the type of another file where a column of the first holds only nulls.
-fn without_empty_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
+/// The columns of the first file, without the metadata of the source. Where it holds only nulls in a column
+/// and has no type for them, the type is that of another file.
+fn typed_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
+    let type_in =
+        |file: &TableFile, name: &str| Some(file.schema().field_with_name(name).ok()?.data_type().clone());
     let fields = first.fields().iter().map(|field| {
-        if *field.data_type() != DataType::Null {
-            return field.clone();
-        }
-        let types = files
-            .iter()
-            .filter_map(|file| Some(file.schema().field_with_name(field.name()).ok()?.data_type().clone()));
-        match types.into_iter().find(|t| *t != DataType::Null) {
-            Some(other) => Arc::new(field.as_ref().clone().with_data_type(other)),
-            None => field.clone(),
-        }
+        let mut types = files.iter().filter_map(|file| type_in(file, field.name()));
+        Field::new(field.name(), types.find(|t| *t != DataType::Null).unwrap_or(DataType::Null), true)
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

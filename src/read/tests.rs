@@ -4,15 +4,16 @@ use std::fs::{self, File};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::properties::WriterProperties;
 use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::*;
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use super::*;
@@ -49,16 +50,6 @@ fn open(paths: &[&Path]) -> Result<Table> {
     Table::open(&paths, &ReadOptions { batch_rows: 3, ..Default::default() })
 }
 
-fn open_csv(text: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Table> {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("t.csv");
-    fs::write(&path, text).unwrap();
-    let table = Table::open(&[path], options)?;
-    // The file must outlive the directory handle; the operating system cleans its temporary files.
-    let _ = directory.keep();
-    Ok(table)
-}
-
 /// All rows as one batch; checks order, row numbers and batch sizes on the way.
 fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<RecordBatch> {
     let mut all = Vec::new();
@@ -76,7 +67,7 @@ fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<Record
             morsels += 1;
             rows += batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
             assert_eq!(rows, first_row + announced);
-            assert!(batches.iter().all(|batch| batch.num_rows() <= 3 || table.files().is_empty()));
+            assert!(batches.iter().all(|batch| batch.num_rows() <= 3));
             all.extend(batches);
             Ok(())
         },
@@ -223,13 +214,8 @@ fn every_type_becomes_canonical_from_every_format() {
         let stream = directory.path().join("t.arrows");
         fs::write(&stream, stream_bytes(&batch, 2)).unwrap();
         write_arrow(&arrow, &batch, batch.num_rows(), None);
-        let mut paths = vec![arrow, stream];
-        // Parquet has no decimal or float of these widths in the version of the writer.
-        if !matches!(source.data_type(), DataType::Decimal256(..)) || source.data_type().is_numeric() {
-            write_parquet(&parquet, &batch, 2);
-            paths.push(parquet);
-        }
-        for path in paths {
+        write_parquet(&parquet, &batch, 2);
+        for path in [parquet, arrow, stream] {
             let table = open(&[&path]).unwrap();
             let back = read(&table, &canonical(&["x"])).unwrap();
             let place = format!("{} from {}", source.data_type(), path.display());
@@ -467,7 +453,7 @@ fn missing_and_unusable_columns_are_named() {
     let binary = message(read(&table, &canonical(&["disease"])));
     assert!(binary.contains("`disease` is Binary") && binary.contains("drop it"), "{binary}");
     assert_eq!(table.scans(), 0);
-    assert_eq!(read(&table, &[Column::as_is("disease")]).unwrap(), batch);
+    assert_eq!(read(&table, &[Column::as_is("disease")]).unwrap().column(0), batch.column(0));
 }
 
 #[test]
@@ -558,8 +544,89 @@ fn the_first_error_wins_whatever_the_threads() {
 }
 
 #[test]
+fn a_late_failure_does_not_hide_an_earlier_one() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("t.parquet");
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400));
+    write_parquet(&path, &one(numbers), 8);
+    let table = open(&[&path]).unwrap();
+    for threads in [2, 5] {
+        let failed = AtomicBool::new(false);
+        let result = table.scan(
+            &canonical(&["x"]),
+            threads,
+            |morsel| match morsel.index() {
+                11 => {
+                    while !failed.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                    // Let the failure of the next morsel take effect before this one is read.
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    let rows = morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>()?;
+                    Err(Error::input(format!("morsel 11 with {rows} rows"), ""))
+                }
+                12 => {
+                    failed.store(true, Ordering::SeqCst);
+                    Err(Error::input("morsel 12", ""))
+                }
+                _ => Ok(()),
+            },
+            |()| Ok(()),
+        );
+        assert!(message(result).starts_with("morsel 11 with 8 rows"));
+    }
+}
+
+#[test]
+fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
+    for announced in [19, 21] {
+        let decode = || -> Result<scan::Batches<'static>> { Ok(Box::new(std::iter::once(Ok(sample())))) };
+        let piece = move || scan::Piece { rows: announced, decode: Box::new(decode) };
+        let open = move || -> Result<scan::Pieces<'static>> {
+            Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
+        };
+        let part = scan::Part { path: Path::new("t"), open: Box::new(open) };
+        let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
+        let result = scan::scan(vec![part], 2, count, |_| Ok(()));
+        assert!(message(result).contains("does not hold the rows it announces"));
+    }
+}
+
+#[test]
+fn a_slice_of_a_list_keeps_its_own_items() {
+    let (list, expected) = list_pairs().swap_remove(0);
+    let kind = Kind::of(list.data_type()).unwrap();
+    let plain = DataType::new_list(DataType::Utf8, true);
+    let back = kind.canonical(&list.slice(2, 2)).unwrap();
+    assert_eq!(&cast(&back, &plain).unwrap(), &cast(&expected.slice(2, 2), &plain).unwrap());
+    assert_eq!(back.as_list::<i32>().values().len(), 2);
+}
+
+#[test]
+fn views_and_runs_become_canonical_too() {
+    let (list, _) = list_pairs().swap_remove(0);
+    let plain = DataType::new_list(DataType::Utf8, true);
+    let DataType::List(item) = list.data_type().clone() else { panic!("a list") };
+    for layout in [DataType::ListView(item.clone()), DataType::LargeListView(item)] {
+        let view = cast(&list, &layout).unwrap();
+        let back = Kind::of(&layout).unwrap().canonical(&view).unwrap();
+        assert_eq!(&cast(&back, &plain).unwrap(), &cast(&list, &plain).unwrap(), "{layout}");
+    }
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("a"), None]));
+    let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    let runs = DataType::RunEndEncoded(ends, Arc::new(Field::new("values", DataType::Utf8, true)));
+    let back = Kind::of(&runs).unwrap().canonical(&cast(&words, &runs).unwrap()).unwrap();
+    assert_eq!((back.data_type(), texts(&back)), (&kind::text_type(), texts(&words)));
+    assert_eq!(Kind::of(&DataType::new_list(plain, true)), None);
+    assert_eq!(Kind::of(&DataType::Binary), None);
+}
+
+#[test]
 fn a_panic_of_the_work_reaches_the_caller() {
-    let table = open_csv(sample_csv(), &ReadOptions::default()).unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("t.csv");
+    fs::write(&path, sample_csv()).unwrap();
+    let table = open(&[&path]).unwrap();
     for threads in [1, 2, 5] {
         let scan = std::panic::AssertUnwindSafe(|| {
             let work = |morsel: Morsel<'_>| {
@@ -589,6 +656,7 @@ mod damaged_files {
 
     use super::*;
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
 
     /// One change to the bytes of a file.
     #[derive(Debug, Clone)]

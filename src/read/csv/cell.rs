@@ -1,7 +1,9 @@
 //! What is the value of a cell, and which type fits a column of cells?
 //!
-//! Cells are read strictly: a number with a leading zero or plus sign is a code, such as a zip code or a telephone number, and stays
-//! text unless a type is stated. Invariant: the cells that a type was guessed from can be read as that type.
+//! Cells are read strictly: a number with a leading zero or a plus sign is a code, such as a zip code or a
+//! telephone number, and stays text unless a type is stated.
+//!
+//! Invariant: the cells that a type was guessed from can be read as that type.
 
 use std::fmt;
 use std::str::FromStr;

@@ -57,9 +57,9 @@ pub(super) fn whole_records(text: &[u8], dialect: Dialect) -> (u64, usize) {
 pub(super) fn record_end(text: &[u8], from: usize, delimiter: u8) -> Option<usize> {
     let mut cell = from;
     loop {
+        // A quote at the very end may turn out to be doubled: no line end follows it, so nothing is decided.
         let rest = match text.get(cell) {
-            // A quote at the very end may turn out to be doubled.
-            Some(b'"') => closing_quote(text, cell).filter(|quote| quote + 1 < text.len())? + 1,
+            Some(b'"') => closing_quote(text, cell)? + 1,
             _ => cell,
         };
         cell = rest + memchr2(delimiter, b'\n', text.get(rest..)?)? + 1;

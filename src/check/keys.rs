@@ -191,7 +191,7 @@ mod tests {
         let entries = Arc::new(StringArray::from(vec!["a", "b", "a"]));
         let column = DictionaryArray::<arrow::datatypes::Int32Type>::new(vec![0, 2, 1, 0].into(), entries);
         let column: ArrayRef = Arc::new(column);
-        let runs = Keys::new([column.data_type()]).unwrap().runs(&[column.clone()]).unwrap();
+        let runs = Keys::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);
         assert_eq!(runs.key(0), runs.key(2));
         assert_ne!(runs.key(0), runs.key(1));

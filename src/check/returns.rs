@@ -48,16 +48,19 @@ impl Direction {
     }
 }
 
+/// A group's key.
+type Key = Box<[u8]>;
+
 /// The keys of consecutive groups.
 #[derive(Debug)]
 pub(super) struct Trail {
     pub direction: Direction,
     /// The smallest and the largest key.
-    pub low: Box<[u8]>,
-    pub high: Box<[u8]>,
+    pub low: Key,
+    pub high: Key,
     /// The first and the last key.
-    pub first: Box<[u8]>,
-    pub last: Box<[u8]>,
+    pub first: Key,
+    pub last: Key,
     /// One for each group, in order.
     pub fingerprints: Vec<u64>,
 }
@@ -90,7 +93,7 @@ impl Trail {
 }
 
 /// Keys are mostly of one length, so that their memory can be used again.
-fn replace(place: &mut Box<[u8]>, key: &[u8]) {
+fn replace(place: &mut Key, key: &[u8]) {
     if place.len() == key.len() {
         place.copy_from_slice(key);
     } else {
@@ -101,7 +104,7 @@ fn replace(place: &mut Box<[u8]>, key: &[u8]) {
 /// 64 bits that are equal for equal keys.
 pub(super) fn fingerprint(key: &[u8]) -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    let mut hasher = foldhash::quality::FixedState::with_seed(0x736b_7976_6569_6c).build_hasher();
+    let mut hasher = foldhash::quality::FixedState::with_seed(0).build_hasher();
     hasher.write(key);
     hasher.finish()
 }
@@ -127,7 +130,7 @@ pub(super) struct Finished {
     budget: Arc<Budget>,
     direction: Direction,
     /// Smallest, largest and last key; `None` before the first group.
-    keys: Option<[Box<[u8]>; 3]>,
+    keys: Option<[Key; 3]>,
     memory: Memory,
 }
 
@@ -140,7 +143,7 @@ enum Memory {
 
 struct Fingerprints {
     /// Keys that left no fingerprint lie between these.
-    between: Option<(Box<[u8]>, Box<[u8]>)>,
+    between: Option<(Key, Key)>,
     seen: HashSet<u64, foldhash::fast::FixedState>,
     reserved: Reservation,
 }
@@ -199,7 +202,7 @@ impl Finished {
 
 impl Fingerprints {
     /// With what is known of the groups so far; `None` if there is no room.
-    fn new(budget: &Arc<Budget>, spare: Option<Vec<u64>>, keys: Option<&[Box<[u8]>; 3]>) -> Option<Self> {
+    fn new(budget: &Arc<Budget>, spare: Option<Vec<u64>>, keys: Option<&[Key; 3]>) -> Option<Self> {
         let mut fingerprints =
             Fingerprints { between: None, seen: HashSet::default(), reserved: budget.try_reserve(0)? };
         match spare {
@@ -214,7 +217,7 @@ impl Fingerprints {
     }
 
     fn add(&mut self, trail: &Trail, new: &[u64]) -> Returned {
-        let overlaps = |(low, high): &(Box<[u8]>, Box<[u8]>)| trail.low <= *high && *low <= trail.high;
+        let overlaps = |(low, high): &(Key, Key)| trail.low <= *high && *low <= trail.high;
         if self.between.as_ref().is_some_and(overlaps) || self.make_room(new.len()).is_none() {
             return Returned::Perhaps;
         }

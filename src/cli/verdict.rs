@@ -197,7 +197,6 @@ fn exact_text(exact: &Rational) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::number_of;
     use crate::exact::ratio;
 
     #[test]

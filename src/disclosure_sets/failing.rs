@@ -17,7 +17,8 @@ use std::rc::Rc;
 use dashu_int::{IBig, UBig};
 use std::collections::HashMap;
 
-use super::arrangements::{Arrangements, Cell, Region, TooLarge, Work, free_group};
+use super::arrangements::{Arrangements, Region, TooLarge, Work, free_group};
+use super::filling::Cell;
 use super::partition::{Counts, Partition, Value, tally};
 use super::property::{Judge, Kind, SharesSummary, Summarizer};
 

@@ -17,8 +17,8 @@ use super::failing::{Failing, Known, passes, summarize_per};
 use super::partition::{Counts, Partition, Value, tally};
 use super::property::{Judge, Kind, SharesSummary, Summarizer};
 
-/// A publication up to the names of its values: per value its kind and its count in each group, sorted.
-type Anonymous = Vec<(Kind, Vec<(u32, u32)>)>;
+/// A value without its name: its kind, and the groups in which it occurs with its count there.
+type Column = (Kind, Vec<(u32, u32)>);
 
 /// What looking up the verdicts of a listing and adding it up costs for each cell, in steps of counting.
 const STEPS_PER_CELL: u64 = 8;
@@ -27,7 +27,8 @@ const STEPS_PER_CELL: u64 = 8;
 pub(super) struct Inclusive<'a> {
     judge: &'a Judge,
     functions: &'a [Partition],
-    verdicts: HashMap<(usize, Anonymous), bool>,
+    /// By function and publication, up to the names of the values.
+    verdicts: HashMap<(usize, Vec<Column>), bool>,
 }
 
 impl<'a> Inclusive<'a> {
@@ -70,7 +71,8 @@ impl<'a> Inclusive<'a> {
         if function == 0 {
             return Ok(counts.iter().all(|group| passes(self.judge, group)));
         }
-        let key = (function, self.anonymous(counts));
+        let columns = sorted_columns(self.judge, counts).into_iter().map(|(column, _)| column);
+        let key = (function, columns.collect());
         if let Some(&verdict) = self.verdicts.get(&key) {
             return Ok(verdict);
         }
@@ -97,19 +99,6 @@ impl<'a> Inclusive<'a> {
         Ok(true)
     }
 
-    fn anonymous(&self, counts: &[Counts]) -> Anonymous {
-        let mut columns: HashMap<Value, Vec<(u32, u32)>> = HashMap::new();
-        for (group, values) in counts.iter().enumerate() {
-            for &(value, count) in values {
-                columns.entry(value).or_default().push((group as u32, count));
-            }
-        }
-        let mut sorted: Anonymous =
-            columns.into_iter().map(|(value, column)| (self.judge.kind(value), column)).collect();
-        sorted.sort_unstable();
-        sorted
-    }
-
     fn sum_over_listings(
         &mut self,
         function: usize,
@@ -126,9 +115,8 @@ impl<'a> Inclusive<'a> {
         // By cell of the finest refinement, then by class of values: summed over the values of the class.
         let mut held = vec![vec![UBig::ZERO; listing.classes.len()]; finest.groups().len()];
         listing.each(work, &mut |per_cell, copies, work| {
-            for earlier in 1..function {
-                let publication = merge(&cells, per_cell, &functions[earlier]);
-                if self.holds(earlier, &publication, work)? {
+            for (earlier, partition) in functions.iter().enumerate().take(function).skip(1) {
+                if self.holds(earlier, &merge(&cells, per_cell, partition), work)? {
                     return Ok(());
                 }
             }
@@ -170,6 +158,20 @@ fn merge(cells: &Partition, per_cell: &[Counts], coarser: &Partition) -> Vec<Cou
     merged.into_iter().map(tally).collect()
 }
 
+/// The values of a publication; those that only differ in their names stand together.
+fn sorted_columns(judge: &Judge, counts: &[Counts]) -> Vec<(Column, Value)> {
+    let mut columns: HashMap<Value, Vec<(u32, u32)>> = HashMap::new();
+    for (group, values) in counts.iter().enumerate() {
+        for &(value, count) in values {
+            columns.entry(value).or_default().push((group as u32, count));
+        }
+    }
+    let mut sorted: Vec<(Column, Value)> =
+        columns.into_iter().map(|(value, column)| ((judge.kind(value), column), value)).collect();
+    sorted.sort_unstable();
+    sorted
+}
+
 /// Every way to spread the values of published groups over the cells of a refinement.
 ///
 /// Value by value; values with the same counts and kind take their ways in descending order only.
@@ -188,30 +190,33 @@ struct SpreadClass {
 /// A value's count per cell, only where it is not 0.
 type Spread = Vec<(u32, u32)>;
 
+/// A value that has been spread.
+struct Placed {
+    value: Value,
+    spread: Spread,
+    /// How many values of its class up to this one are spread alike.
+    equal: usize,
+    /// How many listings so far only swap names within classes.
+    copies: UBig,
+}
+
 impl Listing {
     fn new(judge: &Judge, published: &Partition, cells: &Partition, counts: &[Counts]) -> Self {
         let mut cells_of: Vec<Vec<u32>> = vec![Vec::new(); counts.len()];
         for (cell, people) in cells.groups().iter().enumerate() {
             cells_of[published.group_of(people[0]) as usize].push(cell as u32);
         }
-        let mut columns: HashMap<Value, Vec<(usize, u32)>> = HashMap::new();
-        for (group, values) in counts.iter().enumerate() {
-            for &(value, count) in values {
-                columns.entry(value).or_default().push((group, count));
-            }
-        }
-        let mut sorted: Vec<(Kind, Vec<(usize, u32)>, Value)> =
-            columns.into_iter().map(|(value, column)| (judge.kind(value), column, value)).collect();
-        sorted.sort_unstable();
         let mut classes: Vec<SpreadClass> = Vec::new();
         let mut class_of = HashMap::new();
-        let mut last: Option<(Kind, Vec<(usize, u32)>)> = None;
-        for (kind, column, value) in sorted {
-            let key = (kind, column);
-            if last.as_ref() != Some(&key) {
-                let groups = key.1.iter().map(|&(group, count)| (count, cells_of[group].clone())).collect();
-                classes.push(SpreadClass { values: Vec::new(), groups });
-                last = Some(key);
+        let mut last: Option<Column> = None;
+        for (column, value) in sorted_columns(judge, counts) {
+            if last.as_ref() != Some(&column) {
+                let cells_of = |&(group, count): &(u32, u32)| (count, cells_of[group as usize].clone());
+                classes.push(SpreadClass {
+                    values: Vec::new(),
+                    groups: column.1.iter().map(cells_of).collect(),
+                });
+                last = Some(column);
             }
             let at = classes.len() - 1;
             classes[at].values.push(value);
@@ -233,29 +238,26 @@ impl Listing {
             .enumerate()
             .flat_map(|(class, members)| (0..members.values.len()).map(move |rank| (class, rank)))
             .collect();
-        let mut chosen = Vec::with_capacity(values.len());
-        self.place(&values, &mut self.room.clone(), &mut chosen, &UBig::ONE, 1, work, visit)
+        self.place(&values, &mut self.room.clone(), &mut Vec::with_capacity(values.len()), work, visit)
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
         values: &[(usize, usize)],
         room: &mut [u32],
-        chosen: &mut Vec<(Value, Spread)>,
-        copies: &UBig,
-        equal: usize,
+        placed: &mut Vec<Placed>,
         work: &mut Work,
         visit: &mut impl FnMut(&[Counts], &UBig, &mut Work) -> Result<(), TooLarge>,
     ) -> Result<(), TooLarge> {
-        let Some(&(class, rank)) = values.get(chosen.len()) else {
+        let copies = placed.last().map_or(UBig::ONE, |last| last.copies.clone());
+        let Some(&(class, rank)) = values.get(placed.len()) else {
             work.spend(STEPS_PER_CELL * room.len() as u64)?;
             let mut per_cell: Vec<Counts> = vec![Vec::new(); room.len()];
-            for (value, spread) in chosen.iter() {
+            for Placed { value, spread, .. } in placed.iter() {
                 spread.iter().for_each(|&(cell, count)| per_cell[cell as usize].push((*value, count)));
             }
             per_cell.iter_mut().for_each(|counts| counts.sort_unstable());
-            return visit(&per_cell, copies, work);
+            return visit(&per_cell, &copies, work);
         };
         let members = &self.classes[class];
         let mut spreads = Vec::new();
@@ -264,21 +266,17 @@ impl Listing {
             work.spend(1)
         })?;
         for spread in spreads {
-            let (mut copies, mut equal) = (copies.clone(), equal);
-            if rank > 0 {
-                let before = &chosen[chosen.len() - 1].1;
-                if spread > *before {
-                    continue;
-                }
-                equal = if spread == *before { equal + 1 } else { 1 };
-                copies = copies * UBig::from(rank + 1) / UBig::from(equal);
-            } else {
-                equal = 1;
-            }
+            let twin = if rank > 0 { placed.last() } else { None };
+            let equal = match twin {
+                Some(twin) if spread > twin.spread => continue,
+                Some(twin) if spread == twin.spread => twin.equal + 1,
+                _ => 1,
+            };
+            let copies = &copies * UBig::from(rank + 1) / UBig::from(equal);
             spread.iter().for_each(|&(cell, count)| room[cell as usize] -= count);
-            chosen.push((members.values[rank], spread));
-            self.place(values, room, chosen, &copies, equal, work, visit)?;
-            if let Some((_, spread)) = chosen.pop() {
+            placed.push(Placed { value: members.values[rank], spread, equal, copies });
+            self.place(values, room, placed, work, visit)?;
+            if let Some(Placed { spread, .. }) = placed.pop() {
                 spread.iter().for_each(|&(cell, count)| room[cell as usize] += count);
             }
         }

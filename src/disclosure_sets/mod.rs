@@ -17,6 +17,7 @@ mod arrangements;
 mod audit;
 mod estimate;
 mod failing;
+mod filling;
 mod inclusive;
 mod partition;
 mod property;

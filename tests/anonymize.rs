@@ -1,8 +1,6 @@
 //! Releases as a user gets them: safe, the same for any memory and threads, and never half made.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
-};
+use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;

@@ -103,6 +103,6 @@ mod tests {
         assert_eq!(binning.start, [0, 1, 2, 3, 4]);
         let Splitting::Tree(tree) = &binning.column.splitting else { panic!() };
         assert_eq!(tree.codes(tree.smallest_cover((0, 3))), 0..4);
-        assert_eq!(Binning::new(&column, 8).column, column);
+        assert_eq!(Binning::new(&column, 8).start, [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::memory::{Budget, Reservation};
 use crate::spill::{Extent, Spill};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// Bytes of a run that are read at once; a longer record has a block of its own.
@@ -20,7 +20,7 @@ pub struct Sorter<'s> {
     arena: Vec<u8>,
     records: Vec<(usize, usize)>,
     limit: usize,
-    runs: Vec<Vec<Extent>>,
+    runs: VecDeque<Run>,
     spill: &'s Spill,
     room: Reservation,
 }
@@ -31,7 +31,7 @@ impl<'s> Sorter<'s> {
         let limit = (budget.free() / 2).clamp(1 << 16, 1 << 28);
         let room = budget.reserve("sorting kept rows", limit)?;
         let limit = if cfg!(feature = "force-spill") { 1 << 10 } else { limit as usize / 2 };
-        Ok(Sorter { arena: vec![], records: vec![], limit, runs: vec![], spill, room })
+        Ok(Sorter { arena: vec![], records: vec![], limit, runs: VecDeque::new(), spill, room })
     }
 
     /// Adds a record given in parts.
@@ -54,25 +54,17 @@ impl<'s> Sorter<'s> {
 
     fn write_run(&mut self) -> Result<()> {
         self.sort();
-        let (mut run, mut block) = (vec![], Vec::with_capacity(BLOCK));
-        for &(start, end) in &self.records {
-            let record = &self.arena[start..end];
-            if !block.is_empty() && block.len() + record.len() + 4 > BLOCK {
-                run.push(self.spill.append(&block)?);
-                block.clear();
-            }
-            block.extend_from_slice(&(record.len() as u32).to_le_bytes());
-            block.extend_from_slice(record);
-        }
-        run.push(self.spill.append(&block)?);
-        self.runs.push(run);
+        let mut run = RunWriter::new(self.spill);
+        self.records.iter().try_for_each(|&(start, end)| run.push(&self.arena[start..end]))?;
+        self.runs.push_back(run.finish()?);
         self.arena.clear();
         self.records.clear();
         Ok(())
     }
 
     /// Calls `each` with every record in ascending order.
-    pub fn finish(mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub fn finish(mut self, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut each = each;
         if self.runs.is_empty() {
             self.sort();
             return self.records.iter().try_for_each(|&(start, end)| each(&self.arena[start..end]));
@@ -81,22 +73,65 @@ impl<'s> Sorter<'s> {
             self.write_run()?;
         }
         (self.arena, self.records) = (vec![], vec![]);
-        self.room.resize("merging kept rows", (self.runs.len() * BLOCK) as u64)?;
-        let mut cursors: Vec<Cursor> = self.runs.into_iter().map(Cursor::new).collect();
-        let mut heap = BinaryHeap::new();
-        for (number, cursor) in cursors.iter_mut().enumerate() {
-            if let Some(record) = cursor.next(self.spill)? {
-                heap.push(Reverse((record, number)));
-            }
+        // Blocks of the runs being merged take the room of the arena.
+        let at_once = (self.room.bytes() as usize / BLOCK).max(2);
+        while self.runs.len() > at_once {
+            let mut merged = RunWriter::new(self.spill);
+            let some: Vec<Run> = self.runs.drain(..at_once).collect();
+            merge(some, self.spill, |record| merged.push(record))?;
+            self.runs.push_back(merged.finish()?);
         }
-        while let Some(Reverse((record, number))) = heap.pop() {
-            each(&record)?;
-            if let Some(record) = cursors[number].next(self.spill)? {
-                heap.push(Reverse((record, number)));
-            }
+        merge(self.runs.into(), self.spill, each)
+    }
+}
+
+/// The blocks of a sorted run.
+type Run = Vec<Extent>;
+
+/// Writes records block by block.
+struct RunWriter<'s> {
+    spill: &'s Spill,
+    run: Run,
+    block: Vec<u8>,
+}
+
+impl<'s> RunWriter<'s> {
+    fn new(spill: &'s Spill) -> Self {
+        RunWriter { spill, run: vec![], block: vec![] }
+    }
+
+    fn push(&mut self, record: &[u8]) -> Result<()> {
+        if !self.block.is_empty() && self.block.len() + record.len() + 4 > BLOCK {
+            self.run.push(self.spill.append(&self.block)?);
+            self.block.clear();
         }
+        self.block.extend_from_slice(&(record.len() as u32).to_le_bytes());
+        self.block.extend_from_slice(record);
         Ok(())
     }
+
+    fn finish(mut self) -> Result<Run> {
+        self.run.push(self.spill.append(&self.block)?);
+        Ok(self.run)
+    }
+}
+
+/// Calls `each` with the records of all runs in ascending order.
+fn merge(runs: Vec<Run>, spill: &Spill, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut cursors: Vec<Cursor> = runs.into_iter().map(Cursor::new).collect();
+    let mut heap = BinaryHeap::new();
+    for (number, cursor) in cursors.iter_mut().enumerate() {
+        if let Some(record) = cursor.next(spill)? {
+            heap.push(Reverse((record, number)));
+        }
+    }
+    while let Some(Reverse((record, number))) = heap.pop() {
+        each(&record)?;
+        if let Some(record) = cursors[number].next(spill)? {
+            heap.push(Reverse((record, number)));
+        }
+    }
+    Ok(())
 }
 
 /// A place in a run.

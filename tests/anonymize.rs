@@ -47,7 +47,7 @@ fn people(rows: impl Iterator<Item = u64> + Clone) -> RecordBatch {
     RecordBatch::try_from_iter([
         ("name", text(rows.clone().map(|i| format!("p{i}")).collect())),
         ("age", Arc::new(age) as ArrayRef),
-        ("zip", text(pick(2, 400).map(|zip| format!("{:05}", 10_000 + zip * 7)).collect())),
+        ("zip", text(pick(2, 400).map(|zip| format!("{:05}", 1_000 + zip * 7)).collect())),
         ("city", text(pick(3, 5).map(|city| cities[city as usize].to_string()).collect())),
         ("cost", Arc::new(pick(4, 9000).map(|cost| cost as i64).collect::<Int64Array>()) as ArrayRef),
         ("disease", text(pick(5, 7).map(|disease| diseases[disease as usize].to_string()).collect())),
@@ -78,11 +78,7 @@ impl<'a> Run<'a> {
     fn outcome(&self) -> skyveil::Result<Outcome> {
         let folder = self.out.parent().unwrap();
         let policy = Policy::parse(self.policy, folder.join("policy.toml"))?;
-        let options = ReadOptions {
-            batch_rows: self.batch_rows,
-            types: BTreeMap::from([("zip".to_string(), skyveil::read::ColumnType::Text)]),
-            ..ReadOptions::default()
-        };
+        let options = ReadOptions { batch_rows: self.batch_rows, ..ReadOptions::default() };
         let table = Table::open(self.paths, &options)?;
         run(&Job {
             table: &table,

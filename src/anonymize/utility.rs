@@ -118,6 +118,9 @@ fn published_width(
         Coding::TextRanges { .. } => column.width_of((extent.start, extent.end - 1), extent.len()),
         Coding::Numbers { scale, samples, .. } => {
             let (Some(&least), Some(&greatest)) = (samples.first(), samples.last()) else { return 0.0 };
+            if attribute.unshifted(present.ends.1).is_none() {
+                return 0.0;
+            }
             let bounds = labels.bounds(extent, present);
             let (least, greatest) = (scale.coordinate(least), scale.coordinate(greatest));
             let from = bounds.from.map_or(least, |from| scale.coordinate(from));

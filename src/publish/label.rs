@@ -133,6 +133,9 @@ impl<'a> Labels<'a> {
             return Bounds { from: None, to: None, closed: false };
         };
         let range = self.value_range(extent);
+        if range.is_empty() {
+            return Bounds { from: None, to: None, closed: false };
+        }
         let start = |code: u32| starts[code as usize - 1];
         let mut bounds = Bounds {
             from: if range.start == 0 { self.domain.map(|(low, _)| low) } else { Some(start(range.start)) },

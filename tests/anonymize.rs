@@ -1,5 +1,7 @@
 //! Releases as a user gets them: safe, the same for any memory and threads, and never half made.
 
+#![allow(clippy::unwrap_used)]
+
 use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
@@ -206,9 +208,9 @@ fn the_release_is_the_same_whatever_the_memory_threads_batches_order_files_and_f
 fn what_does_not_fit_goes_to_disk_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let input = [folder.path().join("t.parquet")];
-    write(&input[0], &people(0..120_000));
+    write(&input[0], &people(0..400_000));
     let policy = POLICY.replace("[\"name\"]", "[\"name\", \"cost\"]");
-    let tight = Run { memory: 2 << 20, ..Run::new(&input, &policy, folder.path().join("tight")) };
+    let tight = Run { memory: 1 << 20, ..Run::new(&input, &policy, folder.path().join("tight")) };
     let summary = tight.publish();
     assert!(summary.spilled_bytes > 400_000, "{}", summary.spilled_bytes);
     assert_eq!(summary.source_scans, 2);
@@ -381,7 +383,7 @@ fn the_memory_that_a_run_takes_stays_below_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("t.parquet"), &people(0..400_000));
     let mut peaks = vec![];
-    for memory in ["16MiB", "1GiB"] {
+    for memory in ["32MiB", "1GiB"] {
         let mut all = arguments(folder.path(), memory);
         all.extend(["--memory", memory, "--threads", "2", "--json"].map(String::from));
         let done = command().args(all).output().unwrap();
@@ -389,7 +391,7 @@ fn the_memory_that_a_run_takes_stays_below_its_bound() {
         let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
         peaks.push(json["peak_memory_bytes"].as_u64().unwrap());
     }
-    assert!(peaks[0] <= (16 + 48) << 20, "peak {} MiB", peaks[0] >> 20);
+    assert!(peaks[0] <= (32 + 48) << 20, "peak {} MiB", peaks[0] >> 20);
 }
 
 /// The check must be able to fail: a release with one changed value in a tight group is caught.

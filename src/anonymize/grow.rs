@@ -5,10 +5,10 @@
 //! these is finished in memory, one after the other in the order of the tree. The order of decisions
 //! depends on the table and the policy alone; memory and threads only change how counts are made.
 //!
-//! Memory: 8 bytes x nodes counted at once x bins x sensitive values per thread, then one node of at most
-//! [`SUBTREE_BYTES`] of codes with its triples.
+//! Memory: [`Limits::room`]: 8 bytes x nodes counted at once x bins x sensitive values per thread, then one node of
+//! at most [`SUBTREE_BYTES`] of codes with its triples.
 
-use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling, rows_bytes};
+use crate::encode::page::{Layout, Lists, PAGE_ROWS, Page, PageStore, Travelling};
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::plan::binning::Binning;
@@ -26,13 +26,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A node whose codes take at most this many bytes is finished in memory.
-pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } else { 16 << 20 };
+pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } else { 8 << 20 };
+
+/// A node with more rows than this is not finished in memory, however narrow they are.
+const SUBTREE_ROWS: usize = 1 << 19;
+
+/// Scratch of a thread per row of a node: keys sorted twice over, dense counters and triples.
+const SCRATCH_PER_ROW: usize = 32;
 
 /// Bins per column when the nodes of a level are counted together.
 const COARSE_BINS: u32 = 256;
 
 /// Counters of one column when a node without a coarse cut is counted again.
-const FINE_CELLS: usize = 1 << 21;
+const FINE_CELLS: usize = 1 << 20;
 
 /// Everything that the growth of the tree needs and does not change.
 pub struct Growth<'a> {
@@ -46,10 +52,40 @@ pub struct Growth<'a> {
     pub budget: &'a Arc<Budget>,
     /// Where rows go that do not fit.
     pub spill: &'a Spill,
-    /// Normally [`SUBTREE_BYTES`]; tests take less.
-    pub subtree_bytes: usize,
+    /// How much a node may have to be finished in memory.
+    pub limits: Limits,
     /// What becomes of the pages.
     pub pages: Pages,
+}
+
+/// How much a node may have to be finished in memory. It depends on the table and the policy alone, since it
+/// shapes the order of decisions.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    bytes: usize,
+    rows: usize,
+}
+
+impl Limits {
+    /// For rows of this layout; `subtree_bytes` is [`SUBTREE_BYTES`] except in tests.
+    pub fn new(layout: &Layout, subtree_bytes: usize) -> Self {
+        let rows = (subtree_bytes / layout.row_bytes()).clamp(1, SUBTREE_ROWS);
+        Limits { bytes: rows * layout.row_bytes(), rows }
+    }
+
+    /// The working room that growing a tree takes beside its pages.
+    pub fn room(&self, columns: &[Column], slots: usize, threads: usize) -> u64 {
+        let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
+        let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
+        let counting = threads * 8 * coarse.max(fine.unwrap_or(0));
+        let finishing = 2 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
+        counting.max(finishing) as u64
+    }
+
+    /// The most threads, up to `threads`, whose working room is at most half of `budget`; at least one.
+    pub fn threads(&self, columns: &[Column], slots: usize, threads: usize, budget: u64) -> usize {
+        (2..=threads).rev().find(|&many| self.room(columns, slots, many) <= budget / 2).unwrap_or(1)
+    }
 }
 
 /// What becomes of the pages once their rows are sorted into nodes.
@@ -80,7 +116,7 @@ impl Growth<'_> {
     ) -> Result<CutTree> {
         let mut tree = CutTree::default();
         let extent = self.columns.iter().map(|column| 0..column.codes).collect();
-        let most_rows = (self.subtree_bytes / store.layout().row_bytes()).max(1) as u64;
+        let most_rows = self.limits.rows as u64;
         let root = Open { id: CutTree::ROOT, extent, part: whole };
         let (mut small, giants) = self.split_large(store, root, most_rows, &mut tree, criterion)?;
         small.sort_unstable_by_key(|node| node.id);
@@ -94,11 +130,12 @@ impl Growth<'_> {
             let groups = match (giants.remove(&node), small.remove(&node)) {
                 (Some(giant), _) => vec![giant],
                 (None, Some((place, open))) => {
+                    let room = self.limits.room(self.columns, 1, self.pool.current_num_threads());
+                    let _room = self.budget.try_reserve(room);
                     let mut rows = match stores.get_mut(place) {
                         Some(own) => load_all(own, Pages::Consumed)?,
                         None => load_all(store, self.pages)?,
                     };
-                    let _room = self.budget.reserve("finishing a node in memory", rows_bytes(&rows))?;
                     let plan = Plan { columns: self.columns, order: self.order };
                     self.pool.install(|| {
                         plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion)
@@ -297,7 +334,7 @@ impl Growth<'_> {
         let mut place_of = vec![u32::MAX; tree.len()];
         nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
         let buffers_at_once = (nodes.len() * self.pool.current_num_threads()).max(1);
-        let buffer_rows = (self.subtree_bytes / layout.row_bytes() / buffers_at_once).clamp(64, PAGE_ROWS);
+        let buffer_rows = (self.limits.rows / buffers_at_once).clamp(64, PAGE_ROWS);
         let flush = |place: usize, rows: Rows| {
             PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
         };

@@ -27,7 +27,7 @@ use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::spill::Spill;
-use grow::{Growth, Pages};
+use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
 use source::{Encoded, Source};
 use std::path::Path;
@@ -85,13 +85,25 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let spill = Spill::create(job.temp)?;
     let budget = Budget::new(job.memory);
     let protection = Protection::new(job.policy)?;
+    if job.memory < job.subtree_bytes as u64 * 4 {
+        let needed = job.subtree_bytes as u64 * 4;
+        return Err(Error::Memory { stage: "splitting the table", needed, budget: job.memory });
+    }
     let source = Source::new(job, protection.values())?;
     let payload = source.payload()?;
 
     let (attributes, sensitive) = source.read_values()?;
     let labels = labels(job, &source, &attributes)?;
+    let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
+    let layout = source.layout(&attributes, &sensitive);
+    let limits = Limits::new(&layout, job.subtree_bytes);
+    // Pages must not take the room that splitting will need.
+    let slots = sensitive.len() + 1;
+    let threads = limits.threads(&columns, slots, job.threads, job.memory);
+    let room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
     let Encoded { mut store, whole, fingerprint } =
-        source.read_rows(&attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
+        source.read_rows(&layout, &attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
+    drop(room);
 
     let mut criterion = protection.criterion(&sensitive)?;
     if !criterion.admits(std::slice::from_ref(&whole)) {
@@ -99,7 +111,6 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     }
     criterion.accept(std::slice::from_ref(&whole));
 
-    let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let shape = Shape {
         style: job.policy.publish.style,
         values: protection.values(),
@@ -110,14 +121,14 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     };
     let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
     let mut measure = utility::Measure::new(&columns, &attributes, &labels);
-    let pool = thread_pool(job.threads)?;
+    let pool = thread_pool(threads)?;
     let growth = Growth {
         columns: &columns,
         order: order(job.policy),
         pool: &pool,
         budget: &budget,
         spill: &spill,
-        subtree_bytes: job.subtree_bytes,
+        limits,
         pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
     };
     job.progress.start("splitting", Some(whole.people));

@@ -147,20 +147,25 @@ impl<'a> Source<'a> {
         Ok((attributes.collect::<Result<_>>()?, sensitive))
     }
 
+    /// What a page of codes looks like.
+    pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
+        Layout {
+            columns: attributes.iter().map(Attribute::codes).collect(),
+            values: sensitive.len() as u32,
+            lists: Encoder::lists(self.values),
+        }
+    }
+
     /// The second scan: the rows as pages of codes.
     pub fn read_rows<'s>(
         &self,
+        layout: &Layout,
         attributes: &[Attribute],
         sensitive: &SensitiveCoding,
         payload: Option<&Payload>,
         budget: &Arc<Budget>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
-        let layout = Layout {
-            columns: attributes.iter().map(Attribute::codes).collect(),
-            values: sensitive.len() as u32,
-            lists: Encoder::lists(self.values),
-        };
         let encoder = Encoder::new(attributes, sensitive, self.values, budget);
         let store = Mutex::new(PageStore::new(layout.clone(), budget, spill));
         // Pages that a morsel left half full wait here for the next one.
@@ -170,7 +175,7 @@ impl<'a> Source<'a> {
         progress.start("reading rows", self.job.table.rows());
         let work = |morsel: Morsel<'_>| {
             let waiting = open.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut page = waiting.unwrap_or_else(|| Page::empty(&layout));
+            let mut page = waiting.unwrap_or_else(|| Page::empty(layout));
             let mut fingerprint = Fingerprint::default();
             let mut whole = Part { people: 0, counts: vec![0; distinct] };
             for batch in morsel {
@@ -183,7 +188,7 @@ impl<'a> Source<'a> {
                 progress.advance(rest[0].len() as u64);
                 if page.is_full() {
                     whole.add(&page.rows.total(distinct));
-                    PageStore::push_shared(&store, std::mem::replace(&mut page, Page::empty(&layout)))?;
+                    PageStore::push_shared(&store, std::mem::replace(&mut page, Page::empty(layout)))?;
                 }
             }
             open.lock().unwrap_or_else(PoisonError::into_inner).push(page);

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::memory::Budget;
 use crate::plan::binning::Binning;
 use crate::plan::column::Column;
-use crate::plan::criterion::{Criterion, Part};
+use crate::plan::criterion::{Criterion, Part, Room};
 use crate::plan::propose::{Candidates, Order, People, Proposal};
 use crate::plan::subtree::{Group, Plan, Present, Rows, Sensitive};
 use crate::plan::tree::{CutTree, NodeId};
@@ -186,7 +186,7 @@ impl Growth<'_> {
                 });
                 for (slot, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
                     let proposal = match proposal {
-                        Some(stale) if !criterion.admits(&stale.parts) => {
+                        Some(stale) if !criterion.admits(&stale.parts, &mut Room::default()) => {
                             counts.propose(slot, &node, &coarse, self.order, &*criterion)
                         }
                         fresh => fresh,

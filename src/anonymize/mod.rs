@@ -17,7 +17,7 @@ use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::plan::column::Column;
-use crate::plan::criterion::Criterion;
+use crate::plan::criterion::{Criterion, Room};
 use crate::plan::propose::Order;
 use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
@@ -106,7 +106,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     drop(room);
 
     let mut criterion = protection.criterion(&sensitive)?;
-    if !criterion.admits(std::slice::from_ref(&whole)) {
+    if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&criterion, &whole, &sensitive)));
     }
     criterion.accept(std::slice::from_ref(&whole));

@@ -1,6 +1,6 @@
 //! May these groups be published beside the others?
 
-use crate::skyline::{Group, Ranking, SkylineState};
+use crate::skyline::{Ranking, SkylineState};
 
 /// What a group would publish of its sensitive values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,13 +24,19 @@ impl Part {
     }
 }
 
+/// Scratch to rank the counts of parts without allocating for each question.
+#[derive(Debug, Default)]
+pub struct Room {
+    rankings: Vec<Ranking>,
+}
+
 /// A privacy criterion over all groups of a release, with what it remembers of those accepted so far.
 ///
 /// Invariant: what [`Criterion::admits`] refuses it refuses for ever, whatever is accepted meanwhile.
 /// The planner relies on it: a node without an admissible cut is finished.
 pub trait Criterion: Send + Sync {
-    /// Whether a group may be replaced by these parts.
-    fn admits(&self, parts: &[Part]) -> bool;
+    /// Whether a group may be replaced by these parts; `room` is scratch, reused from one question to the next.
+    fn admits(&self, parts: &[Part], room: &mut Room) -> bool;
 
     /// Takes in parts that were admitted; they become groups.
     fn accept(&mut self, parts: &[Part]);
@@ -77,17 +83,25 @@ impl SkylineCriterion {
 }
 
 impl Criterion for SkylineCriterion {
-    fn admits(&self, parts: &[Part]) -> bool {
+    fn admits(&self, parts: &[Part], room: &mut Room) -> bool {
         if !parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part)) {
             return false;
         }
-        let mut rankings: Vec<Ranking> = parts.iter().map(|_| Ranking::default()).collect();
-        let ranked: Vec<(Group<'_>, &[u64])> = rankings
-            .iter_mut()
-            .zip(parts)
-            .map(|(ranking, part)| (ranking.rank(part.people, part.counts.iter().copied()), &part.counts[..]))
-            .collect();
-        self.state.admits(&ranked)
+        room.rankings.resize_with(parts.len().max(room.rankings.len()), Ranking::default);
+        let ranked = room.rankings.iter_mut().zip(parts);
+        let ranked = ranked.map(|(ranking, part)| {
+            (ranking.rank(part.people, part.counts.iter().copied()), &part.counts[..])
+        });
+        match parts {
+            [_, _] => {
+                let mut ranked = ranked;
+                match (ranked.next(), ranked.next()) {
+                    (Some(below), Some(from)) => self.state.admits(&[below, from]),
+                    _ => false,
+                }
+            }
+            _ => self.state.admits(&ranked.collect::<Vec<_>>()),
+        }
     }
 
     fn accept(&mut self, parts: &[Part]) {

@@ -4,7 +4,7 @@
 //! few best are tried first; only if all of them fail is every cut tried in one sweep over the triples.
 
 use super::column::{Column, Splitting};
-use super::criterion::{Criterion, Part};
+use super::criterion::{Criterion, Part, Room};
 use super::tree::Cut;
 use super::triples::Triple;
 use std::cmp::Ordering;
@@ -169,12 +169,13 @@ impl Candidates<'_> {
             .collect();
         let better = |a: &(usize, Rank), b: &(usize, Rank)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
         let mut parts = vec![Part::default(), Part::default()];
+        let mut room = Room::default();
         for tried in 0..TRIED_FIRST.min(cuts.len()) {
             let best = (tried..cuts.len()).min_by(|&a, &b| better(&cuts[a], &cuts[b]))?;
             cuts.swap(tried, best);
             let (start, rank) = cuts[tried];
             self.part_at(runs, start, &mut parts);
-            if criterion.admits(&parts) {
+            if criterion.admits(&parts, &mut room) {
                 return Some(self.proposal(runs, start, rank, parts));
             }
         }
@@ -194,6 +195,7 @@ impl Candidates<'_> {
         criterion: &dyn Criterion,
     ) -> Option<(usize, Rank)> {
         self.part_at(runs, 0, parts);
+        let mut room = Room::default();
         let mut done = 0;
         let mut best: Option<(usize, Rank)> = None;
         for &(start, rank) in cuts {
@@ -204,7 +206,7 @@ impl Candidates<'_> {
             }
             done = end;
             let promising = best.is_none_or(|(_, best)| rank.cmp(&best) == Ordering::Greater);
-            if promising && criterion.admits(parts) {
+            if promising && criterion.admits(parts, &mut room) {
                 best = Some((start, rank));
             }
         }
@@ -255,6 +257,6 @@ impl Candidates<'_> {
             self.take(triple, &mut parts[cut.part(triple.code)]);
         }
         let rank = self.rank(runs, &starts, order);
-        criterion.admits(&parts).then_some(Proposal { cut, parts, rank })
+        criterion.admits(&parts, &mut Room::default()).then_some(Proposal { cut, parts, rank })
     }
 }

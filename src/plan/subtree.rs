@@ -8,7 +8,7 @@
 //! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
 
 use super::column::{Column, Width};
-use super::criterion::{Criterion, Part};
+use super::criterion::{Criterion, Part, Room};
 use super::propose::{Candidates, Order, People, Proposal};
 use super::tree::{CutTree, NodeId};
 use super::triples::{Codes, Counter};
@@ -191,13 +191,16 @@ impl Plan<'_> {
     ) -> Vec<Group> {
         let mut level = vec![Node { id, rows: 0..rows.len(), extent, part }];
         let mut groups = Vec::new();
+        let mut room = Room::default();
         while !level.is_empty() {
             let proposals: Vec<Option<Proposal>> =
                 level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
                 let proposal = match proposal {
-                    Some(stale) if !criterion.admits(&stale.parts) => self.propose(rows, &node, &*criterion),
+                    Some(stale) if !criterion.admits(&stale.parts, &mut room) => {
+                        self.propose(rows, &node, &*criterion)
+                    }
                     fresh => fresh,
                 };
                 match proposal {

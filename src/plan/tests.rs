@@ -1,5 +1,5 @@
 use super::column::{CodeTree, Column, Splitting, Width};
-use super::criterion::{Criterion, Minimum, Part, SkylineCriterion};
+use super::criterion::{Criterion, Minimum, Part, Room, SkylineCriterion};
 use super::propose::Order;
 use super::subtree::{Group, Plan, Rows, Sensitive};
 use super::tree::CutTree;
@@ -90,7 +90,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let whole = rows.total(DISTINCT);
     let mut criterion = SkylineCriterion::new(state(sample), sample.minimum, DISTINCT);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole)) {
+    if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return (tree, vec![]);
     }
     criterion.accept(std::slice::from_ref(&whole));

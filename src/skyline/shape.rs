@@ -8,6 +8,7 @@ use super::group::Group;
 use super::point::Knowledge;
 use crate::exact::{Rational, ratio};
 use dashu_int::{IBig, UBig};
+use std::cmp::Ordering;
 
 /// How many sensitive values a person may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,8 +82,21 @@ pub struct Rounded {
     pub roundings: u64,
 }
 
-const ZERO: Rounded = Rounded { value: 0.0, roundings: 0 };
-const ONE: Rounded = Rounded { value: 1.0, roundings: 0 };
+impl Rounded {
+    /// What a guard says is 0, without rounding.
+    pub const ZERO: Rounded = Rounded { value: 0.0, roundings: 0 };
+    /// The neutral factor.
+    pub const ONE: Rounded = Rounded { value: 1.0, roundings: 0 };
+
+    /// The product; what is exactly 0 stays so.
+    pub fn times(self, other: Rounded) -> Rounded {
+        if self == Self::ZERO || other == Self::ZERO {
+            return Self::ZERO;
+        }
+        let roundings = self.roundings.saturating_add(other.roundings).saturating_add(1);
+        Rounded { value: self.value * other.value, roundings }
+    }
+}
 
 /// Big integers with more bits than this are not formed; whoever asks must do with a bound.
 const MAX_BITS: u64 = 1 << 26;
@@ -120,7 +134,7 @@ impl Shape {
             Ratio::Together => {
                 let t = self.target_rounded(values, size.k);
                 let v = self.family_rounded(values, size.m, size.k + 1);
-                Rounded { value: t.value * v.value, roundings: t.roundings + v.roundings + 1 }
+                t.times(v)
             }
             Ratio::TargetAlone => self.target_rounded(values, 0),
             Ratio::TargetWithOthers => self.target_rounded(values, size.k),
@@ -142,6 +156,23 @@ impl Shape {
         }
     }
 
+    /// How two exact ratios compare; `None` if that would take integers of unreasonable size.
+    pub fn compare(&self, other: &Shape, values: Values, which: Ratio, size: Knowledge) -> Option<Ordering> {
+        let family_only = matches!(which, Ratio::FamilyAlone | Ratio::FamilyWithOthers);
+        let alike = self.people == other.people && self.target == other.target;
+        if alike && (family_only || self == other) {
+            return Some(Ordering::Equal);
+        }
+        let k = if which == Ratio::TargetAlone { 0 } else { size.k };
+        if values == Values::Single && matches!(which, Ratio::TargetAlone | Ratio::TargetWithOthers) {
+            let product = |one: &Shape, another: &Shape| {
+                u128::from(one.acceptable(values, k)) * u128::from(another.target)
+            };
+            return Some(product(self, other).cmp(&product(other, self)));
+        }
+        Some(self.exact(values, which, size)?.cmp(&other.exact(values, which, size)?))
+    }
+
     /// The people left once the target value, the top values (single values) and k others are out.
     fn acceptable(&self, values: Values, k: u64) -> u64 {
         let gone = match values {
@@ -155,7 +186,7 @@ impl Shape {
     fn target_rounded(&self, values: Values, k: u64) -> Rounded {
         let left = self.acceptable(values, k);
         if left == 0 {
-            return ZERO;
+            return Rounded::ZERO;
         }
         let people = self.people as f64;
         match values {
@@ -179,10 +210,10 @@ impl Shape {
 
     fn family_rounded(&self, values: Values, m: u64, k: u64) -> Rounded {
         if m == 0 {
-            return ONE;
+            return Rounded::ONE;
         }
         if self.family_is_cornered(values, m, k) {
-            return ZERO;
+            return Rounded::ZERO;
         }
         let asked = self.people - k;
         match values {

@@ -93,6 +93,13 @@ impl SkylineState {
             if !parts.iter().any(|part| changes(&part)) {
                 return true;
             }
+            let confidence = &entry.point.confidence;
+            let breached = |(group, counts): &(Group<'_>, &[u64])| {
+                counts[code] > 0 && entry.statistics.is_breached_by(group, counts[code], confidence)
+            };
+            if parts.iter().any(breached) {
+                return false;
+            }
             let mut statistics = entry.statistics.clone();
             for (group, counts) in parts.iter().filter(changes) {
                 statistics.observe(group, counts[code], 0);

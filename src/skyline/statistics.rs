@@ -115,7 +115,15 @@ impl Statistics {
             Some(minimum) => minimum.shape.dominates(self.values, group, self.size.l, target, top_sum),
             None => false,
         };
-        !self.minima.iter().all(dominated)
+        // Without a family V is 1 in every group, so only the three ratios with T can change.
+        let ratios = if self.size.m == 0 { 3 } else { 5 };
+        !self.minima[..ratios].iter().all(dominated)
+    }
+
+    /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.
+    pub fn is_breached_by(&self, group: &Group<'_>, target: u64, confidence: &Confidence) -> bool {
+        let shape = Shape::new(self.values, group, self.size.l, target);
+        exceeds(shape.rounded(self.values, Ratio::Together, self.size), confidence) == Some(false)
     }
 
     /// Takes in the statistics of other groups.
@@ -142,22 +150,26 @@ impl Statistics {
     }
 
     fn compare(&self, which: Ratio, a: &Minimum, b: &Minimum) -> Ordering {
+        let (x, y) = (a.rounded.value, b.rounded.value);
         if a.shape == b.shape {
             return Ordering::Equal;
+        }
+        let exact_and_apart = |a: Rounded, b: Rounded| a == Rounded::ZERO && b.value > SMALL;
+        if a.rounded.roundings == 0 && b.rounded.roundings == 0
+            || exact_and_apart(a.rounded, b.rounded)
+            || exact_and_apart(b.rounded, a.rounded)
+        {
+            return x.total_cmp(&y);
         }
         let apart = match (error_bound(a.rounded.roundings), error_bound(b.rounded.roundings)) {
             (Some(ea), Some(eb)) => 1.0 + 2.0 * (ea + eb),
             _ => f64::INFINITY,
         };
-        let (x, y) = (a.rounded.value, b.rounded.value);
         if x > SMALL && y > SMALL && (x > y * apart || y > x * apart) {
             return x.total_cmp(&y);
         }
-        let exact = |minimum: &Minimum| minimum.shape.exact(self.values, which, self.size);
-        match (exact(a), exact(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => lower_bound(a.rounded).total_cmp(&lower_bound(b.rounded)),
-        }
+        let exact = a.shape.compare(&b.shape, self.values, which, self.size);
+        exact.unwrap_or_else(|| lower_bound(a.rounded).total_cmp(&lower_bound(b.rounded)))
     }
 
     /// SS1 to SS5 as exact fractions; the outer `None` where the value occurs nowhere, the inner one
@@ -175,14 +187,8 @@ impl Statistics {
     const TERMS: [&'static [usize]; 3] = [&[0], &[1, 4], &[2, 3]];
 
     fn term_rounded(&self, term: &[usize]) -> Option<Rounded> {
-        let one = Rounded { value: 1.0, roundings: 0 };
-        term.iter().try_fold(one, |product, &i| {
-            let factor = self.minima[i].as_ref()?.rounded;
-            Some(Rounded {
-                value: product.value * factor.value,
-                roundings: product.roundings.saturating_add(factor.roundings).saturating_add(1),
-            })
-        })
+        let factor = |&i: &usize| self.minima[i].as_ref().map(|minimum| minimum.rounded);
+        term.iter().try_fold(Rounded::ONE, |product, i| Some(product.times(factor(i)?)))
     }
 
     fn term_exact(&self, term: &[usize]) -> Option<Rational> {
@@ -254,6 +260,9 @@ fn lower_bound(rounded: Rounded) -> f64 {
 /// Whether a computed ratio certainly exceeds the one of the threshold or certainly does not; `None` if
 /// it is too close to tell.
 fn exceeds(x: Rounded, confidence: &Confidence) -> Option<bool> {
+    if x == Rounded::ZERO {
+        return Some(false);
+    }
     let bound = error_bound(x.roundings)?;
     let threshold = confidence.ratio_rounded();
     if x.value <= SMALL || !x.value.is_finite() || !threshold.is_finite() {

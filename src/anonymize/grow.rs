@@ -10,7 +10,7 @@
 
 use crate::encode::page::{Layout, Lists, PAGE_ROWS, Page, PageStore, Travelling};
 use crate::error::Result;
-use crate::memory::Budget;
+use crate::memory::{Budget, release_freed};
 use crate::plan::binning::Binning;
 use crate::plan::column::Column;
 use crate::plan::criterion::{Criterion, Part, Room};
@@ -121,6 +121,7 @@ impl Growth<'_> {
         let (mut small, giants) = self.split_large(store, root, most_rows, &mut tree, criterion)?;
         small.sort_unstable_by_key(|node| node.id);
         let mut stores = self.distribute(store, &small, &tree)?;
+        release_freed();
         let mut giants: BTreeMap<NodeId, Group> =
             giants.into_iter().map(|group| (group.node, group)).collect();
         let mut small: BTreeMap<NodeId, (usize, Open)> =
@@ -328,6 +329,8 @@ impl Growth<'_> {
         if nodes.iter().any(|node| node.id == CutTree::ROOT) {
             return Ok(vec![]);
         }
+        // Half-filled buffers are not in the stores' account.
+        let _room = self.budget.try_reserve(2 * self.limits.bytes as u64);
         let layout = store.layout().clone();
         let new_store = |_: &Open| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
         let stores: Vec<Mutex<PageStore<'s>>> = nodes.iter().map(new_store).collect();

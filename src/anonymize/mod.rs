@@ -15,7 +15,7 @@ mod utility;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
-use crate::memory::Budget;
+use crate::memory::{Budget, release_freed};
 use crate::plan::column::Column;
 use crate::plan::criterion::{Criterion, Room};
 use crate::plan::propose::Order;
@@ -93,6 +93,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let payload = source.payload()?;
 
     let (attributes, sensitive) = source.read_values()?;
+    release_freed();
     let labels = labels(job, &source, &attributes)?;
     let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let layout = source.layout(&attributes, &sensitive);
@@ -104,6 +105,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let Encoded { mut store, whole, fingerprint } =
         source.read_rows(&layout, &attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
     drop(room);
+    release_freed();
 
     let mut criterion = protection.criterion(&sensitive)?;
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
@@ -140,6 +142,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     output.push_travelling(&store, &tree, &budget)?;
     drop(store);
     output.finish()?;
+    release_freed();
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();

@@ -51,16 +51,16 @@ pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
     let nulls = collected.nulls > 0;
     let coding = match (&quasi.shape, collected.found) {
         (Shape::Plain, Found::Numbers(scale, distinct)) => Coding::numbers(scale, distinct),
-        (Shape::Plain, Found::Texts(distinct)) => Coding::texts(distinct),
+        (Shape::Plain, Found::Texts(distinct, frequencies)) => Coding::texts(distinct, &frequencies),
         (Shape::Hierarchy(tree), Found::Numbers(scale, distinct)) => {
             let keys = exact(name, distinct)?;
             numbered(name, scale, &keys, tree.clone(), |key| scale.text(key))?
         }
-        (Shape::Hierarchy(tree), Found::Texts(_)) => {
+        (Shape::Hierarchy(tree), Found::Texts(..)) => {
             Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText }
         }
         (Shape::Order(values), found) => ordered(quasi, values, &found)?,
-        (Shape::Prefix(lengths), Found::Texts(distinct)) => {
+        (Shape::Prefix(lengths), Found::Texts(distinct, _)) => {
             let values = exact(name, distinct)?;
             let tree = hierarchy::by_prefixes(values.iter().map(|value| &**value), lengths);
             Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::ByText }
@@ -108,7 +108,7 @@ pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
 }
 
 fn ordered(quasi: &Quasi, values: &[String], found: &Found) -> Result<Coding> {
-    if !matches!(found, Found::Texts(_)) {
+    if !matches!(found, Found::Texts(..)) {
         return Err(not_for(&quasi.name, "order", "texts"));
     }
     let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();

@@ -5,6 +5,7 @@
 //! their own; beyond that a code is a bin between two plain numbers (or texts) drawn from a sample of
 //! the values, and cuts fall between bins only.
 
+use super::collect::Frequencies;
 use super::distinct::Distinct;
 use super::scale::Scale;
 use crate::hierarchy::{Hierarchy, Node};
@@ -37,7 +38,7 @@ pub enum Coding {
         /// A value of each code; never published.
         samples: Vec<i64>,
     },
-    /// Texts in a stated order, or in their own: code i is `values[i]`.
+    /// Texts in a stated order, or by frequency: code i is `values[i]`.
     Set {
         /// One per code.
         values: Vec<Box<str>>,
@@ -76,10 +77,14 @@ impl Coding {
     }
 
     /// For the distinct texts (or a sample of them) of a column without order or hierarchy.
-    pub fn texts(distinct: Distinct<Box<str>>) -> Self {
+    ///
+    /// Few texts are ordered by how many people have them, most first: a cut then parts the frequent values, which can
+    /// stand alone, from the rare ones, which must be grouped.
+    pub fn texts(distinct: Distinct<Box<str>>, frequencies: &Frequencies) -> Self {
         let exact = distinct.is_exact();
-        let values = distinct.into_sorted();
+        let mut values = distinct.into_sorted();
         if exact && values.len() <= MOST_IN_A_SET {
+            values.sort_by_key(|value| std::cmp::Reverse(frequencies.get(value).copied()));
             return Coding::Set { values, other: None };
         }
         let starts = values.windows(2).map(|pair| shortest_between(&pair[0], &pair[1]).into()).collect();
@@ -251,7 +256,7 @@ mod tests {
         assert_eq!(shortest_between("", "a"), "a");
         let mut distinct = Distinct::default();
         (0..1000).for_each(|i| distinct.insert_text(&format!("name{i:04}")));
-        let coding = Coding::texts(distinct);
+        let coding = Coding::texts(distinct, &Frequencies::default());
         assert_eq!(coding.text_code("name0000"), Some(0));
         assert_eq!(coding.text_code("name0999"), Some(999));
     }

@@ -2,6 +2,7 @@
 //!
 //! Memory: what [`Distinct`] holds per column, shared by all threads.
 
+use super::attribute::MOST_IN_A_SET;
 use super::distinct::Distinct;
 use super::keys::{Texts, keys};
 use super::scale::Scale;
@@ -9,6 +10,7 @@ use crate::error::Result;
 use crate::hierarchy::Hierarchy;
 use crate::read::Kind;
 use arrow::array::{Array, ArrayRef, AsArray};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 /// What a column turned out to hold.
@@ -16,9 +18,12 @@ use std::sync::Mutex;
 pub enum Found {
     /// Numbers, dates or times.
     Numbers(Scale, Distinct<i64>),
-    /// Texts.
-    Texts(Distinct<Box<str>>),
+    /// Texts, and how often each occurs while they are few.
+    Texts(Distinct<Box<str>>, Frequencies),
 }
+
+/// How often each text of a column occurs, as long as there are at most [`MOST_IN_A_SET`] of them.
+pub type Frequencies = BTreeMap<Box<str>, u64>;
 
 /// The values of a column while they are collected.
 #[derive(Debug)]
@@ -66,7 +71,7 @@ impl<'a> Collector<'a> {
         };
         let found = match Scale::of(item) {
             Some(scale) => Found::Numbers(scale, Distinct::default()),
-            None => Found::Texts(Distinct::default()),
+            None => Found::Texts(Distinct::default(), Frequencies::default()),
         };
         Collector { name, stated, collected: Mutex::new(Collected { found, nulls: 0, uncovered: 0 }) }
     }
@@ -102,13 +107,21 @@ impl<'a> Collector<'a> {
                     last = key;
                 }
             }
-            Found::Texts(distinct) => {
+            Found::Texts(distinct, frequencies) => {
                 let texts = Texts::new(array);
                 let (used, without) = texts.used();
                 *nulls += without;
                 for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
                     let text = texts.dictionary.value(entry);
                     distinct.insert_text(text);
+                    if distinct.len() <= MOST_IN_A_SET {
+                        match frequencies.get_mut(text) {
+                            Some(frequency) => *frequency += rows,
+                            None => {
+                                frequencies.insert(text.into(), rows);
+                            }
+                        }
+                    }
                     if self.stated.is_some_and(|stated| !stated.covers(text)) {
                         *uncovered += rows;
                     }

@@ -46,7 +46,7 @@ impl SensitiveCoding {
                 Found::Numbers(scale, distinct) if distinct.is_exact() => {
                     SensitiveValues::Numbers(scale, distinct.into_sorted())
                 }
-                Found::Texts(distinct) if distinct.is_exact() => {
+                Found::Texts(distinct, _) if distinct.is_exact() => {
                     SensitiveValues::Texts(distinct.into_sorted())
                 }
                 _ => return Err(too_many()),

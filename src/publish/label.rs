@@ -207,7 +207,9 @@ fn set_label(values: &[Box<str>], codes: &[u32]) -> String {
         [only] => values[*only as usize].to_string(),
         codes if codes.len() == values.len() => "*".to_string(),
         codes => {
-            let escaped: Vec<String> = codes.iter().map(|&code| escape(&values[code as usize])).collect();
+            let mut texts: Vec<&str> = codes.iter().map(|&code| &*values[code as usize]).collect();
+            texts.sort_unstable();
+            let escaped: Vec<String> = texts.into_iter().map(escape).collect();
             format!("{{{}}}", escaped.join("|"))
         }
     }

@@ -40,6 +40,9 @@ const COARSE_BINS: u32 = 256;
 /// Counters of one column when a node without a coarse cut is counted again.
 const FINE_CELLS: usize = 1 << 20;
 
+/// While pages are emptied into others, freed memory goes back this often.
+const PAGES_BETWEEN_RELEASES: usize = 64;
+
 /// Everything that the growth of the tree needs and does not change.
 pub struct Growth<'a> {
     /// The quasi-identifiers.
@@ -78,7 +81,8 @@ impl Limits {
         let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
         let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
         let counting = threads * 8 * coarse.max(fine.unwrap_or(0));
-        let finishing = 2 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
+        // The rows of a node, their copy while they move, and as much again for what is being written meanwhile.
+        let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
         counting.max(finishing) as u64
     }
 
@@ -349,6 +353,9 @@ impl Growth<'_> {
                     let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
                     let (store, next) = &mut *source;
                     *next += 1;
+                    if *next % PAGES_BETWEEN_RELEASES == 0 {
+                        release_freed();
+                    }
                     next_page(store, *next - 1, self.pages)?
                 };
                 let Some(rows) = page else { break };

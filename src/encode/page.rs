@@ -110,6 +110,12 @@ impl Page {
         Page { rows: layout.empty(PAGE_ROWS), payload: Travelling::default() }
     }
 
+    /// Bytes that the page takes in memory, with an eighth for what the allocator loses.
+    fn footprint(&self) -> u64 {
+        let bytes = rows_bytes(&self.rows) + self.payload.size();
+        bytes + bytes / 8 + 512 + 64 * self.rows.columns.len() as u64
+    }
+
     /// Whether nothing should be added any more.
     pub fn is_full(&self) -> bool {
         self.rows.len() >= PAGE_ROWS || self.payload.bytes.len() >= PAGE_BYTES
@@ -118,7 +124,7 @@ impl Page {
 
 #[derive(Debug)]
 enum Stored {
-    Memory(Page, #[expect(dead_code, reason = "held until the page goes")] Reservation),
+    Memory(Box<Page>, #[expect(dead_code, reason = "held until the page goes")] Reservation),
     Disk { codes: Extent, rows: usize, values: usize, payload: Extent },
 }
 
@@ -163,13 +169,13 @@ impl<'s> PageStore<'s> {
     pub fn push_shared(store: &Mutex<Self>, page: Page) -> Result<()> {
         let (reserved, spill) = {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner);
-            let bytes = rows_bytes(&page.rows) + page.payload.size();
+            let bytes = page.footprint();
             let room = if cfg!(feature = "force-spill") { None } else { store.budget.try_reserve(bytes) };
             (room, store.spill)
         };
         let rows = page.rows.len() as u64;
         let stored = match reserved {
-            Some(reservation) => Stored::Memory(page, reservation),
+            Some(reservation) => Stored::Memory(Box::new(page), reservation),
             None => write(&page, spill)?,
         };
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);

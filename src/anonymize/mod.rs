@@ -7,7 +7,7 @@
 
 pub mod grow;
 mod output;
-mod prepare;
+pub(crate) mod prepare;
 mod source;
 mod target;
 mod utility;

@@ -12,8 +12,8 @@
 use super::output::{Output, Shape};
 use super::utility::{Measure, Utility};
 use super::{Job, Outcome, Summary, judge_written};
-use crate::audit::{self, Candidate, People, Purpose, Report};
-use crate::disclosure_sets::{Finding, Limits, Release};
+use crate::audit::{self, Candidate, Case, People, Purpose};
+use crate::disclosure_sets::{self, Finding, Limits, Release};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::error::{Error, Result};
 use crate::memory::Budget;
@@ -62,14 +62,14 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         threads: job.threads,
     };
     job.progress.start("auditing", None);
-    let report = audit::audit(&audit_job, Purpose::Release)?;
-    let chosen = match chosen(&report, choice.strategy) {
+    let case = Case::read(&audit_job, Purpose::Release)?;
+    let chosen = match chosen(&case, choice.strategy) {
         Ok(chosen) => chosen,
         Err(reason) => return Ok(Outcome::Withheld(reason)),
     };
 
-    let people = &report.people;
-    let candidate = &report.candidates[chosen.function - 1];
+    let people = &case.people;
+    let candidate = &case.candidates[chosen.function - 1];
     let told = Told::new(people, candidate);
     let (groups, group_of) = groups(people, candidate, &told);
     let labels = labels(job, &told.attributes, people)?;
@@ -128,48 +128,39 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
 }
 
 /// The function that the strategy publishes, or why there is none.
-fn chosen(report: &Report, strategy: Strategy) -> Result<Chosen, String> {
-    let name = match strategy {
-        Strategy::Inclusive => "inclusive",
-        Strategy::Exclusive => "exclusive",
+fn chosen(case: &Case, strategy: Strategy) -> Result<Chosen, String> {
+    let Some(sequence) = &case.sequence else {
+        return Err("every function has a group below the minimum size of the policy".to_string());
     };
-    let release = match strategy {
-        Strategy::Inclusive => report.audit.inclusive,
-        Strategy::Exclusive => report.audit.exclusive,
+    let (name, rule) = match strategy {
+        Strategy::Inclusive => ("inclusive", disclosure_sets::Strategy::Inclusive),
+        Strategy::Exclusive => ("exclusive", disclosure_sets::Strategy::Exclusive),
     };
-    let set = |place: usize| match strategy {
-        Strategy::Inclusive => &report.audit.functions[place].inclusive,
-        Strategy::Exclusive => &report.audit.functions[place].exclusive,
+    let number = |place: usize| case.tried[place] + 1;
+    let undecided = |place: usize, finding: &Finding| {
+        let reason = match finding {
+            Finding::Refused { reason, .. } => reason,
+            Finding::Exact(_) => "the limits do not suffice",
+        };
+        Err(format!("the {name} strategy cannot decide on function {}: {reason}", number(place)))
     };
-    match release {
-        Release::Function(place) => match set(place) {
-            Finding::Exact(left) => Ok(Chosen {
+    match sequence.release(rule) {
+        Release::Function(place) => match sequence.left(rule, place) {
+            Finding::Exact(left) if left.holds => Ok(Chosen {
                 strategy: name,
-                function: report.tried[place] + 1,
-                functions: report.candidates.len(),
-                name: report.candidates[report.tried[place]].name.clone(),
-                rearrangements: report.audit.functions[place].per.clone(),
-                left: left.clone(),
+                function: number(place),
+                functions: case.candidates.len(),
+                name: case.candidates[case.tried[place]].name.clone(),
+                rearrangements: sequence.per(place),
+                left,
             }),
-            Finding::Refused { reason, .. } => Err(reason.clone()),
+            finding => undecided(place, &finding),
         },
-        Release::Undecided(place) => {
-            let reason = match set(place) {
-                Finding::Refused { reason, .. } => reason.as_str(),
-                Finding::Exact(_) => "it is not decided",
-            };
-            Err(format!(
-                "the {name} strategy cannot decide on function {}: {reason}",
-                report.tried[place] + 1
-            ))
-        }
-        Release::Nothing if report.tried.is_empty() => {
-            Err("every function has a group below the minimum size of the policy".to_string())
-        }
-        Release::Nothing => Err(match (strategy, report.audit.naive) {
+        Release::Undecided(place) => undecided(place, &sequence.left(rule, place)),
+        Release::Nothing => Err(match (strategy, sequence.release(disclosure_sets::Strategy::Naive)) {
             (Strategy::Exclusive, Release::Function(place)) => format!(
                 "function {} looks safe, but not to an adversary who replays the choice",
-                report.tried[place] + 1
+                number(place)
             ),
             _ => "no function is safe".to_string(),
         }),

@@ -35,18 +35,18 @@ pub struct Job<'a> {
     pub threads: usize,
 }
 
-/// What an audit found.
-pub struct Report {
+/// A table with its functions, ready to be judged.
+pub struct Case {
     /// The people.
     pub people: People,
     /// What must hold for every person.
     pub points: Vec<Point>,
     /// Every function, in release order.
     pub candidates: Vec<Candidate>,
-    /// The audit of the functions that are not left out.
-    pub audit: Audit,
-    /// For each function of `audit` its place in `candidates`.
+    /// The places in `candidates` of the functions that are not left out: those of `sequence`.
     pub tried: Vec<usize>,
+    /// The functions that are not left out; `None` if all are.
+    pub sequence: Option<Sequence>,
 }
 
 /// Which columns of the table are read beside those that are judged.
@@ -58,27 +58,38 @@ pub enum Purpose {
     Release,
 }
 
-/// Audits the functions of a job.
-pub fn audit(job: &Job<'_>, purpose: Purpose) -> Result<Report> {
-    let promise = Promise::new(job.policy)?;
-    let groups = job.functions.map(|table| functions::Groups::read(table, job.threads)).transpose()?;
-    functions::expect_some(job.policy, groups.as_ref())?;
-    let extra = Extra { id: groups.as_ref().and_then(|groups| groups.id.as_deref()), purpose };
-    let people = People::read(job, &extra)?;
-    let (property, points) = promise.property(&people.sensitive)?;
-    let candidates = match &groups {
-        Some(groups) => groups.candidates(&people)?,
-        None => functions::candidates(job.policy, &people)?,
-    };
-    let least = job.policy.privacy.minimum_group_size;
-    let tried: Vec<usize> =
-        (0..candidates.len()).filter(|&at| candidates[at].smallest_group() >= least).collect();
-    let audit = if tried.is_empty() {
-        let none = Release::Nothing;
-        Audit { functions: vec![], naive: none, inclusive: none, exclusive: none }
-    } else {
-        let partitions = tried.iter().map(|&at| candidates[at].partition.clone()).collect();
-        Sequence::new(partitions, people.values(), &property, job.limits.clone())?.audit()
-    };
-    Ok(Report { people, points, candidates, audit, tried })
+impl Case {
+    /// Reads the table of a job and groups its people.
+    pub fn read(job: &Job<'_>, purpose: Purpose) -> Result<Self> {
+        let promise = Promise::new(job.policy)?;
+        let groups = job.functions.map(|table| functions::Groups::read(table, job.threads)).transpose()?;
+        functions::expect_some(job.policy, groups.as_ref())?;
+        let extra = Extra { id: groups.as_ref().and_then(|groups| groups.id.as_deref()), purpose };
+        let people = People::read(job, &extra)?;
+        let (property, points) = promise.property(&people.sensitive)?;
+        let candidates = match &groups {
+            Some(groups) => groups.candidates(&people)?,
+            None => functions::candidates(job.policy, &people)?,
+        };
+        let least = job.policy.privacy.minimum_group_size;
+        let tried: Vec<usize> =
+            (0..candidates.len()).filter(|&at| candidates[at].smallest_group() >= least).collect();
+        let partitions: Vec<_> = tried.iter().map(|&at| candidates[at].partition.clone()).collect();
+        let sequence = match tried.is_empty() {
+            true => None,
+            false => Some(Sequence::new(partitions, people.values(), &property, job.limits.clone())?),
+        };
+        Ok(Case { people, points, candidates, tried, sequence })
+    }
+
+    /// Everything about every function that is not left out.
+    pub fn audit(&self) -> Audit {
+        let nothing = || Audit {
+            functions: vec![],
+            naive: Release::Nothing,
+            inclusive: Release::Nothing,
+            exclusive: Release::Nothing,
+        };
+        self.sequence.as_ref().map_or_else(nothing, Sequence::audit)
+    }
 }

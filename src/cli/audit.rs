@@ -3,8 +3,8 @@
 use super::Answer;
 use super::flags::{read_delimiter, read_options};
 use super::terminal::{print, visible};
-use crate::audit::{Job, Point, Purpose, Report, audit};
-use crate::disclosure_sets::{Finding, Limits, Release, SharesSummary};
+use crate::audit::{Case, Job, Point, Purpose};
+use crate::disclosure_sets::{Audit, Finding, Limits, Release, SharesSummary};
 use crate::error::{Result, number_of};
 use crate::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::policy::{Policy, Strategy};
@@ -54,13 +54,14 @@ pub fn run(args: &AuditArgs) -> Result<Answer> {
         limits: Limits { steps: args.limit_steps, ..Limits::default() },
         threads: 1,
     };
-    let report = audit(&job, Purpose::Report)?;
-    print(&if args.json { format!("{}\n", to_json(&report)) } else { to_text(&report) })?;
+    let case = Case::read(&job, Purpose::Report)?;
+    let audit = case.audit();
+    print(&if args.json { format!("{}\n", to_json(&case, &audit)) } else { to_text(&case, &audit) })?;
     let publishes = |release: Release| matches!(release, Release::Function(_));
     let safe = match policy.publish.strategy {
-        Some(Strategy::Inclusive) => publishes(report.audit.inclusive),
-        Some(Strategy::Exclusive) => publishes(report.audit.exclusive),
-        None => publishes(report.audit.inclusive) || publishes(report.audit.exclusive),
+        Some(Strategy::Inclusive) => publishes(audit.inclusive),
+        Some(Strategy::Exclusive) => publishes(audit.exclusive),
+        None => publishes(audit.inclusive) || publishes(audit.exclusive),
     };
     Ok(if safe { Answer::Yes } else { Answer::No })
 }
@@ -70,13 +71,13 @@ pub fn open_functions(path: &PathBuf) -> Result<Table> {
     Table::open(std::slice::from_ref(path), &ReadOptions::default())
 }
 
-fn to_json(report: &Report) -> Value {
-    let texts = report.people.sensitive.texts();
-    let points = report
+fn to_json(case: &Case, audit: &Audit) -> Value {
+    let texts = case.people.sensitive.texts();
+    let points = case
         .points
         .iter()
         .map(|point| json!({"for": point.values, "l": point.l, "confidence": point.confidence.to_string()}));
-    let functions = report.candidates.iter().enumerate().map(|(at, candidate)| {
+    let functions = case.candidates.iter().enumerate().map(|(at, candidate)| {
         let mut entry = json!({
             "function": at + 1,
             "name": candidate.name,
@@ -84,8 +85,8 @@ fn to_json(report: &Report) -> Value {
             "smallest_group": candidate.smallest_group(),
             "left_out": true,
         });
-        if let Some(place) = report.tried.iter().position(|&tried| tried == at) {
-            let found = &report.audit.functions[place];
+        if let Some(place) = case.tried.iter().position(|&tried| tried == at) {
+            let found = &audit.functions[place];
             entry["left_out"] = false.into();
             entry["rearrangements"] = summary_json(&found.per, &texts);
             entry["inclusive"] = finding_json(&found.inclusive, &texts);
@@ -94,20 +95,19 @@ fn to_json(report: &Report) -> Value {
         entry
     });
     let release = |release: Release| match release {
-        Release::Function(place) => json!({"publishes": report.tried[place] + 1}),
+        Release::Function(place) => json!({"publishes": case.tried[place] + 1}),
         Release::Nothing => json!({"publishes": null}),
-        Release::Undecided(place) => json!({"publishes": null, "undecided": report.tried[place] + 1}),
+        Release::Undecided(place) => json!({"publishes": null, "undecided": case.tried[place] + 1}),
     };
-    let mut naive = release(report.audit.naive);
-    naive["replay"] =
-        report.audit.naive_adversary().map_or(Value::Null, |finding| finding_json(finding, &texts));
+    let mut naive = release(audit.naive);
+    naive["replay"] = audit.naive_adversary().map_or(Value::Null, |finding| finding_json(finding, &texts));
     json!({
-        "people": report.people.len(),
+        "people": case.people.len(),
         "points": points.collect::<Vec<_>>(),
         "functions": functions.collect::<Vec<_>>(),
         "naive": naive,
-        "inclusive": release(report.audit.inclusive),
-        "exclusive": release(report.audit.exclusive),
+        "inclusive": release(audit.inclusive),
+        "exclusive": release(audit.exclusive),
     })
 }
 
@@ -155,15 +155,15 @@ fn finding_json(finding: &Finding, texts: &[String]) -> Value {
     json!({"exact": false, "holds": null, "refused": reason, "estimate": estimate})
 }
 
-fn to_text(report: &Report) -> String {
-    let texts = report.people.sensitive.texts();
+fn to_text(case: &Case, audit: &Audit) -> String {
+    let texts = case.people.sensitive.texts();
     let mut text = format!(
         "{}, {}\n",
-        number_of(report.people.len() as u64, "person", "people"),
-        number_of(report.candidates.len() as u64, "generalization function", "generalization functions")
+        number_of(case.people.len() as u64, "person", "people"),
+        number_of(case.candidates.len() as u64, "generalization function", "generalization functions")
     );
-    report.points.iter().for_each(|point| text.push_str(&format!("must hold: {}\n", promise(point))));
-    for (at, candidate) in report.candidates.iter().enumerate() {
+    case.points.iter().for_each(|point| text.push_str(&format!("must hold: {}\n", promise(point))));
+    for (at, candidate) in case.candidates.iter().enumerate() {
         text.push_str(&format!(
             "\nfunction {}: {}\n  {}, the smallest has {}\n",
             at + 1,
@@ -171,24 +171,24 @@ fn to_text(report: &Report) -> String {
             number_of(candidate.partition.groups().len() as u64, "group", "groups"),
             number_of(candidate.smallest_group(), "person", "people")
         ));
-        let Some(place) = report.tried.iter().position(|&tried| tried == at) else {
+        let Some(place) = case.tried.iter().position(|&tried| tried == at) else {
             text.push_str("  left out: a group is below the minimum size of the policy\n");
             continue;
         };
-        let found = &report.audit.functions[place];
+        let found = &audit.functions[place];
         text.push_str(&line("release alone", &Finding::Exact(found.per.clone()), &texts));
         text.push_str(&line("inclusive", &found.inclusive, &texts));
         text.push_str(&line("exclusive, naive", &found.exclusive, &texts));
     }
     let publishes = |release: Release| match release {
-        Release::Function(place) => format!("publishes function {}", report.tried[place] + 1),
+        Release::Function(place) => format!("publishes function {}", case.tried[place] + 1),
         Release::Nothing => "publishes nothing".to_string(),
         Release::Undecided(place) => {
-            format!("publishes nothing: function {} is too large to count", report.tried[place] + 1)
+            format!("publishes nothing: function {} is too large to count", case.tried[place] + 1)
         }
     };
-    text.push_str(&format!("\nnaive      {}\n", publishes(report.audit.naive)));
-    if let Some(learned) = report.audit.naive_adversary() {
+    text.push_str(&format!("\nnaive      {}\n", publishes(audit.naive)));
+    if let Some(learned) = audit.naive_adversary() {
         let verdict = match learned.holds() {
             Some(true) => "what must hold still holds",
             Some(false) => "what must hold does NOT hold any more",
@@ -199,8 +199,8 @@ fn to_text(report: &Report) -> String {
             left(learned, &texts)
         ));
     }
-    text.push_str(&format!("inclusive  {}\n", publishes(report.audit.inclusive)));
-    text.push_str(&format!("exclusive  {}\n", publishes(report.audit.exclusive)));
+    text.push_str(&format!("inclusive  {}\n", publishes(audit.inclusive)));
+    text.push_str(&format!("exclusive  {}\n", publishes(audit.exclusive)));
     text
 }
 

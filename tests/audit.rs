@@ -1,5 +1,7 @@
 //! Audits and strategies as a user runs them.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::Value;
 use skyveil::read::{Column, ReadOptions, Table};
 use std::collections::BTreeMap;

@@ -112,7 +112,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         policy: job.policy,
         sensitive: &people.sensitive.name,
         style: if shape.is_joined() { "generalized" } else { "bucketized" },
-        input: Input::Chosen(chosen),
+        input: Input::Chosen(Box::new(chosen)),
         check: &check,
         utility: &utility,
     };

@@ -194,10 +194,7 @@ fn to_text(case: &Case, audit: &Audit) -> String {
             Some(false) => "what must hold does NOT hold any more",
             None => "whether what must hold still holds is NOT known",
         };
-        text.push_str(&format!(
-            "           who replays it is left with {}: {verdict}\n",
-            left(learned, &texts)
-        ));
+        text.push_str(&format!("           to who replays it: {}; {verdict}\n", left(learned, &texts)));
     }
     text.push_str(&format!("inclusive  {}\n", publishes(audit.inclusive)));
     text.push_str(&format!("exclusive  {}\n", publishes(audit.exclusive)));

@@ -46,7 +46,7 @@ pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
     /// No fingerprint, which would tell apart the tables that a replay leaves, but their number.
-    Chosen(Chosen),
+    Chosen(Box<Chosen>),
 }
 
 /// The generalization function that a strategy chose, and what a replay of the choice leaves.

@@ -2,6 +2,7 @@
 //! data owner states.
 
 pub mod anonymize;
+pub mod audit;
 pub mod beliefs;
 pub mod check;
 pub mod cli;
@@ -9,6 +10,7 @@ pub mod disclosure_sets;
 pub mod encode;
 pub mod error;
 pub mod exact;
+pub mod generalize;
 pub mod generate;
 pub mod hierarchy;
 pub mod implications;

@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     fn publish(&self) -> Summary {
         match self.outcome().unwrap() {
             Outcome::Published(summary) => summary,
-            Outcome::Impossible(obstacles) => panic!("{obstacles:?}"),
+            outcome => panic!("{outcome:?}"),
         }
     }
 }

@@ -5,13 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each table and its policy.
-const TABLES: [(&str, &str, usize); 7] = [
+const TABLES: [(&str, &str, usize); 12] = [
     ("patients.csv", "patients.toml", 8),
     ("patients-generalized.csv", "patients-generalized.toml", 8),
     ("patients-bucketized/sensitive.csv", "patients-bucketized.toml", 8),
     ("hospital.csv", "hospital.toml", 10),
     ("hospital-generalized.csv", "hospital-generalized.toml", 10),
     ("hospital-bucketized/sensitive.csv", "hospital-bucketized.toml", 10),
+    ("exclusive-table1.csv", "exclusive-names.toml", 10),
+    ("exclusive-table2.csv", "exclusive.toml", 10),
+    ("exclusive-table4-ga.csv", "exclusive.toml", 10),
+    ("exclusive-table4-gb.csv", "exclusive.toml", 10),
+    ("exclusive-table6.csv", "exclusive-names.toml", 10),
     ("census.csv", "census.toml", 5_000),
 ];
 

@@ -7,12 +7,14 @@
 
 pub mod grow;
 mod output;
-mod prepare;
+pub(crate) mod prepare;
 mod source;
+pub mod strategy;
 mod target;
 mod utility;
 
 use crate::check::{self, Subject};
+use crate::disclosure_sets::Limits;
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
 use crate::memory::{Budget, release_freed};
@@ -22,7 +24,7 @@ use crate::plan::propose::Order;
 use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
 use crate::publish::label::Labels;
-use crate::publish::manifest::{self, Evidence};
+use crate::publish::manifest::{self, Evidence, Input};
 use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
@@ -62,6 +64,8 @@ pub enum Outcome {
     Published(Summary),
     /// Not even the whole table in one group is safe, so nothing can be released.
     Impossible(Vec<Obstacle>),
+    /// The strategy publishes nothing, for this reason.
+    Withheld(String),
 }
 
 /// A finished release.
@@ -81,6 +85,10 @@ pub struct Summary {
 
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
+    if let Some(strategy) = job.policy.publish.strategy {
+        let limit_steps = Limits::default().steps;
+        return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
+    }
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
     let budget = Budget::new(job.memory);
@@ -153,7 +161,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
             policy: job.policy,
             sensitive: &sensitive.name,
             style: if shape.is_joined() { "generalized" } else { "bucketized" },
-            input: fingerprint,
+            input: Input::Read(fingerprint),
             check: &report,
             utility: &utility,
         },
@@ -168,8 +176,25 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Reads the written files back and judges them by the policy, without asking the planner.
 fn check_written(
+    job: &Job<'_>,
+    shape: &Shape<'_>,
+    folder: &Path,
+    budget: std::sync::Arc<Budget>,
+) -> Result<check::CheckReport> {
+    let report = judge_written(job, shape, folder, budget)?;
+    if report.safe {
+        Ok(report)
+    } else {
+        Err(Error::input(
+            "the check of the finished release found it unsafe, so it is not published",
+            "this is a defect of skyveil, please report it; nothing was released",
+        ))
+    }
+}
+
+/// Reads the written files back and judges them by the policy, without asking the planner.
+fn judge_written(
     job: &Job<'_>,
     shape: &Shape<'_>,
     folder: &Path,
@@ -193,15 +218,7 @@ fn check_written(
     let columns = check::Columns { individual: None, ..task.columns.clone() };
     let (threads, temp) = (job.threads, job.temp.to_path_buf());
     let resources = check::Resources { threads, budget, temp, progress: job.progress };
-    let report = check::check(&subject, &columns, &task.requirements, &resources)?;
-    if report.safe {
-        Ok(report)
-    } else {
-        Err(Error::input(
-            "the check of the finished release found it unsafe, so it is not published",
-            "this is a defect of skyveil, please report it; nothing was released",
-        ))
-    }
+    check::check(&subject, &columns, &task.requirements, &resources)
 }
 
 fn labels<'a>(

@@ -116,6 +116,25 @@ impl<'a> Output<'a> {
                 sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
             }
         }
+        self.push_sorted(sorter)
+    }
+
+    /// Writes rows that travel, each with the number of its group and its sensitive code.
+    pub fn push_rows<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (u64, u16, &'r [u8])>,
+        budget: &Arc<Budget>,
+    ) -> Result<()> {
+        let mut sorter = Sorter::new(budget, self.labels.spill)?;
+        for (group, code, bytes) in rows {
+            let code = if self.shape.is_joined() { code } else { 0 };
+            sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
+        }
+        self.push_sorted(sorter)
+    }
+
+    fn push_sorted(&mut self, sorter: Sorter<'_>) -> Result<()> {
+        let spill = self.labels.spill;
         let mut labels = std::mem::replace(&mut self.labels, LabelLog::new(spill)).read()?;
         let mut current: Option<(u64, GroupLabel)> = None;
         sorter.finish(|record| {

@@ -1,13 +1,16 @@
 //! `skyveil anonymize`: make a safe release of a table.
 
 use super::Answer;
+use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::terminal::{complain, print, visible, with_progress};
+use crate::anonymize::strategy::{self, Choice};
 use crate::anonymize::{Job, Obstacle, Outcome, Summary, grow, run as anonymize};
-use crate::error::Result;
+use crate::disclosure_sets::Limits;
+use crate::error::{Error, Result};
 use crate::exact::decimal_at_least;
 use crate::memory::peak_resident_bytes;
-use crate::policy::Policy;
+use crate::policy::{Policy, Strategy};
 use crate::read::Table;
 use crate::skyline::Breach;
 use clap::Args;
@@ -32,6 +35,16 @@ pub struct AnonymizeArgs {
     /// The directory that the release becomes; it must not exist.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Publish a generalization function chosen so that the choice itself gives nothing away: exclusive or
+    /// inclusive. Without it, and without publish.strategy in the policy, groups are split greedily.
+    #[arg(long, value_name = "NAME", value_parser = read_strategy)]
+    pub strategy: Option<Strategy>,
+    /// For a strategy, a table of groups in place of [[audit.function]]; see `skyveil audit`.
+    #[arg(long, value_name = "FILE")]
+    pub functions: Option<PathBuf>,
+    /// For a strategy, steps of counting per disclosure set.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
+    pub limit_steps: u64,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print one JSON object.
@@ -45,8 +58,16 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let policy = Policy::read(&args.policy)?;
     let table = Table::open(&args.paths, &read_options(None, Some(&policy)))?;
     let temp = args.resources.temp();
+    let strategy = args.strategy.or(policy.publish.strategy);
+    if strategy.is_none() && args.functions.is_some() {
+        return Err(Error::input(
+            "--functions is given, but no strategy that chooses among them",
+            "add --strategy exclusive or --strategy inclusive",
+        ));
+    }
+    let functions = args.functions.as_ref().map(open_functions).transpose()?;
     let outcome = with_progress(|progress| {
-        anonymize(&Job {
+        let job = Job {
             table: &table,
             policy: &policy,
             out: &args.out,
@@ -55,7 +76,14 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             threads: args.resources.threads(),
             subtree_bytes: grow::SUBTREE_BYTES,
             progress,
-        })
+        };
+        match strategy {
+            None => anonymize(&job),
+            Some(strategy) => {
+                let functions = functions.as_ref();
+                strategy::run(&job, &Choice { strategy, functions, limit_steps: args.limit_steps })
+            }
+        }
     })?;
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
@@ -71,7 +99,19 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             );
             Ok(Answer::No)
         }
+        Outcome::Withheld(reason) => {
+            if args.json {
+                print(&format!("{}\n", json!({"safe": false, "withheld": reason})))?;
+            }
+            complain("no release", &reason);
+            Ok(Answer::No)
+        }
     }
+}
+
+fn read_strategy(text: &str) -> Result<Strategy, String> {
+    let known = Strategy::NAMES.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, strategy)| strategy).ok_or_else(|| "expected exclusive or inclusive".to_string())
 }
 
 fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {

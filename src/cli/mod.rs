@@ -5,6 +5,7 @@
 //! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
 
 mod anonymize;
+mod audit;
 mod check;
 mod flags;
 mod generate;
@@ -28,6 +29,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Anonymize(anonymize::AnonymizeArgs),
+    Audit(audit::AuditArgs),
     Check(check::CheckArgs),
     Generate(generate::GenerateArgs),
 }
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
 fn run(command: &Command) -> Result<Answer> {
     match command {
         Command::Anonymize(args) => anonymize::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::Check(args) => check::run(args),
         Command::Generate(args) => generate::run(args),
     }

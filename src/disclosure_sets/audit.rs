@@ -193,6 +193,16 @@ impl Sequence {
         }
     }
 
+    /// What is left of a function's publication for who knows it and the strategy.
+    pub fn left(&self, strategy: Strategy, function: usize) -> Finding {
+        match strategy {
+            Strategy::Naive | Strategy::Exclusive => self.exclusive(function),
+            Strategy::Inclusive => {
+                self.inclusive(function, &mut Inclusive::new(&self.judge, &self.functions))
+            }
+        }
+    }
+
     fn first_safe_per(&self) -> Option<usize> {
         self.publications.iter().position(|groups| groups.iter().all(|group| passes(&self.judge, group)))
     }
@@ -201,7 +211,8 @@ impl Sequence {
         Work { steps: self.limits.steps, states: self.limits.states }
     }
 
-    fn per(&self, function: usize) -> SharesSummary {
+    /// All rearrangements of a function's publication.
+    pub fn per(&self, function: usize) -> SharesSummary {
         summarize_per(&self.judge, &self.functions[function], &self.publications[function])
     }
 

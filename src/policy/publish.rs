@@ -91,6 +91,24 @@ pub enum Coarseness {
     Level(u32),
 }
 
+impl Coarseness {
+    /// In the words of the column's list: a width, a length, a period, or a level.
+    pub fn name(&self, shape: &Shape) -> String {
+        let level = match self {
+            Coarseness::All => return "*".to_string(),
+            Coarseness::Width(width) => return decimal_text(width),
+            Coarseness::Level(level) => *level,
+        };
+        let listed = level.checked_sub(1).and_then(|at| match shape {
+            Shape::Widths(widths) => widths.get(at as usize).map(decimal_text),
+            Shape::Prefix(lengths) => lengths.get(at as usize).map(u64::to_string),
+            Shape::Dates(levels) => levels.get(at as usize).map(|level| level.name().to_string()),
+            Shape::Plain | Shape::Hierarchy(_) | Shape::Ends(_) | Shape::Order(_) => None,
+        });
+        listed.unwrap_or_else(|| level.to_string())
+    }
+}
+
 impl Publish {
     pub(super) fn read(section: Option<&Section>, mistakes: &mut Mistakes) -> Publish {
         let keys = ["style", "ranges", "cuts", "strategy"];

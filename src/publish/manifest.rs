@@ -7,6 +7,7 @@
 use super::label::Labels;
 use crate::anonymize::Utility;
 use crate::check::CheckReport;
+use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
 use crate::plan::tree::{CutTree, NodeId};
@@ -32,12 +33,36 @@ pub struct Evidence<'a> {
     pub sensitive: &'a str,
     /// `generalized` if people and values stand in one table, `bucketized` if in two.
     pub style: &'a str,
-    /// What was read.
-    pub input: Fingerprint,
+    /// What was read, or how the groups were chosen from it.
+    pub input: Input,
     /// What the independent check found.
     pub check: &'a CheckReport,
     /// What the release is worth.
     pub utility: &'a Utility,
+}
+
+/// What a manifest tells of the input.
+pub enum Input {
+    /// A fingerprint of the rows.
+    Read(Fingerprint),
+    /// No fingerprint, which would tell apart the tables that a replay leaves, but their number.
+    Chosen(Box<Chosen>),
+}
+
+/// The generalization function that a strategy chose, and what a replay of the choice leaves.
+pub struct Chosen {
+    /// `inclusive` or `exclusive`.
+    pub strategy: &'static str,
+    /// The number of the function, counted from 1.
+    pub function: usize,
+    /// How many functions there were.
+    pub functions: usize,
+    /// What the function does.
+    pub name: String,
+    /// All tables with this publication.
+    pub rearrangements: SharesSummary,
+    /// Those for which the strategy makes this publication.
+    pub left: SharesSummary,
 }
 
 /// Writes the manifest of the files below `folder`.
@@ -62,17 +87,14 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
         );
-    let manifest = json!({
+    let mut manifest = json!({
         "skyveil": env!("CARGO_PKG_VERSION"),
         "policy": evidence.policy.canonical(),
         "policy_sha256": evidence.policy.hash(),
         "style": evidence.style,
         "sensitive": evidence.sensitive,
         "values": check.values.name(),
-        "input": {
-            "rows": evidence.input.rows,
-            "fingerprint": format!("{:032x}", evidence.input.sum),
-        },
+        "input": {"rows": check.records},
         "records": check.records,
         "individuals": check.individuals,
         "groups": check.groups,
@@ -89,9 +111,31 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         },
         "files": files,
     });
+    match &evidence.input {
+        Input::Read(read) => {
+            manifest["input"] = json!({"rows": read.rows, "fingerprint": format!("{:032x}", read.sum)});
+        }
+        Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
+    }
     let path = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+}
+
+/// What anyone can compute who knows the release, the quasi-identifiers and the strategy; no more than that.
+fn audit(chosen: &Chosen) -> Value {
+    let set = |set: &SharesSummary| {
+        let largest = set.largest.as_ref().map(|worst| worst.share.to_string());
+        json!({"size": set.size.to_string(), "largest_share": largest})
+    };
+    json!({
+        "strategy": chosen.strategy,
+        "function": chosen.function,
+        "functions": chosen.functions,
+        "name": chosen.name,
+        "rearrangements": set(&chosen.rearrangements),
+        "disclosure_set": set(&chosen.left),
+    })
 }
 
 /// The five statistics as decimals and, where they are not too long, as fractions.

@@ -5,6 +5,7 @@ pub mod anonymize;
 pub mod beliefs;
 pub mod check;
 pub mod cli;
+pub mod confidence;
 pub mod disclosure_sets;
 pub mod encode;
 pub mod error;

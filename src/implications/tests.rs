@@ -140,6 +140,17 @@ fn certainty_is_unsafe_even_for_threshold_1() {
 }
 
 #[test]
+fn a_threshold_that_underflows_is_not_taken_for_1() {
+    // R(30) is about 1e-380, 1 - c is 1e-350.
+    let counts: Vec<u64> = [(1 << 52) - 1000].into_iter().chain([1; 1000]).collect();
+    let nearly_one = Confidence::parse(&format!("0.{}", "9".repeat(350))).unwrap();
+    let one = Confidence::parse("1").unwrap();
+    let seen = disclosure(&[counts], 30);
+    assert_eq!(seen.verdict(&nearly_one), Verdict::Unsafe);
+    assert_eq!(seen.verdict(&one), Verdict::Safe);
+}
+
+#[test]
 fn a_bucket_made_for_fewer_implications_is_not_understated() {
     let counts = [4, 3, 2, 2, 1, 1];
     for j in 1..=6 {

@@ -156,10 +156,16 @@ impl Disclosure {
 
     /// The positions of the buckets that attain a minimum: no other bucket can be part of a witness.
     pub fn positions(&self) -> BTreeSet<u64> {
-        let levels = self.minima.iter().flat_map(|minima| {
-            minima.without.iter().chain(&minima.with).chain(&minima.negated).map(|level| level.position)
-        });
-        levels.collect()
+        self.levels().map(|level| level.position).collect()
+    }
+
+    /// Whether the bucket at a position attains a minimum.
+    pub fn attains(&self, position: u64) -> bool {
+        self.levels().any(|level| level.position == position)
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Minimum> {
+        self.minima.iter().flat_map(|minima| minima.without.iter().chain(&minima.with).chain(&minima.negated))
     }
 
     /// Whether a bucket with these placements could lower a minimum; rounding may only say yes too often.

@@ -15,6 +15,7 @@ pub mod hierarchy;
 pub mod implications;
 pub mod memory;
 pub mod plan;
+pub mod plot;
 pub mod policy;
 pub mod posterior;
 pub mod progress;

@@ -17,7 +17,6 @@ use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::plan::column::Column;
-use crate::plan::criterion::Criterion;
 use crate::plan::propose::Order;
 use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
@@ -95,7 +94,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
 
     let mut criterion = protection.criterion(&sensitive)?;
     if !criterion.admits(std::slice::from_ref(&whole)) {
-        return Ok(Outcome::Impossible(protection.obstacles(&criterion, &whole, &sensitive)));
+        return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
     criterion.accept(std::slice::from_ref(&whole));
 
@@ -121,7 +120,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
     };
     job.progress.start("splitting", Some(whole.people));
-    let tree = growth.grow(&mut store, whole, &mut criterion, |number, group| {
+    let tree = growth.grow(&mut store, whole, &mut *criterion, |number, group| {
         job.progress.advance(group.part.people);
         measure.add(&group);
         output.push(number, &group)

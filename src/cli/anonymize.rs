@@ -4,8 +4,8 @@ use super::Answer;
 use super::flags::{ResourceFlags, read_options};
 use super::terminal::{complain, print, visible, with_progress};
 use crate::anonymize::{Job, Obstacle, Outcome, Summary, grow, run as anonymize};
-use crate::error::Result;
-use crate::exact::decimal_at_least;
+use crate::error::{Result, number_of};
+use crate::exact::{decimal_at_least, f64_at_least};
 use crate::memory::peak_resident_bytes;
 use crate::policy::Policy;
 use crate::read::Table;
@@ -134,6 +134,11 @@ fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
                 "confidence": point.confidence.value().to_string(),
                 "breach": breach.at_least(),
             }),
+            Obstacle::Disclosure { implications, confidence, disclosure } => json!({
+                "implications": implications,
+                "confidence": confidence.value().to_string(),
+                "disclosure": f64_at_least(disclosure),
+            }),
             Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
         };
         let obstacles: Vec<_> = obstacles.iter().map(obstacle).collect();
@@ -158,6 +163,13 @@ fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
                     point.confidence.value()
                 )
             }
+            Obstacle::Disclosure { implications, confidence, disclosure } => format!(
+                "{} can disclose {}, allowed is less than {}\n  \
+                 lower the number of implications, or raise the confidence\n",
+                number_of(*implications as u64, "implication", "implications"),
+                decimal_at_least(disclosure, 4),
+                confidence.value()
+            ),
             Obstacle::TooSmall { what, has, needs } => {
                 format!("the table has {has} {what}, a group must have {needs}\n  lower that minimum, or give more rows\n")
             }

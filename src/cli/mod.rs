@@ -6,6 +6,7 @@
 
 mod anonymize;
 mod check;
+mod disclosure;
 mod flags;
 mod generate;
 mod terminal;
@@ -29,6 +30,7 @@ struct Arguments {
 enum Command {
     Anonymize(anonymize::AnonymizeArgs),
     Check(check::CheckArgs),
+    Disclosure(disclosure::DisclosureArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -66,6 +68,7 @@ fn run(command: &Command) -> Result<Answer> {
     match command {
         Command::Anonymize(args) => anonymize::run(args),
         Command::Check(args) => check::run(args),
+        Command::Disclosure(args) => disclosure::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

@@ -348,3 +348,35 @@ proptest! {
         }
     }
 }
+
+/// All ways to write n as a sum of descending counts.
+fn partitions(n: u64, most: u64) -> Vec<Counts> {
+    if n == 0 {
+        return vec![vec![]];
+    }
+    let with =
+        |count: u64| partitions(n - count, count).into_iter().map(move |rest| [vec![count], rest].concat());
+    (1..=n.min(most)).flat_map(with).collect()
+}
+
+#[test]
+fn no_bucket_below_the_least_people_is_safe() {
+    for k in 0..4 {
+        for threshold in ["1/5", "1/3", "0.34", "1/2", "0.7", "1"] {
+            let confidence = Confidence::parse(threshold).unwrap();
+            let least = Safety::new(k, confidence.clone()).least_people();
+            let safe = |n: u64| {
+                let buckets = partitions(n, n).into_iter();
+                buckets
+                    .filter(|counts| {
+                        reference::disclosure(std::slice::from_ref(counts), k) < *confidence.value()
+                    })
+                    .count()
+            };
+            assert!((1..least).all(|n| safe(n) == 0), "k = {k}, c = {threshold}");
+            assert!(safe(least) > 0, "the bound is sharp: k = {k}, c = {threshold}");
+        }
+    }
+    let tiny = Confidence::parse("1e-300").unwrap();
+    assert_eq!(Safety::new(2, tiny).least_people(), 1 << 40);
+}

@@ -6,9 +6,10 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
-use crate::check::CheckReport;
+use crate::check::{CheckReport, DisclosureReport};
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
+use crate::exact::f64_at_least;
 use crate::plan::tree::{CutTree, NodeId};
 use crate::policy::Policy;
 use crate::skyline::{Breach, Statistics};
@@ -58,6 +59,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
             "safe": point.safe,
         })
     });
+    let points = points.chain(check.disclosure.as_ref().map(disclosure));
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -92,6 +94,26 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let path = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+}
+
+/// What implications disclose, the most that are known and fewer.
+fn disclosure(report: &DisclosureReport) -> Value {
+    let curve = report.points.iter().map(|point| {
+        json!({
+            "k": point.k,
+            "disclosure": f64_at_least(&point.disclosure),
+            "disclosure_exact": fraction(&point.disclosure),
+        })
+    });
+    let last = report.points.last();
+    json!({
+        "implications": last.map(|point| point.k),
+        "confidence": report.confidence.as_ref().map(|confidence| confidence.value().to_string()),
+        "disclosure": last.map(|point| f64_at_least(&point.disclosure)),
+        "disclosure_exact": last.map(|point| fraction(&point.disclosure)),
+        "safe": report.safe,
+        "curve": curve.collect::<Vec<Value>>(),
+    })
 }
 
 /// The five statistics as decimals and, where they are not too long, as fractions.

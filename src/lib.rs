@@ -13,6 +13,7 @@ pub mod exact;
 pub mod generate;
 pub mod hierarchy;
 pub mod implications;
+pub mod lattice;
 pub mod memory;
 pub mod plan;
 pub mod plot;

@@ -5,6 +5,7 @@
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::memory::ALLOWANCE) beside it.
 
+mod full_domain;
 pub mod grow;
 mod output;
 mod prepare;
@@ -15,9 +16,11 @@ mod utility;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
+use crate::lattice::Measure;
 use crate::memory::Budget;
 use crate::plan::column::Column;
 use crate::plan::propose::Order;
+use crate::plan::subtree::Group;
 use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
 use crate::publish::label::Labels;
@@ -26,6 +29,8 @@ use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::spill::Spill;
+use full_domain::FullDomain;
+pub use full_domain::Searched;
 use grow::{Growth, Pages};
 use output::{Output, Shape};
 use source::{Encoded, Source};
@@ -48,10 +53,21 @@ pub struct Job<'a> {
     pub memory: u64,
     /// Threads.
     pub threads: usize,
+    /// Where groups are looked for.
+    pub search: Search,
     /// Normally [`grow::SUBTREE_BYTES`]; tests take less.
     pub subtree_bytes: usize,
     /// Counts what is done.
     pub progress: &'a Progress,
+}
+
+/// Where groups are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Each group is split on its own, as far as it is safe.
+    Tree,
+    /// All people's values are generalized to the same levels; the best safe choice by a measure is taken.
+    Lattice(Measure),
 }
 
 /// What came of a run.
@@ -76,6 +92,8 @@ pub struct Summary {
     pub source_scans: u64,
     /// What the release is worth.
     pub utility: Utility,
+    /// What the search over the lattice found, if that was asked for.
+    pub searched: Option<Searched>,
 }
 
 /// Runs a job.
@@ -96,8 +114,6 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if !criterion.admits(std::slice::from_ref(&whole)) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
-    criterion.accept(std::slice::from_ref(&whole));
-
     let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let shape = Shape {
         style: job.policy.publish.style,
@@ -110,21 +126,34 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
     let mut measure = utility::Measure::new(&columns, &attributes, &labels);
     let pool = thread_pool(job.threads)?;
-    let growth = Growth {
-        columns: &columns,
-        order: order(job.policy),
-        pool: &pool,
-        budget: &budget,
-        spill: &spill,
-        subtree_bytes: job.subtree_bytes,
-        pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
-    };
     job.progress.start("splitting", Some(whole.people));
-    let tree = growth.grow(&mut store, whole, &mut *criterion, |number, group| {
+    let publish = |number: u64, group: Group| {
         job.progress.advance(group.part.people);
         measure.add(&group);
         output.push(number, &group)
-    })?;
+    };
+    let (tree, searched) = match job.search {
+        Search::Tree => {
+            let growth = Growth {
+                columns: &columns,
+                order: order(job.policy),
+                pool: &pool,
+                budget: &budget,
+                spill: &spill,
+                subtree_bytes: job.subtree_bytes,
+                pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+            };
+            criterion.accept(std::slice::from_ref(&whole));
+            (growth.grow(&mut store, whole, &mut *criterion, publish)?, None)
+        }
+        Search::Lattice(measure) => {
+            let levels = attributes.iter().zip(&columns).map(|(a, c)| full_domain::levels(a, c)).collect();
+            let lattice = FullDomain { columns: &columns, levels, measure, budget: &budget };
+            let (tree, searched) =
+                lattice.search(&store, sensitive.len(), || protection.criterion(&sensitive), publish)?;
+            (tree, Some(searched))
+        }
+    };
     output.push_travelling(&store, &tree, &budget)?;
     drop(store);
     output.finish()?;
@@ -150,6 +179,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,
+        searched,
     }))
 }
 

@@ -265,7 +265,9 @@ impl SkylineEvidence {
                         "check its spelling; without --value all values are checked, and --json lists them",
                     ));
                 }
-                _ => drop(self.of(code)),
+                _ => {
+                    self.of(code);
+                }
             }
         }
         Ok(())

@@ -156,7 +156,7 @@ pub(super) enum Criterion {
     /// The privacy skyline.
     Skyline(SkylineEvidence),
     /// The worst k implications.
-    Implications(ImplicationsEvidence),
+    Implications(Box<ImplicationsEvidence>),
 }
 
 /// The statistics of every value met, at every point asked of it.
@@ -170,7 +170,7 @@ impl Criterion {
     /// Nothing observed yet.
     pub fn new(asked: &Arc<Asked>) -> Self {
         match &asked.implications {
-            Some(implications) => Criterion::Implications(ImplicationsEvidence::new(implications)),
+            Some(implications) => Criterion::Implications(Box::new(ImplicationsEvidence::new(implications))),
             None => Criterion::Skyline(SkylineEvidence {
                 asked: asked.clone(),
                 ranking: Ranking::default(),
@@ -191,7 +191,7 @@ impl Criterion {
     pub fn merge(&mut self, other: Criterion) {
         match (self, other) {
             (Criterion::Skyline(own), Criterion::Skyline(other)) => own.merge(other),
-            (Criterion::Implications(own), Criterion::Implications(other)) => own.merge(other),
+            (Criterion::Implications(own), Criterion::Implications(other)) => own.merge(*other),
             _ => unreachable!("criteria with the same requirements are of the same model"),
         }
     }

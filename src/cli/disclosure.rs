@@ -195,11 +195,13 @@ fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
     let mut text =
         format!("maximum disclosure of {people} in {groups}\n\n{table}\nwhat must be known for it\n");
     for point in points {
-        let worst =
-            [(&point.implications, "each of these implies it"), (&point.negations, "each of these is false")];
-        for (statements, known) in worst {
+        let worst = [
+            (&point.implications, "implications", "each of these implies it"),
+            (&point.negations, "negated atoms", "each of these is false"),
+        ];
+        for (statements, kind, known) in worst {
             if let Some(statements) = statements {
-                text.push_str(&told(report.order, point.k, statements, known));
+                text.push_str(&format!("k = {}, {kind}: {}", point.k, told(report.order, statements, known)));
             }
         }
     }
@@ -210,7 +212,7 @@ fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
     text
 }
 
-fn told(order: Order, k: usize, statements: &Statements, known: &str) -> String {
+fn told(order: Order, statements: &Statements, known: &str) -> String {
     let atom = |atom: &Atom| {
         let group = match order {
             Order::Clustered => format!("the group at row {}", atom.group),
@@ -219,7 +221,7 @@ fn told(order: Order, k: usize, statements: &Statements, known: &str) -> String 
         let (value, count, people) = (visible(&atom.value), atom.count, atom.people);
         format!("person {} of {group} has {value:?}, as {count} of {people} there", atom.person)
     };
-    let mut text = format!("k = {k}: {}\n", atom(&statements.target));
+    let mut text = format!("{}\n", atom(&statements.target));
     if !statements.known.is_empty() {
         text.push_str(&format!("  {known}:\n"));
     }

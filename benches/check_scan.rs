@@ -63,6 +63,7 @@ fn main() {
         skyline: vec![(None, Point { knowledge, confidence })],
         minimum_group_size: 1,
         minimum_distinct_values: 0,
+        implications: None,
         absent: Absent::Refuse,
     };
     let checked = || {

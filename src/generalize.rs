@@ -23,7 +23,7 @@ const ALL: &str = "*";
 pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
     let exact = match &collected.found {
         Found::Numbers(_, distinct) => distinct.is_exact(),
-        Found::Texts(distinct) => distinct.is_exact(),
+        Found::Texts(distinct, _) => distinct.is_exact(),
     };
     if !exact {
         return Err(Error::input(
@@ -33,7 +33,7 @@ pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
     }
     match (&quasi.shape, collected) {
         // Many texts would become ranges, in which a value has no label of its own.
-        (Shape::Plain, Collected { found: Found::Texts(distinct), nulls, .. }) => Ok(Attribute {
+        (Shape::Plain, Collected { found: Found::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
             name: quasi.name.clone(),
             nulls: nulls > 0,
             coding: Coding::Set { values: distinct.into_sorted(), other: None },
@@ -107,7 +107,7 @@ mod tests {
     fn texts(shape: Shape, values: &[&str]) -> Attribute {
         let mut distinct = Distinct::default();
         values.iter().for_each(|value| distinct.insert_text(value));
-        let found = Found::Texts(distinct);
+        let found = Found::Texts(distinct, Default::default());
         attribute(&quasi(shape), Collected { found, nulls: 0, uncovered: 0 }).unwrap()
     }
 

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, Stri
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;
-use skyveil::anonymize::{Job, Outcome, Summary, grow, run};
+use skyveil::anonymize::{Job, Outcome, Search, Summary, grow, run};
 use skyveil::policy::Policy;
 use skyveil::progress::Progress;
 use skyveil::read::{Column, ReadOptions, Table};
@@ -89,6 +89,7 @@ impl<'a> Run<'a> {
             temp: folder,
             memory: self.memory,
             threads: self.threads,
+            search: Search::Tree,
             subtree_bytes: grow::SUBTREE_BYTES.min(1 << 14),
             progress: &Progress::default(),
         })

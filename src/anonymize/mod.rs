@@ -5,6 +5,7 @@
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::memory::ALLOWANCE) beside it.
 
+mod full_domain;
 pub mod grow;
 mod output;
 pub(crate) mod prepare;
@@ -14,13 +15,14 @@ mod target;
 mod utility;
 
 use crate::check::{self, Subject};
-use crate::disclosure_sets::Limits;
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
+use crate::lattice::Measure;
 use crate::memory::{Budget, release_freed};
 use crate::plan::column::Column;
-use crate::plan::criterion::{Criterion, Room};
+use crate::plan::criterion::Room;
 use crate::plan::propose::Order;
+use crate::plan::subtree::Group;
 use crate::policy::{Cuts, Policy};
 use crate::progress::Progress;
 use crate::publish::label::Labels;
@@ -29,6 +31,8 @@ use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::spill::Spill;
+use full_domain::FullDomain;
+pub use full_domain::Searched;
 use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
 use source::{Encoded, Source};
@@ -51,10 +55,21 @@ pub struct Job<'a> {
     pub memory: u64,
     /// Threads.
     pub threads: usize,
+    /// Where groups are looked for.
+    pub search: Search,
     /// Normally [`grow::SUBTREE_BYTES`]; tests take less.
     pub subtree_bytes: usize,
     /// Counts what is done.
     pub progress: &'a Progress,
+}
+
+/// Where groups are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Each group is split on its own, as far as it is safe.
+    Tree,
+    /// All people's values are generalized to the same levels; the best safe choice by a measure is taken.
+    Lattice(Measure),
 }
 
 /// What came of a run.
@@ -81,12 +96,14 @@ pub struct Summary {
     pub source_scans: u64,
     /// What the release is worth.
     pub utility: Utility,
+    /// What the search over the lattice found, if that was asked for.
+    pub searched: Option<Searched>,
 }
 
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
-        let limit_steps = Limits::default().steps;
+        let limit_steps = crate::disclosure_sets::Limits::default().steps;
         return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
     }
     let staging = Staging::create(job.out)?;
@@ -117,10 +134,8 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
 
     let mut criterion = protection.criterion(&sensitive)?;
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
-        return Ok(Outcome::Impossible(protection.obstacles(&criterion, &whole, &sensitive)));
+        return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
-    criterion.accept(std::slice::from_ref(&whole));
-
     let shape = Shape {
         style: job.policy.publish.style,
         values: protection.values(),
@@ -132,21 +147,34 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
     let mut measure = utility::Measure::new(&columns, &attributes, &labels);
     let pool = thread_pool(threads)?;
-    let growth = Growth {
-        columns: &columns,
-        order: order(job.policy),
-        pool: &pool,
-        budget: &budget,
-        spill: &spill,
-        limits,
-        pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
-    };
     job.progress.start("splitting", Some(whole.people));
-    let tree = growth.grow(&mut store, whole, &mut criterion, |number, group| {
+    let publish = |number: u64, group: Group| {
         job.progress.advance(group.part.people);
         measure.add(&group);
         output.push(number, &group)
-    })?;
+    };
+    let (tree, searched) = match job.search {
+        Search::Tree => {
+            let growth = Growth {
+                columns: &columns,
+                order: order(job.policy),
+                pool: &pool,
+                budget: &budget,
+                spill: &spill,
+                limits,
+                pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+            };
+            criterion.accept(std::slice::from_ref(&whole));
+            (growth.grow(&mut store, whole, &mut *criterion, publish)?, None)
+        }
+        Search::Lattice(measure) => {
+            let levels = attributes.iter().zip(&columns).map(|(a, c)| full_domain::levels(a, c)).collect();
+            let lattice = FullDomain { columns: &columns, levels, measure, budget: &budget };
+            let (tree, searched) =
+                lattice.search(&store, sensitive.len(), || protection.criterion(&sensitive), publish)?;
+            (tree, Some(searched))
+        }
+    };
     output.push_travelling(&store, &tree, &budget)?;
     drop(store);
     output.finish()?;
@@ -173,6 +201,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,
+        searched,
     }))
 }
 

@@ -124,6 +124,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,
+        searched: None,
     }))
 }
 

@@ -1,10 +1,13 @@
 //! What does the policy ask of the groups?
 
+use crate::confidence::{Confidence, Verdict};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
-use crate::plan::criterion::{Minimum, Part, SkylineCriterion};
+use crate::exact::Rational;
+use crate::implications::{Bucket, Scanner};
+use crate::plan::criterion::{Criterion, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
 use crate::policy::{self, Model, Policy, Protected, Requirement};
-use crate::skyline::{Breach, Confidence, Knowledge, Point, SkylineState, Target, Values, Verdict};
+use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
 
 /// Why the whole table in one group is not safe.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +20,15 @@ pub enum Obstacle {
         point: Point,
         /// The breach probability.
         breach: Breach,
+    },
+    /// Implications disclose too much.
+    Disclosure {
+        /// How many are known.
+        implications: usize,
+        /// What the maximum disclosure must stay below.
+        confidence: Confidence,
+        /// The maximum disclosure.
+        disclosure: Rational,
     },
     /// The table has fewer people or fewer different values than a group must have.
     TooSmall {
@@ -33,11 +45,17 @@ pub enum Obstacle {
 pub struct Protection<'a> {
     target: &'a policy::Target,
     minimum: Minimum,
-    requirements: &'a [Requirement],
+    adversary: Adversary<'a>,
+}
+
+/// Against whom it is protected.
+enum Adversary<'a> {
+    Skyline(&'a [Requirement]),
+    Implications { knows: usize, confidence: Confidence },
 }
 
 impl<'a> Protection<'a> {
-    /// Of a policy that protects one column by the skyline.
+    /// Of a policy that protects one column by the skyline or against implications.
     pub fn new(policy: &'a Policy) -> Result<Self> {
         let [target] = policy.privacy.targets.as_slice() else {
             return Err(Error::input(
@@ -45,21 +63,34 @@ impl<'a> Protection<'a> {
                 "drop the other sensitive columns, or join them into one column first",
             ));
         };
-        let Model::Skyline(requirements) = &target.model else {
-            return Err(Error::input(
-                "anonymize knows the model \"skyline\" only",
-                "set privacy.model = \"skyline\"",
-            ));
+        let adversary = match &target.model {
+            Model::Skyline(requirements) => Adversary::Skyline(requirements),
+            Model::Implications { .. } if target.values != policy::Values::Single => {
+                return Err(Error::input(
+                    "the model \"implications\" is defined for single values only",
+                    "set privacy.values = \"single\", or privacy.model = \"skyline\"",
+                ));
+            }
+            Model::Implications { knows, confidence } => Adversary::Implications {
+                knows: usize::try_from(*knows).unwrap_or(usize::MAX),
+                confidence: threshold(confidence)?,
+            },
+            Model::Robust(_) | Model::Beliefs(_) => {
+                return Err(Error::input(
+                    "anonymize knows the models \"skyline\" and \"implications\" only",
+                    "set privacy.model to one of them",
+                ));
+            }
         };
         if target.columns.len() != 1 || !target.criteria.is_empty() {
             return Err(Error::input(
-                "anonymize knows no joint columns and no criteria beside the skyline",
+                "anonymize knows no joint columns and no criteria beside the model",
                 "leave them out of the policy",
             ));
         }
         let distinct = target.minimum_distinct as usize;
         let minimum = Minimum { people: policy.privacy.minimum_group_size, distinct };
-        Ok(Protection { target, minimum, requirements })
+        Ok(Protection { target, minimum, adversary })
     }
 
     /// How many sensitive values a person may have.
@@ -71,16 +102,24 @@ impl<'a> Protection<'a> {
         }
     }
 
-    fn point(requirement: &Requirement) -> Result<Point> {
-        let confidence = Confidence::new(requirement.confidence.clone()).ok_or_else(|| {
-            Error::input("a confidence of privacy.skyline is not in (0, 1]", "give one above 0 and at most 1")
-        })?;
-        let knowledge = Knowledge { l: requirement.l, k: requirement.k, m: requirement.m };
-        Ok(Point { knowledge, confidence })
+    /// The criterion that the planner asks.
+    pub fn criterion(&self, sensitive: &SensitiveCoding) -> Result<Box<dyn Criterion>> {
+        Ok(match &self.adversary {
+            Adversary::Skyline(requirements) => {
+                let state = self.skyline_state(requirements, sensitive)?;
+                Box::new(SkylineCriterion::new(state, self.minimum, sensitive.len()))
+            }
+            Adversary::Implications { knows, confidence } => {
+                Box::new(ImplicationsCriterion::new(*knows, confidence.clone(), self.minimum))
+            }
+        })
     }
 
-    /// The criterion that the planner asks.
-    pub fn criterion(&self, sensitive: &SensitiveCoding) -> Result<SkylineCriterion> {
+    fn skyline_state(
+        &self,
+        requirements: &[Requirement],
+        sensitive: &SensitiveCoding,
+    ) -> Result<SkylineState> {
         let code = |text: &String| {
             sensitive.code_of_text(text).map(u32::from).ok_or_else(|| {
                 Error::input(
@@ -90,24 +129,20 @@ impl<'a> Protection<'a> {
             })
         };
         let mut skyline = Vec::new();
-        for requirement in self.requirements {
+        for requirement in requirements {
             let target = match &requirement.values {
                 Protected::Every => Target::Every,
                 Protected::These(texts) => Target::These(texts.iter().map(code).collect::<Result<_>>()?),
             };
-            skyline.push((target, Self::point(requirement)?));
+            let knowledge = Knowledge { l: requirement.l, k: requirement.k, m: requirement.m };
+            let confidence = threshold(&requirement.confidence)?;
+            skyline.push((target, Point { knowledge, confidence }));
         }
-        let state = SkylineState::new(self.values(), sensitive.len(), &skyline);
-        Ok(SkylineCriterion::new(state, self.minimum, sensitive.len()))
+        Ok(SkylineState::new(self.values(), sensitive.len(), &skyline))
     }
 
     /// Why the whole table cannot be one group.
-    pub fn obstacles(
-        &self,
-        criterion: &SkylineCriterion,
-        whole: &Part,
-        sensitive: &SensitiveCoding,
-    ) -> Vec<Obstacle> {
+    pub fn obstacles(&self, whole: &Part, sensitive: &SensitiveCoding) -> Result<Vec<Obstacle>> {
         let (people, distinct) = (whole.people, whole.distinct() as u64);
         let minima = [
             ("people", people, self.minimum.people),
@@ -115,15 +150,47 @@ impl<'a> Protection<'a> {
         ];
         let too_small = minima.into_iter().filter(|(_, has, needs)| has < needs);
         let too_small = too_small.map(|(what, has, needs)| Obstacle::TooSmall { what, has, needs });
-        let mut state = criterion.state().clone();
-        state.observe(&mut Default::default(), whole.people, &whole.counts, 0);
-        let texts = sensitive.texts();
-        let breaches = state.entries().iter().filter(|entry| entry.verdict() == Verdict::Unsafe);
-        let breaches = breaches.map(|entry| Obstacle::Breach {
-            value: texts[entry.code as usize].clone(),
-            point: entry.point.clone(),
-            breach: entry.statistics.breach(),
-        });
-        too_small.chain(breaches).collect()
+        let breaches = match &self.adversary {
+            Adversary::Skyline(requirements) => {
+                breaches(self.skyline_state(requirements, sensitive)?, whole, sensitive)
+            }
+            Adversary::Implications { knows, confidence } => disclosure(*knows, confidence, whole),
+        };
+        Ok(too_small.chain(breaches).collect())
     }
+}
+
+fn threshold(confidence: &Rational) -> Result<Confidence> {
+    Confidence::new(confidence.clone()).ok_or_else(|| {
+        Error::input("a confidence of [privacy] is not in (0, 1]", "give one above 0 and at most 1")
+    })
+}
+
+/// The skyline points that the whole table does not fulfil.
+fn breaches(mut state: SkylineState, whole: &Part, sensitive: &SensitiveCoding) -> Vec<Obstacle> {
+    state.observe(&mut Default::default(), whole.people, &whole.counts, 0);
+    let texts = sensitive.texts();
+    let breaches = state.entries().iter().filter(|entry| entry.verdict() == Verdict::Unsafe);
+    let obstacle = |entry: &TargetPoint| Obstacle::Breach {
+        value: texts[entry.code as usize].clone(),
+        point: entry.point.clone(),
+        breach: entry.statistics.breach(),
+    };
+    breaches.map(obstacle).collect()
+}
+
+/// What implications disclose of the whole table, if that is too much.
+fn disclosure(knows: usize, confidence: &Confidence, whole: &Part) -> Vec<Obstacle> {
+    let mut scanner = Scanner::new(knows);
+    if let Some(bucket) = Bucket::from_counts(whole.counts.iter().copied(), knows) {
+        scanner.observe(&bucket, 0);
+    }
+    let disclosure = scanner.finish();
+    let worst = disclosure.curve().pop().filter(|_| disclosure.verdict(confidence) == Verdict::Unsafe);
+    let obstacle = worst.map(|point| Obstacle::Disclosure {
+        implications: knows,
+        confidence: confidence.clone(),
+        disclosure: point.disclosure,
+    });
+    obstacle.into_iter().collect()
 }

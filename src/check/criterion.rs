@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::report::{PointReport, Sizes};
+use super::implications::ImplicationsEvidence;
+use super::report::{DisclosureReport, PointReport, Sizes};
 use super::values::Codes;
+use crate::confidence::Confidence;
 use crate::error::{Error, Result, number_of};
 use crate::memory::{Budget, Reservation};
 use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
@@ -17,12 +19,23 @@ use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
 pub struct Requirements {
     /// Skyline points, each for all sensitive values (`None`) or for those with these names.
     pub skyline: Vec<(Option<Vec<String>>, Point)>,
+    /// Knowledge of implications, in place of skyline points.
+    pub implications: Option<Implications>,
     /// People that each group must have at least; 1 always holds.
     pub minimum_group_size: u64,
     /// Different sensitive values that each group must have at least; 0 always holds.
     pub minimum_distinct_values: u64,
     /// What becomes of a named value that the table does not hold.
     pub absent: Absent,
+}
+
+/// An adversary who knows implications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Implications {
+    /// How many they know; everything is measured for fewer, too.
+    pub up_to: usize,
+    /// The maximum disclosure must be below this; `None` to measure it only.
+    pub confidence: Option<Confidence>,
 }
 
 /// What becomes of a named value that the table does not hold.
@@ -84,9 +97,10 @@ impl GroupCount {
     }
 }
 
-/// What is asked of each value, by its code.
+/// What is asked of each value, by its code; or of all at once.
 pub(super) struct Asked {
     values: Values,
+    implications: Option<Implications>,
     every: Vec<Point>,
     named: HashMap<u32, Vec<Point>>,
 }
@@ -129,7 +143,7 @@ impl Asked {
                 }
             }
         }
-        Ok(Asked { values, every, named })
+        Ok(Asked { values, implications: requirements.implications.clone(), every, named })
     }
 
     fn points(&self, code: u32) -> &[Point] {
@@ -141,6 +155,8 @@ impl Asked {
 pub(super) enum Criterion {
     /// The privacy skyline.
     Skyline(SkylineEvidence),
+    /// The worst k implications.
+    Implications(Box<ImplicationsEvidence>),
 }
 
 /// The statistics of every value met, at every point asked of it.
@@ -152,18 +168,22 @@ pub(super) struct SkylineEvidence {
 
 impl Criterion {
     /// Nothing observed yet.
-    pub fn skyline(asked: &Arc<Asked>) -> Self {
-        Criterion::Skyline(SkylineEvidence {
-            asked: asked.clone(),
-            ranking: Ranking::default(),
-            by_code: Vec::new(),
-        })
+    pub fn new(asked: &Arc<Asked>) -> Self {
+        match &asked.implications {
+            Some(implications) => Criterion::Implications(Box::new(ImplicationsEvidence::new(implications))),
+            None => Criterion::Skyline(SkylineEvidence {
+                asked: asked.clone(),
+                ranking: Ranking::default(),
+                by_code: Vec::new(),
+            }),
+        }
     }
 
     /// Takes in a group; `number` tells groups apart in the evidence.
     pub fn observe(&mut self, group: &GroupCount, number: u64) {
         match self {
             Criterion::Skyline(evidence) => evidence.observe(group, number),
+            Criterion::Implications(evidence) => evidence.observe(group, number),
         }
     }
 
@@ -171,6 +191,8 @@ impl Criterion {
     pub fn merge(&mut self, other: Criterion) {
         match (self, other) {
             (Criterion::Skyline(own), Criterion::Skyline(other)) => own.merge(other),
+            (Criterion::Implications(own), Criterion::Implications(other)) => own.merge(*other),
+            _ => unreachable!("criteria with the same requirements are of the same model"),
         }
     }
 
@@ -181,20 +203,17 @@ impl Criterion {
                 let points = evidence.by_code.iter().flatten().map(|points| points.len()).sum::<usize>();
                 (points * size_of::<Statistics>() + evidence.by_code.capacity() * 16) as u64
             }
-        }
-    }
-
-    /// Whether a value was met.
-    fn met(&self, code: u32) -> bool {
-        match self {
-            Criterion::Skyline(evidence) => {
-                evidence.by_code.get(code as usize).is_some_and(|points| points.is_some())
-            }
+            Criterion::Implications(evidence) => evidence.bytes(),
         }
     }
 }
 
 impl SkylineEvidence {
+    /// Whether a value was met.
+    fn met(&self, code: u32) -> bool {
+        self.by_code.get(code as usize).is_some_and(|points| points.is_some())
+    }
+
     fn of(&mut self, code: u32) -> &mut [Statistics] {
         let place = code as usize;
         if place >= self.by_code.len() {
@@ -235,6 +254,25 @@ impl SkylineEvidence {
         own.iter_mut().zip(others.unwrap_or(&[]))
     }
 
+    /// Gives the named values that occur nowhere the statistics of no group at all, or refuses them.
+    fn add_absent(&mut self, requirements: &Requirements, codes: &Codes, column: &str) -> Result<()> {
+        for name in requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten()) {
+            let code = codes.code(name)?;
+            match requirements.absent {
+                Absent::Refuse if !self.met(code) => {
+                    return Err(Error::input(
+                        format!("column `{column}` does not hold the value {name:?} that was asked for"),
+                        "check its spelling; without --value all values are checked, and --json lists them",
+                    ));
+                }
+                _ => {
+                    self.of(code);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn report(&self, names: &[Arc<str>]) -> Vec<PointReport> {
         let mut reports = Vec::new();
         for (code, statistics) in self.by_code.iter().enumerate() {
@@ -269,7 +307,7 @@ impl Judge {
     pub fn new(asked: &Arc<Asked>) -> Self {
         Judge {
             values: asked.values,
-            criterion: Criterion::skyline(asked),
+            criterion: Criterion::new(asked),
             sizes: Sizes::default(),
             impossible: 0,
         }
@@ -312,13 +350,8 @@ impl Judge {
         budget.reserve("the statistics of the sensitive values", 0)
     }
 
-    /// The evidence by value and point, sorted by value; fails if the table contradicts what was said of it.
-    pub fn points(
-        &mut self,
-        requirements: &Requirements,
-        codes: &Codes,
-        column: &str,
-    ) -> Result<Vec<PointReport>> {
+    /// What was found; fails if the table contradicts what was said of it.
+    pub fn findings(&mut self, requirements: &Requirements, codes: &Codes, column: &str) -> Result<Findings> {
         if self.impossible > 0 {
             let (rule, remedy) = match self.values {
                 Values::Single => ("people and values differ in number", "say --values set or multiset"),
@@ -330,29 +363,24 @@ impl Judge {
                 format!("{remedy}, if that is what the table holds"),
             ));
         }
-        let asked = requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten());
-        let mut absent = Vec::new();
-        for name in asked {
-            let code = codes.code(name)?;
-            if !self.criterion.met(code) {
-                absent.push((code, name));
-            }
-        }
-        if let (Absent::Refuse, [(_, name), ..]) = (requirements.absent, &absent[..]) {
-            return Err(Error::input(
-                format!("column `{column}` does not hold the value {name:?} that was asked for"),
-                "check its spelling; without --value all values are checked, and --json lists them",
-            ));
-        }
-        let names = codes.names();
         match &mut self.criterion {
             Criterion::Skyline(evidence) => {
-                for (code, _) in absent {
-                    // Statistics of no group at all: the value occurs nowhere.
-                    evidence.of(code);
-                }
-                Ok(evidence.report(&names))
+                evidence.add_absent(requirements, codes, column)?;
+                Ok(Findings { points: evidence.report(&codes.names()), disclosure: None })
+            }
+            Criterion::Implications(evidence) => {
+                let disclosure = evidence.report(&codes.names(), column)?;
+                Ok(Findings { points: Vec::new(), disclosure: Some(disclosure) })
             }
         }
     }
+}
+
+/// What the model found in all groups.
+#[derive(Debug, PartialEq)]
+pub(super) struct Findings {
+    /// The evidence by value and point, sorted by value.
+    pub points: Vec<PointReport>,
+    /// The evidence on implications.
+    pub disclosure: Option<DisclosureReport>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::clustered::{self, Counted, Outcome};
 use super::counted;
-use super::criterion::{Asked, Requirements};
+use super::criterion::{Asked, Findings, Requirements};
 use super::report::{CheckReport, Order};
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
@@ -119,12 +119,15 @@ fn report(
     if rows == 0 {
         return Err(Error::input("the table has no rows", "give a table that holds people"));
     }
-    let points = judge.points(requirements, codes, &columns.sensitive)?;
+    let Findings { points, disclosure } = judge.findings(requirements, codes, &columns.sensitive)?;
     let sizes = judge.sizes;
     let large = sizes.smallest >= requirements.minimum_group_size;
     let diverse = sizes.fewest_values >= requirements.minimum_distinct_values;
     Ok(CheckReport {
-        safe: large && diverse && points.iter().all(|point| point.safe),
+        safe: large
+            && diverse
+            && points.iter().all(|point| point.safe)
+            && disclosure.as_ref().is_none_or(|disclosure| disclosure.safe),
         values: columns.values,
         records: rows,
         individuals: sizes.people,
@@ -134,6 +137,7 @@ fn report(
         minimum_group_size: requirements.minimum_group_size,
         minimum_distinct_values: requirements.minimum_distinct_values,
         points,
+        disclosure,
         order,
         spilled_bytes,
     })
@@ -144,7 +148,22 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
     if columns.groups.is_empty() {
         return Err(Error::input("no group columns are given", "name them with --group"));
     }
+    if requirements.implications.is_some() {
+        if columns.values != Values::Single {
+            return Err(Error::input(
+                format!("column `{}`: implications are defined for single values only", columns.sensitive),
+                "say --values single, or check skyline points",
+            ));
+        }
+        if !requirements.skyline.is_empty() {
+            return Err(Error::input(
+                "skyline points and implications are asked for at once",
+                "check one after the other",
+            ));
+        }
+    }
     if requirements.skyline.is_empty()
+        && requirements.implications.is_none()
         && requirements.minimum_group_size <= 1
         && requirements.minimum_distinct_values == 0
     {

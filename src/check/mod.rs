@@ -6,17 +6,18 @@
 //! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another. [`policy`] and [`release`] say what is asked of which table.
+//! another, by skyline points or by [`implications`]. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
 //!
-//! Not here: the mathematics (`skyline`), decoding (`read`), printing (`cli`).
+//! Not here: the mathematics (`skyline`, `implications`), decoding (`read`), printing (`cli`).
 
 mod cells;
 mod clustered;
 mod counted;
 mod criterion;
+mod implications;
 mod job;
 mod keys;
 pub mod policy;
@@ -28,6 +29,6 @@ mod tally;
 mod tests;
 mod values;
 
-pub use criterion::{Absent, Requirements};
+pub use criterion::{Absent, Implications, Requirements};
 pub use job::{Buckets, Columns, Resources, Subject, check};
-pub use report::{CheckReport, Order, PointReport};
+pub use report::{Atom, CheckReport, DisclosurePoint, DisclosureReport, Order, PointReport, Statements};

@@ -1,10 +1,12 @@
 //! What does a policy ask of a table of groups?
 
-use super::criterion::{Absent, Requirements};
+use super::criterion::{Absent, Implications, Requirements};
 use super::job::Columns;
+use crate::confidence::Confidence;
 use crate::error::{Error, Result};
+use crate::exact::Rational;
 use crate::policy::{Model, Policy, Protected, Requirement, Target, Values as PolicyValues};
-use crate::skyline::{Confidence, Knowledge, Point, Values};
+use crate::skyline::{Knowledge, Point, Values};
 
 /// One sensitive column, and what must hold for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,26 +25,43 @@ pub fn tasks(policy: &Policy, groups: &[String]) -> Result<Vec<Task>> {
 }
 
 fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
-    let unknown = |what: &str| {
-        Err(Error::input(
-            format!("{}: {what} of column `{}` cannot be checked", policy.file.display(), target.name()),
-            "check it with a policy that states skyline points or a minimum group size",
-        ))
-    };
-    let [sensitive] = &target.columns[..] else { return unknown("the joint protection") };
-    let requirements = match &target.model {
-        Model::Skyline(requirements) => requirements,
-        Model::Implications { .. } | Model::Robust(_) | Model::Beliefs(_) => {
-            return unknown("the privacy model");
+    let unknown = |what: &str| unknown(policy, target, what);
+    let columns = columns(policy, target, groups)?;
+    let (skyline, implications) = match &target.model {
+        Model::Skyline(requirements) => {
+            let skyline = requirements.iter().map(|asked| skyline_point(policy, asked));
+            (skyline.collect::<Result<_>>()?, None)
         }
+        Model::Implications { knows, confidence } => {
+            let confidence = Some(threshold(policy, confidence)?);
+            let up_to = usize::try_from(*knows).unwrap_or(usize::MAX);
+            (Vec::new(), Some(Implications { up_to, confidence }))
+        }
+        Model::Robust(_) | Model::Beliefs(_) => return unknown("the privacy model"),
     };
     if !target.criteria.is_empty() {
-        return unknown("a criterion beside the skyline");
+        return unknown("a criterion beside the model");
     }
+    Ok(Task {
+        columns,
+        requirements: Requirements {
+            skyline,
+            implications,
+            minimum_group_size: policy.privacy.minimum_group_size,
+            minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
+            absent: Absent::Report,
+        },
+    })
+}
+
+/// What the columns of a table mean for one target of a policy.
+pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Columns> {
+    let unknown = |what: &str| unknown(policy, target, what);
+    let [sensitive] = &target.columns[..] else { return unknown("the joint protection") };
     if policy.columns.count.is_some() {
         return unknown("the count of rows");
     }
-    let columns = Columns {
+    Ok(Columns {
         groups: groups.to_vec(),
         sensitive: sensitive.clone(),
         values: match target.values {
@@ -52,26 +71,27 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
         },
         individual: policy.columns.individual.clone(),
         null_is: policy.columns.sensitive(sensitive).and_then(|column| column.null_is.clone()),
-    };
-    let skyline: Result<Vec<_>> = requirements.iter().map(|asked| skyline_point(policy, asked)).collect();
-    Ok(Task {
-        columns,
-        requirements: Requirements {
-            skyline: skyline?,
-            minimum_group_size: policy.privacy.minimum_group_size,
-            minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
-            absent: Absent::Report,
-        },
     })
 }
 
-fn skyline_point(policy: &Policy, asked: &Requirement) -> Result<(Option<Vec<String>>, Point)> {
-    let confidence = Confidence::new(asked.confidence.clone()).ok_or_else(|| {
+fn unknown<T>(policy: &Policy, target: &Target, what: &str) -> Result<T> {
+    Err(Error::input(
+        format!("{}: {what} of column `{}` cannot be checked", policy.file.display(), target.name()),
+        "check it with a policy that states skyline points, implications or a minimum group size",
+    ))
+}
+
+fn threshold(policy: &Policy, confidence: &Rational) -> Result<Confidence> {
+    Confidence::new(confidence.clone()).ok_or_else(|| {
         Error::input(
             format!("{}: a confidence is not above 0 and at most 1", policy.file.display()),
             "write a decimal or a fraction such as 0.5",
         )
-    })?;
+    })
+}
+
+fn skyline_point(policy: &Policy, asked: &Requirement) -> Result<(Option<Vec<String>>, Point)> {
+    let confidence = threshold(policy, &asked.confidence)?;
     let names = match &asked.values {
         Protected::Every => None,
         Protected::These(names) => Some(names.clone()),

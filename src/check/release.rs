@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::job::{Buckets, Subject};
-use super::policy::{Task, tasks};
+use super::job::{Buckets, Columns, Subject};
+use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
+use crate::policy::{Policy, Target};
 use crate::read::{ReadOptions, Table};
 
 /// The file that makes a directory a release.
@@ -77,6 +77,11 @@ impl Release {
         let mut tasks = tasks(policy, &[GROUP.to_string()])?;
         tasks.iter_mut().for_each(|task| task.columns.individual = None);
         Ok(tasks)
+    }
+
+    /// What the columns of the release mean for one target of a policy.
+    pub fn columns(&self, policy: &Policy, target: &Target) -> Result<Columns> {
+        Ok(Columns { individual: None, ..columns(policy, target, &[GROUP.to_string()])? })
     }
 
     /// The tables, as the check takes them.

@@ -1,5 +1,7 @@
 //! What did the check find?
 
+use crate::confidence::Confidence;
+use crate::exact::Rational;
 use crate::skyline::{Breach, Point, Statistics, Values};
 
 /// The verdict on a table, with its evidence.
@@ -25,6 +27,8 @@ pub struct CheckReport {
     pub minimum_distinct_values: u64,
     /// Every value at every point asked of it, sorted by value, then in the order asked.
     pub points: Vec<PointReport>,
+    /// What implications disclose, if that was asked.
+    pub disclosure: Option<DisclosureReport>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.
@@ -45,6 +49,64 @@ pub struct PointReport {
     /// The five statistics. Their groups are numbered by the row, from 0, at which a group begins; in a
     /// table that had to be counted by group the numbers only tell groups apart.
     pub statistics: Statistics,
+}
+
+/// What implications disclose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosureReport {
+    /// For 0, 1, ... implications; the last number is the one that was asked for.
+    pub points: Vec<DisclosurePoint>,
+    /// The threshold of the last point; `None` if it was measured only.
+    pub confidence: Option<Confidence>,
+    /// Whether the last point is below its threshold, if it has one.
+    pub safe: bool,
+}
+
+/// What k implications, and k negated atoms, disclose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosurePoint {
+    /// How many the adversary knows.
+    pub k: usize,
+    /// The maximum disclosure by k implications.
+    pub disclosure: Rational,
+    /// Implications that attain it.
+    pub implications: Option<Statements>,
+    /// The maximum disclosure by k negated atoms.
+    pub negated: Rational,
+    /// Negated atoms that attain it.
+    pub negations: Option<Statements>,
+}
+
+/// The worst knowledge: what becomes likely, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statements {
+    /// What is disclosed.
+    pub target: Atom,
+    /// Each of these implies the target, or is known to be false. Fewer than k if fewer give certainty.
+    pub known: Vec<Atom>,
+}
+
+impl Statements {
+    /// The first atom is the target.
+    pub(super) fn from_atoms(atoms: Vec<Atom>) -> Option<Self> {
+        let mut atoms = atoms.into_iter();
+        Some(Statements { target: atoms.next()?, known: atoms.collect() })
+    }
+}
+
+/// "This person has this value."
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Atom {
+    /// The group of the person, numbered as in [`PointReport::statistics`].
+    pub group: u64,
+    /// The people of the group.
+    pub people: u64,
+    /// Tells people of a group apart, from 1; since a group hides who is who, it may be any of them.
+    pub person: u64,
+    /// The value as the table holds it.
+    pub value: String,
+    /// How often the value occurs in the group.
+    pub count: u64,
 }
 
 /// How the groups stood in the table.

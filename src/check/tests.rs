@@ -5,9 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
-use super::criterion::{Absent, Asked, Requirements};
+use super::criterion::{Absent, Asked, Findings, Implications, Requirements};
 use super::job::{Columns, Resources};
-use super::report::PointReport;
 use super::returns::Returned;
 use super::values::Codes;
 use crate::memory::Budget;
@@ -24,15 +23,21 @@ fn columns() -> Columns {
     }
 }
 
-fn requirements() -> Requirements {
+fn skyline() -> Requirements {
     let point =
         |l, k, m| Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse("0.5").unwrap() };
     Requirements {
         skyline: vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))],
+        implications: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         absent: Absent::Refuse,
     }
+}
+
+fn implications() -> Requirements {
+    let implications = Some(Implications { up_to: 4, confidence: Confidence::parse("0.5") });
+    Requirements { skyline: Vec::new(), implications, ..skyline() }
 }
 
 fn batch(rows: &[(i64, &str)]) -> RecordBatch {
@@ -43,13 +48,13 @@ fn batch(rows: &[(i64, &str)]) -> RecordBatch {
 }
 
 /// Counts the table in the given parts; each part is again cut into batches of two rows.
-fn counted(parts: &[&[(i64, &str)]]) -> Option<(Vec<PointReport>, u64, u64)> {
+fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Findings, u64, u64)> {
     let progress = Progress::default();
     let budget = Budget::new(1 << 20);
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
     let codes = Codes::new("sick", &budget).unwrap();
-    let asked = Arc::new(Asked::new(Values::Single, &requirements(), &codes).unwrap());
+    let asked = Arc::new(Asked::new(Values::Single, requirements, &codes).unwrap());
     let mut joined = Joined::new(&asked, &resources).unwrap();
     let mut first_row = 0;
     for part in parts {
@@ -61,8 +66,8 @@ fn counted(parts: &[&[(i64, &str)]]) -> Option<(Vec<PointReport>, u64, u64)> {
         }
     }
     let mut counted = joined.finish().unwrap();
-    let points = counted.judge.points(&requirements(), &codes, "sick").unwrap();
-    Some((points, counted.rows, counted.judge.sizes.groups))
+    let findings = counted.judge.findings(requirements, &codes, "sick").unwrap();
+    Some((findings, counted.rows, counted.judge.sizes.groups))
 }
 
 #[test]
@@ -71,22 +76,25 @@ fn every_cut_of_a_table_gives_the_same_evidence() {
         .iter()
         .flat_map(|(group, values)| (0..values.len()).map(move |i| (*group, &values[i..=i])))
         .collect();
-    let whole = counted(&[&rows]).unwrap();
-    assert_eq!((whole.1, whole.2), (rows.len() as u64, 5));
-    for first in 0..=rows.len() {
-        for second in first..=rows.len() {
-            let parts = [&rows[..first], &rows[first..second], &rows[second..]];
-            assert_eq!(counted(&parts).unwrap(), whole, "cut at {first} and {second}");
+    for requirements in [skyline(), implications()] {
+        let whole = counted(&requirements, &[&rows]).unwrap();
+        assert_eq!((whole.1, whole.2), (rows.len() as u64, 5));
+        for first in 0..=rows.len() {
+            for second in first..=rows.len() {
+                let parts = [&rows[..first], &rows[first..second], &rows[second..]];
+                let found = counted(&requirements, &parts).unwrap();
+                assert_eq!(found, whole, "cut at {first} and {second}");
+            }
         }
+        let single: Vec<_> = rows.chunks(1).collect();
+        assert_eq!(counted(&requirements, &single).unwrap(), whole);
     }
-    let single: Vec<_> = rows.chunks(1).collect();
-    assert_eq!(counted(&single).unwrap(), whole);
 }
 
 #[test]
 fn a_group_that_comes_back_is_noticed_wherever_the_cut_is() {
     let rows = [(1, "a"), (1, "b"), (2, "a"), (3, "b"), (2, "b"), (4, "a")];
     for cut in 0..=rows.len() {
-        assert!(counted(&[&rows[..cut], &rows[cut..]]).is_none(), "cut at {cut}");
+        assert!(counted(&skyline(), &[&rows[..cut], &rows[cut..]]).is_none(), "cut at {cut}");
     }
 }

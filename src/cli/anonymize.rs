@@ -5,15 +5,16 @@ use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::terminal::{complain, print, visible, with_progress};
 use crate::anonymize::strategy::{self, Choice};
-use crate::anonymize::{Job, Obstacle, Outcome, Summary, grow, run as anonymize};
+use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, grow, run as anonymize};
 use crate::disclosure_sets::Limits;
-use crate::error::{Error, Result};
-use crate::exact::decimal_at_least;
+use crate::error::{Error, Result, number_of};
+use crate::exact::{decimal_at_least, f64_at_least};
+use crate::lattice::Measure;
 use crate::memory::peak_resident_bytes;
 use crate::policy::{Policy, Strategy};
 use crate::read::Table;
 use crate::skyline::Breach;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -45,11 +46,42 @@ pub struct AnonymizeArgs {
     /// For a strategy, steps of counting per disclosure set.
     #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
     pub limit_steps: u64,
+    /// Where groups are looked for: in a tree each group is split on its own; in a lattice all people's values are
+    /// generalized to the same levels.
+    #[arg(long, value_enum, default_value_t = SearchName::Tree)]
+    search: SearchName,
+    /// What the best node of a lattice loses least of: discernibility, group-size, certainty or entropy.
+    #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
+    measure: Measure,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The searches as the command line names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SearchName {
+    Tree,
+    Lattice,
+}
+
+impl AnonymizeArgs {
+    fn search(&self) -> Search {
+        match self.search {
+            SearchName::Tree => Search::Tree,
+            SearchName::Lattice => Search::Lattice(self.measure),
+        }
+    }
+}
+
+fn read_measure(text: &str) -> std::result::Result<Measure, String> {
+    let known = Measure::NAMES.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, measure)| measure).ok_or_else(|| {
+        let names: Vec<&str> = Measure::NAMES.iter().map(|(name, _)| *name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 /// Anonymizes, and prints what came of it.
@@ -74,6 +106,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             temp: &temp,
             memory: args.resources.memory,
             threads: args.resources.threads(),
+            search: args.search(),
             subtree_bytes: grow::SUBTREE_BYTES,
             progress,
         };
@@ -120,8 +153,12 @@ fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
         let columns = utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
         );
+        let lattice = summary.searched.as_ref().map(|Searched { minimal, chosen, tested }| {
+            json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
+        });
         let text = json!({
             "safe": true,
+            "lattice": lattice,
             "records": summary.records,
             "groups": summary.groups,
             "seconds": seconds,
@@ -155,6 +192,12 @@ fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
     for column in &utility.columns {
         text.push_str(&format!("  {:<18} {:.4}\n", visible(&column.name), column.published));
     }
+    if let Some(Searched { minimal, chosen, tested }) = &summary.searched {
+        text.push_str(&format!(
+            "levels               {chosen:?}, the best of {} lowest safe nodes, {tested} tested\n",
+            minimal.len()
+        ));
+    }
     text.push_str(&format!(
         "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
         summary.spilled_bytes >> 20,
@@ -173,6 +216,11 @@ fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
                 "m": point.knowledge.m,
                 "confidence": point.confidence.value().to_string(),
                 "breach": breach.at_least(),
+            }),
+            Obstacle::Disclosure { implications, confidence, disclosure } => json!({
+                "implications": implications,
+                "confidence": confidence.value().to_string(),
+                "disclosure": f64_at_least(disclosure),
             }),
             Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
         };
@@ -198,6 +246,13 @@ fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
                     point.confidence.value()
                 )
             }
+            Obstacle::Disclosure { implications, confidence, disclosure } => format!(
+                "{} can disclose {}, allowed is less than {}\n  \
+                 lower the number of implications, or raise the confidence\n",
+                number_of(*implications as u64, "implication", "implications"),
+                decimal_at_least(disclosure, 4),
+                confidence.value()
+            ),
             Obstacle::TooSmall { what, has, needs } => {
                 format!("the table has {has} {what}, a group must have {needs}\n  lower that minimum, or give more rows\n")
             }

@@ -154,6 +154,7 @@ fn task(args: &CheckArgs) -> Result<Task> {
         },
         requirements: Requirements {
             skyline: points(args),
+            implications: None,
             minimum_group_size: args.minimum_group_size.unwrap_or(1),
             minimum_distinct_values: 0,
             absent: Absent::Refuse,
@@ -195,6 +196,7 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         }
         if !args.point.is_empty() {
             requirements.skyline = points(args);
+            requirements.implications = None;
             requirements.absent = Absent::Refuse;
         }
         if let Some(size) = args.minimum_group_size {

@@ -7,6 +7,7 @@
 mod anonymize;
 mod audit;
 mod check;
+mod disclosure;
 mod flags;
 mod generate;
 mod terminal;
@@ -31,6 +32,7 @@ enum Command {
     Anonymize(anonymize::AnonymizeArgs),
     Audit(audit::AuditArgs),
     Check(check::CheckArgs),
+    Disclosure(disclosure::DisclosureArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -69,6 +71,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Anonymize(args) => anonymize::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Check(args) => check::run(args),
+        Command::Disclosure(args) => disclosure::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

@@ -5,9 +5,10 @@
 use serde_json::{Value, json};
 
 use super::terminal::visible;
-use crate::check::{CheckReport, Order, PointReport};
+use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
+use crate::confidence::Confidence;
 use crate::error::number_of;
-use crate::exact::{Rational, decimal_at_least};
+use crate::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::skyline::Breach;
 
 /// How many points are told to people.
@@ -82,6 +83,11 @@ fn verdict(report: &CheckReport) -> String {
         (_, held) if held == all_points => reasons.push(format!("all {all_points} points hold")),
         (_, held) => reasons.push(format!("{held} of {all_points} points hold")),
     }
+    if let Some((point, confidence)) = judged(report) {
+        let (k, most) = (point.k, decimal_at_least(&point.disclosure, PLACES));
+        let known = number_of(k as u64, "implication", "implications");
+        reasons.push(format!("{known} can disclose {most}, less than {} is required", confidence.value()));
+    }
     if report.minimum_group_size > 1 {
         let smallest = number_of(report.smallest_group, "person", "people");
         let minimum = report.minimum_group_size;
@@ -94,6 +100,12 @@ fn verdict(report: &CheckReport) -> String {
     let people = number_of(report.individuals, "person", "people");
     let groups = number_of(report.groups, "group", "groups");
     format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
+}
+
+/// What implications disclose, and the threshold for it.
+fn judged(report: &CheckReport) -> Option<(&DisclosurePoint, &Confidence)> {
+    let disclosure = report.disclosure.as_ref()?;
+    Some((disclosure.points.last()?, disclosure.confidence.as_ref()?))
 }
 
 /// How far the breach stays below the threshold; 0 or less is unsafe.
@@ -119,7 +131,7 @@ fn signed_decimal_at_most(value: &Rational) -> String {
 }
 
 /// Columns side by side: the first one to the left, the others to the right.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+pub(super) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let widths: [usize; N] =
         std::array::from_fn(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0));
     let mut text = String::new();
@@ -141,8 +153,16 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
     let several = reports.len() > 1;
     let mut points: Vec<Value> = Vec::new();
     for (column, report) in reports {
-        for point in &report.points {
-            let mut point = point_json(point);
+        let disclosed = judged(report).map(|(point, confidence)| {
+            json!({
+                "implications": point.k,
+                "confidence": confidence.value().to_string(),
+                "disclosure": f64_at_least(&point.disclosure),
+                "disclosure_exact": exact_text(&point.disclosure),
+                "safe": report.disclosure.as_ref().is_some_and(|disclosure| disclosure.safe),
+            })
+        });
+        for mut point in report.points.iter().map(point_json).chain(disclosed) {
             if several {
                 point["column"] = json!(column);
             }
@@ -150,10 +170,13 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         }
     }
     let Some((_, first)) = reports.first() else { return Value::Null };
+    let model = |report: &CheckReport| if report.disclosure.is_some() { "implications" } else { "skyline" };
+    let mut models: Vec<&str> = reports.iter().map(|(_, report)| model(report)).collect();
+    models.dedup();
     let fewest = reports.iter().map(|(_, report)| report.fewest_values).min();
     json!({
         "safe": reports.iter().all(|(_, report)| report.safe),
-        "model": "skyline",
+        "model": models.join("+"),
         "values": first.values.name(),
         "records": first.records,
         "individuals": first.individuals,
@@ -185,10 +208,11 @@ fn point_json(point: &PointReport) -> Value {
     })
 }
 
-/// Digits of a fraction beyond which nobody reads it.
+/// Bits of a fraction beyond which nobody reads it.
 const EXACT_BITS: usize = 1 << 14;
 
-fn exact_text(exact: &Rational) -> Option<String> {
+/// A fraction, unless it is too long to read.
+pub(super) fn exact_text(exact: &Rational) -> Option<String> {
     use dashu_base::BitTest;
     let bits = exact.numerator().bit_len().max(exact.denominator().bit_len());
     (bits <= EXACT_BITS).then(|| exact.to_string())

@@ -39,19 +39,25 @@ enum Lookup {
 }
 
 /// Sums of row hashes: what was read, whatever the order and the files.
+///
+/// Quasi-identifiers and sensitive values are hashed apart: a hash over both would let anybody who knows the
+/// quasi-identifiers test whose value is whose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Number of rows.
     pub rows: u64,
-    /// Wrapping sum of a hash per row.
-    pub sum: u128,
+    /// Wrapping sum of a hash of each row's quasi-identifiers.
+    pub quasi: u128,
+    /// Wrapping sum of a hash of each sensitive value.
+    pub sensitive: u128,
 }
 
 impl Fingerprint {
     /// Takes in the fingerprint of other rows.
     pub fn merge(&mut self, other: Fingerprint) {
         self.rows += other.rows;
-        self.sum = self.sum.wrapping_add(other.sum);
+        self.quasi = self.quasi.wrapping_add(other.quasi);
+        self.sensitive = self.sensitive.wrapping_add(other.sensitive);
     }
 }
 
@@ -77,19 +83,19 @@ impl<'a> Encoder<'a> {
             encode(attribute, lookup, array, codes)?;
             hash_codes(codes, start, &mut hashes);
         }
-        match &mut rows.sensitive {
+        let quasi = sum(hashes.iter().copied());
+        let sensitive = match &mut rows.sensitive {
             Sensitive::Single(codes) => {
                 self.append_single(sensitive, codes)?;
-                hash_codes(codes, start, &mut hashes);
+                sum((start..codes.len()).map(|row| mix(u64::from(codes.get(row)) + 1)))
             }
             Sensitive::Lists { lists, offsets, values } => {
-                self.append_lists(sensitive, lists, offsets, values, &mut hashes)?;
+                let start = values.len();
+                self.append_lists(sensitive, lists, offsets, values)?;
+                sum(values[start..].iter().map(|&value| mix(u64::from(value) + 1)))
             }
-        }
-        let sum = hashes
-            .iter()
-            .fold(0u128, |sum, &hash| sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64));
-        Ok(Fingerprint { rows: hashes.len() as u64, sum })
+        };
+        Ok(Fingerprint { rows: hashes.len() as u64, quasi, sensitive })
     }
 
     /// How many sensitive values a row has.
@@ -155,13 +161,12 @@ impl<'a> Encoder<'a> {
         lists: &mut Vec<u32>,
         offsets: &mut Vec<u32>,
         values: &mut Vec<u16>,
-        hashes: &mut [u64],
     ) -> Result<()> {
         let list = array.as_list::<i32>();
         let ends = list.value_offsets();
         let first = ends[0] as usize;
         let items = self.sensitive_codes(&list.values().slice(first, ends[list.len()] as usize - first))?;
-        for (row, hash) in hashes.iter_mut().enumerate() {
+        for row in 0..list.len() {
             let start = values.len();
             if !list.is_null(row) {
                 let own = ends[row] as usize - first..ends[row + 1] as usize - first;
@@ -173,14 +178,16 @@ impl<'a> Encoder<'a> {
                     values.extend(own);
                 }
             }
-            for &value in &values[start..] {
-                *hash = mix(*hash ^ (u64::from(value) + 1));
-            }
             lists.push(lists.len() as u32);
             offsets.push(values.len() as u32);
         }
         Ok(())
     }
+}
+
+/// The wrapping sum of hashes, each widened to 128 bits.
+fn sum(hashes: impl Iterator<Item = u64>) -> u128 {
+    hashes.fold(0, |sum, hash| sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64))
 }
 
 fn changed(column: &str) -> Error {

@@ -6,10 +6,10 @@
 
 use super::bucket::{Bucket, Placements};
 use super::product::{self, Product};
-use super::safety::{Confidence, Verdict};
+use crate::confidence::{Confidence, Verdict};
 use crate::exact::Rational;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The minima that decide the maximum disclosure for 0, 1, ... implications.
 #[derive(Debug, Clone)]
@@ -152,6 +152,34 @@ impl Disclosure {
                 }
             }
         }
+    }
+
+    /// The positions of the buckets that attain a minimum: no other bucket can be part of a witness.
+    pub fn positions(&self) -> BTreeSet<u64> {
+        self.levels().map(|level| level.position).collect()
+    }
+
+    /// Whether the bucket at a position attains a minimum.
+    pub fn attains(&self, position: u64) -> bool {
+        self.levels().any(|level| level.position == position)
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Minimum> {
+        self.minima.iter().flat_map(|minima| minima.without.iter().chain(&minima.with).chain(&minima.negated))
+    }
+
+    /// Whether a bucket with these placements could lower a minimum; rounding may only say yes too often.
+    pub(super) fn could_change(&self, placements: &Placements) -> bool {
+        let Some(minima) = &self.minima else { return true };
+        let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
+        let larger = |rounded: f64, level: &Minimum| {
+            let order = product::compare_rounded(rounded, level.value.rounded(), clear_factor);
+            order == Some(Ordering::Greater)
+        };
+        let without =
+            (1..).zip(&minima.without).all(|(j, level)| larger(placements.without_rounded(j), level));
+        let with = (0..).zip(&minima.with).all(|(j, level)| larger(placements.with_rounded(j), level));
+        !(without && with)
     }
 
     fn keep(&mut self, up_to: usize) {

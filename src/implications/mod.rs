@@ -45,9 +45,10 @@ mod product;
 mod safety;
 mod scanner;
 
+pub use crate::confidence::{Confidence, Verdict};
 pub use bucket::Bucket;
 pub use disclosure::{Atoms, Disclosure, Point, Witness};
-pub use safety::{Confidence, Safety, Verdict};
+pub use safety::Safety;
 pub use scanner::Scanner;
 
 /// The largest number of implications that callers should accept: time and memory grow with its square,

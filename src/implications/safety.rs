@@ -7,56 +7,12 @@
 
 use super::bucket::{Bucket, Placements};
 use super::disclosure::Disclosure;
-use crate::exact::{Rational, parse_fraction};
+use super::product;
+use crate::confidence::{Confidence, Verdict};
+use std::cmp::Ordering;
 
-/// A threshold in (0, 1]: the maximum disclosure must stay strictly below it.
-#[derive(Debug, Clone)]
-pub struct Confidence {
-    value: Rational,
-    /// (1 - c) / c, which the least ratio must exceed.
-    ratio: Rational,
-    /// `ratio` with one rounding.
-    ratio_rounded: f64,
-}
-
-impl Confidence {
-    /// `None` outside (0, 1]: at 0 nothing would be safe, above 1 everything would.
-    pub fn new(value: Rational) -> Option<Self> {
-        if value <= Rational::ZERO || value > Rational::ONE {
-            return None;
-        }
-        let ratio = (Rational::ONE - &value) / &value;
-        let ratio_rounded = ratio.to_f64().value();
-        Some(Confidence { value, ratio, ratio_rounded })
-    }
-
-    /// Reads a decimal or a fraction exactly.
-    pub fn parse(text: &str) -> Option<Self> {
-        parse_fraction(text).and_then(Self::new)
-    }
-
-    /// The exact threshold.
-    pub fn value(&self) -> &Rational {
-        &self.value
-    }
-
-    pub(super) fn ratio(&self) -> &Rational {
-        &self.ratio
-    }
-
-    pub(super) fn ratio_rounded(&self) -> f64 {
-        self.ratio_rounded
-    }
-}
-
-/// Whether the maximum disclosure is below the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Certainly below.
-    Safe,
-    /// Not below.
-    Unsafe,
-}
+/// No bound on people needs to be larger, and twice this is still a number.
+const MOST: u64 = 1 << 40;
 
 /// Guards the splits of a partitioning: first the whole table is admitted, then the parts of each split.
 #[derive(Debug, Clone)]
@@ -71,18 +27,38 @@ impl Safety {
         Safety { confidence, admitted: Disclosure::new(k) }
     }
 
+    /// The fewest people that a bucket can have without being unsafe alone.
+    ///
+    /// k + 1 atoms about one person, of n, leave a ratio of at most n - k - 1: the k + 1 values cover at least
+    /// the most frequent one's f people and k more, and (n - f - k) / f is largest for f = 1. So n must
+    /// exceed k + 1 + (1 - c) / c.
+    pub fn least_people(&self) -> u64 {
+        let atoms = self.admitted.up_to() as u64 + 2;
+        let ratio = u64::try_from(self.confidence.ratio().floor()).unwrap_or(MOST);
+        atoms.saturating_add(ratio).min(MOST)
+    }
+
     /// Whether an admitted bucket may be replaced by `parts`. O(k^2 log k) for each part.
     ///
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
     pub fn allows(&self, parts: &[Bucket]) -> Verdict {
-        self.with(parts).verdict(&self.confidence)
+        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
+        // A part that is unsafe alone spares the others; parts that change nothing leave it as safe as it was.
+        if placements.iter().any(|placements| self.is_clearly_unsafe(placements)) {
+            return Verdict::Unsafe;
+        }
+        if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
+            return Verdict::Safe;
+        }
+        self.with(parts, &placements).verdict(&self.confidence)
     }
 
     /// As [`Safety::allows`]; parts that are safe are admitted, other parts change nothing.
     ///
     /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
     pub fn admit(&mut self, parts: &[Bucket]) -> Verdict {
-        let after = self.with(parts);
+        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
+        let after = self.with(parts, &placements);
         let verdict = after.verdict(&self.confidence);
         if verdict == Verdict::Safe {
             self.admitted = after;
@@ -90,11 +66,23 @@ impl Safety {
         verdict
     }
 
-    fn with(&self, parts: &[Bucket]) -> Disclosure {
+    fn placements(&self, part: &Bucket) -> Placements {
+        Placements::new(self.admitted.up_to() + 1, part)
+    }
+
+    /// Whether all atoms in this one bucket disclose too much already.
+    fn is_clearly_unsafe(&self, placements: &Placements) -> bool {
+        let k = self.admitted.up_to();
+        let clear_factor = product::clear_factor(k.saturating_add(2));
+        let ratio = placements.with_rounded(k);
+        let order = product::compare_rounded(ratio, self.confidence.ratio_rounded(), clear_factor);
+        order == Some(Ordering::Less)
+    }
+
+    fn with(&self, parts: &[Bucket], placements: &[Placements]) -> Disclosure {
         let mut disclosure = self.admitted.clone();
-        for part in parts {
-            let placements = Placements::new(disclosure.up_to() + 1, part);
-            disclosure.observe(part, &placements, 0);
+        for (part, placements) in parts.iter().zip(placements) {
+            disclosure.observe(part, placements, 0);
         }
         disclosure
     }

@@ -45,6 +45,16 @@ impl Scanner {
         self.seen.insert(bucket.clone(), position);
     }
 
+    /// The disclosure of the buckets seen so far.
+    pub fn disclosure(&self) -> &Disclosure {
+        &self.disclosure
+    }
+
+    /// Takes in the buckets of another scan.
+    pub fn merge(&mut self, other: &Scanner) {
+        self.disclosure.merge(&other.disclosure);
+    }
+
     /// The disclosure of all buckets seen.
     pub fn finish(self) -> Disclosure {
         self.disclosure

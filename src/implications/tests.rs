@@ -140,6 +140,17 @@ fn certainty_is_unsafe_even_for_threshold_1() {
 }
 
 #[test]
+fn a_threshold_that_underflows_is_not_taken_for_1() {
+    // R(30) is about 1e-380, 1 - c is 1e-350.
+    let counts: Vec<u64> = [(1 << 52) - 1000].into_iter().chain([1; 1000]).collect();
+    let nearly_one = Confidence::parse(&format!("0.{}", "9".repeat(350))).unwrap();
+    let one = Confidence::parse("1").unwrap();
+    let seen = disclosure(&[counts], 30);
+    assert_eq!(seen.verdict(&nearly_one), Verdict::Unsafe);
+    assert_eq!(seen.verdict(&one), Verdict::Safe);
+}
+
+#[test]
 fn a_bucket_made_for_fewer_implications_is_not_understated() {
     let counts = [4, 3, 2, 2, 1, 1];
     for j in 1..=6 {
@@ -336,4 +347,36 @@ proptest! {
             prop_assert_eq!(safety.allows(&parts), Verdict::Unsafe);
         }
     }
+}
+
+/// All ways to write n as a sum of descending counts.
+fn partitions(n: u64, most: u64) -> Vec<Counts> {
+    if n == 0 {
+        return vec![vec![]];
+    }
+    let with =
+        |count: u64| partitions(n - count, count).into_iter().map(move |rest| [vec![count], rest].concat());
+    (1..=n.min(most)).flat_map(with).collect()
+}
+
+#[test]
+fn no_bucket_below_the_least_people_is_safe() {
+    for k in 0..4 {
+        for threshold in ["1/5", "1/3", "0.34", "1/2", "0.7", "1"] {
+            let confidence = Confidence::parse(threshold).unwrap();
+            let least = Safety::new(k, confidence.clone()).least_people();
+            let safe = |n: u64| {
+                let buckets = partitions(n, n).into_iter();
+                buckets
+                    .filter(|counts| {
+                        reference::disclosure(std::slice::from_ref(counts), k) < *confidence.value()
+                    })
+                    .count()
+            };
+            assert!((1..least).all(|n| safe(n) == 0), "k = {k}, c = {threshold}");
+            assert!(safe(least) > 0, "the bound is sharp: k = {k}, c = {threshold}");
+        }
+    }
+    let tiny = Confidence::parse("1e-300").unwrap();
+    assert_eq!(Safety::new(2, tiny).least_people(), 1 << 40);
 }

@@ -1,5 +1,6 @@
 //! May these groups be published beside the others?
 
+use crate::implications::{Bucket, Confidence, Safety, Verdict};
 use crate::skyline::{Ranking, SkylineState};
 
 /// What a group would publish of its sensitive values.
@@ -109,6 +110,49 @@ impl Criterion for SkylineCriterion {
         for part in parts {
             self.state.observe(&mut ranking, part.people, &part.counts, 0);
         }
+    }
+
+    fn least_people(&self) -> u64 {
+        self.least_people
+    }
+}
+
+/// Safety against k implications, as a criterion for the planner; only for single values.
+///
+/// Minima over all groups ever accepted decide exactly as the live groups would, see
+/// [`implications`](crate::implications), so nothing has to be taken back when a group is replaced by its parts.
+#[derive(Debug, Clone)]
+pub struct ImplicationsCriterion {
+    minimum: Minimum,
+    least_people: u64,
+    implications: usize,
+    safety: Safety,
+}
+
+impl ImplicationsCriterion {
+    /// With no group accepted yet.
+    pub fn new(implications: usize, confidence: Confidence, minimum: Minimum) -> Self {
+        let safety = Safety::new(implications, confidence);
+        let least_people = minimum.people.max(safety.least_people());
+        ImplicationsCriterion { minimum, least_people, implications, safety }
+    }
+
+    /// `None` if a part has nobody, or too many people for exact arithmetic.
+    fn buckets(&self, parts: &[Part]) -> Option<Vec<Bucket>> {
+        let bucket = |part: &Part| Bucket::from_counts(part.counts.iter().copied(), self.implications);
+        parts.iter().map(bucket).collect()
+    }
+}
+
+impl Criterion for ImplicationsCriterion {
+    fn admits(&self, parts: &[Part], _room: &mut Room) -> bool {
+        parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
+            && self.buckets(parts).is_some_and(|buckets| self.safety.allows(&buckets) == Verdict::Safe)
+    }
+
+    fn accept(&mut self, parts: &[Part]) {
+        let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
+        debug_assert_eq!(admitted, Some(Verdict::Safe), "only what is admitted may be accepted");
     }
 
     fn least_people(&self) -> u64 {

@@ -1,9 +1,10 @@
 use super::column::{CodeTree, Column, Splitting, Width};
-use super::criterion::{Criterion, Minimum, Part, Room, SkylineCriterion};
+use super::criterion::{Criterion, ImplicationsCriterion, Minimum, Part, Room, SkylineCriterion};
 use super::propose::Order;
 use super::subtree::{Group, Plan, Rows, Sensitive};
 use super::tree::CutTree;
 use super::triples::Codes;
+use crate::implications::{Bucket, Scanner};
 use crate::skyline::{Confidence, Knowledge, Point, SkylineState, Target, Values, Verdict};
 use proptest::prelude::*;
 
@@ -13,10 +14,18 @@ struct Sample {
     columns: Vec<Column>,
     rows: Vec<(Vec<u16>, Vec<u16>)>,
     values: Values,
-    point: (u64, u64, u64, &'static str),
+    adversary: Adversary,
     minimum: Minimum,
     order: Order,
 }
+
+#[derive(Debug, Clone, Copy)]
+enum Adversary {
+    Skyline(u64, u64, u64, &'static str),
+    Implications(usize, &'static str),
+}
+
+use Adversary::{Implications, Skyline};
 
 const DISTINCT: usize = 4;
 
@@ -39,7 +48,14 @@ prop_compose! {
         values in prop::sample::select(vec![Values::Single, Values::Set, Values::Multiset]),
         codes in prop::collection::vec((0u16..9, 0u16..6, 0u16..5), 1..60),
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
-        point in prop::sample::select(vec![(0, 0, 0, "0.6"), (1, 0, 0, "0.9"), (0, 2, 1, "0.8"), (1, 1, 1, "1"), (2, 1, 2, "1")]),
+        skyline in prop::sample::select(vec![
+            Skyline(0, 0, 0, "0.6"), Skyline(1, 0, 0, "0.9"), Skyline(0, 2, 1, "0.8"), Skyline(1, 1, 1, "1"),
+            Skyline(2, 1, 2, "1"),
+        ]),
+        implications in prop::sample::select(vec![
+            None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
+            Some(Implications(2, "0.95")), Some(Implications(2, "1")),
+        ]),
         people in 1u64..4, distinct in 1usize..3,
         order in prop::sample::select(vec![Order::Mondrian, Order::Gain]),
     ) -> Sample {
@@ -51,18 +67,31 @@ prop_compose! {
             }
             (vec![a, b, c], list)
         });
+        let adversary = if values == Values::Single { implications.unwrap_or(skyline) } else { skyline };
         Sample {
             columns: vec![Column::evenly_spaced(9), tree_column(), set_column()],
-            rows: rows.collect(), values, point, minimum: Minimum { people, distinct }, order,
+            rows: rows.collect(), values, adversary, minimum: Minimum { people, distinct }, order,
         }
     }
 }
 
-fn state(sample: &Sample) -> SkylineState {
-    let (l, k, m, confidence) = sample.point;
+fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> SkylineState {
     let confidence = Confidence::parse(confidence).unwrap();
     let point = Point { knowledge: Knowledge { l, k, m }, confidence };
-    SkylineState::new(sample.values, DISTINCT, &[(Target::Every, point)])
+    SkylineState::new(values, DISTINCT, &[(Target::Every, point)])
+}
+
+fn criterion(sample: &Sample) -> Box<dyn Criterion> {
+    match sample.adversary {
+        Skyline(l, k, m, confidence) => {
+            let state = state(sample.values, (l, k, m, confidence));
+            Box::new(SkylineCriterion::new(state, sample.minimum, DISTINCT))
+        }
+        Implications(known, confidence) => {
+            let confidence = Confidence::parse(confidence).unwrap();
+            Box::new(ImplicationsCriterion::new(known, confidence, sample.minimum))
+        }
+    }
 }
 
 fn rows(sample: &Sample) -> Rows {
@@ -88,7 +117,7 @@ fn rows(sample: &Sample) -> Rows {
 fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let mut rows = rows(sample);
     let whole = rows.total(DISTINCT);
-    let mut criterion = SkylineCriterion::new(state(sample), sample.minimum, DISTINCT);
+    let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return (tree, vec![]);
@@ -96,7 +125,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     criterion.accept(std::slice::from_ref(&whole));
     let plan = Plan { columns: &sample.columns, order: sample.order };
     let extent = sample.columns.iter().map(|column| 0..column.codes).collect();
-    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut criterion);
+    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion);
     (tree, groups)
 }
 
@@ -111,13 +140,23 @@ fn part(sample: &Sample, group: &Naive) -> Part {
 
 /// Whether a set of groups is safe, from scratch; in set and multiset mode also those that were replaced count.
 fn safe(sample: &Sample, groups: &[Naive]) -> bool {
-    let mut state = state(sample);
-    let mut ranking = Default::default();
-    groups.iter().all(|group| {
-        let part = part(sample, group);
-        state.observe(&mut ranking, part.people, &part.counts, 0);
-        sample.minimum.holds(&part)
-    }) && state.verdict() == Verdict::Safe
+    let parts: Vec<Part> = groups.iter().map(|group| part(sample, group)).collect();
+    let verdict = match sample.adversary {
+        Skyline(l, k, m, confidence) => {
+            let mut state = state(sample.values, (l, k, m, confidence));
+            let mut ranking = Default::default();
+            parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
+            state.verdict()
+        }
+        Implications(known, confidence) => {
+            let mut scanner = Scanner::new(known);
+            for (part, number) in parts.iter().zip(0..) {
+                scanner.observe(&Bucket::from_counts(part.counts.clone(), known).unwrap(), number);
+            }
+            scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
+        }
+    };
+    verdict == Verdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows themselves.

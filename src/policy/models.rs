@@ -10,6 +10,7 @@ use super::privacy::{
     Robust, RobustTest, Target, Values,
 };
 use crate::exact::Rational;
+use crate::implications::IMPLICATIONS_LIMIT;
 
 /// Which model each of these keys belongs to.
 const OF_MODEL: [(&str, Kind); 10] = [
@@ -151,7 +152,7 @@ fn read_l_diversity(item: &Item, mistakes: &mut Mistakes) -> Option<Requirement>
 
 fn read_implications(section: &Section, mistakes: &mut Mistakes) -> Model {
     let knows = match section.get("implications") {
-        Some(item) => item.whole(0..=MAX_COUNT, mistakes),
+        Some(item) => item.whole(0..=IMPLICATIONS_LIMIT as u64, mistakes),
         None => {
             section.missing("implications", "write how many the adversary knows: implications = 3", mistakes);
             None

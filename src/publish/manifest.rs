@@ -6,10 +6,11 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
-use crate::check::CheckReport;
+use crate::check::{CheckReport, DisclosureReport};
 use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
+use crate::exact::f64_at_least;
 use crate::plan::tree::{CutTree, NodeId};
 use crate::policy::Policy;
 use crate::skyline::{Breach, Statistics};
@@ -83,6 +84,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
             "safe": point.safe,
         })
     });
+    let points = points.chain(check.disclosure.as_ref().map(disclosure));
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -113,7 +115,8 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     });
     match &evidence.input {
         Input::Read(read) => {
-            manifest["input"] = json!({"rows": read.rows, "fingerprint": format!("{:032x}", read.sum)});
+            let fingerprint = format!("{:032x}{:032x}", read.quasi, read.sensitive);
+            manifest["input"] = json!({"rows": read.rows, "fingerprint": fingerprint});
         }
         Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
     }
@@ -135,6 +138,26 @@ fn audit(chosen: &Chosen) -> Value {
         "name": chosen.name,
         "rearrangements": set(&chosen.rearrangements),
         "disclosure_set": set(&chosen.left),
+    })
+}
+
+/// What implications disclose, the most that are known and fewer.
+fn disclosure(report: &DisclosureReport) -> Value {
+    let curve = report.points.iter().map(|point| {
+        json!({
+            "k": point.k,
+            "disclosure": f64_at_least(&point.disclosure),
+            "disclosure_exact": fraction(&point.disclosure),
+        })
+    });
+    let last = report.points.last();
+    json!({
+        "implications": last.map(|point| point.k),
+        "confidence": report.confidence.as_ref().map(|confidence| confidence.value().to_string()),
+        "disclosure": last.map(|point| f64_at_least(&point.disclosure)),
+        "disclosure_exact": last.map(|point| fraction(&point.disclosure)),
+        "safe": report.safe,
+        "curve": curve.collect::<Vec<Value>>(),
     })
 }
 

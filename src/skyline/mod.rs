@@ -17,8 +17,9 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use crate::confidence::{Confidence, Verdict};
 pub use group::{Group, Ranking};
-pub use point::{Confidence, Knowledge, Point, without_dominated};
+pub use point::{Knowledge, Point, without_dominated};
 pub use shape::Values;
 pub use state::{SkylineState, Target, TargetPoint};
-pub use statistics::{Breach, Statistics, Verdict};
+pub use statistics::{Breach, Statistics};

@@ -1,6 +1,6 @@
 //! How much may an adversary know, and how sure may they become?
 
-use crate::exact::{Rational, parse_fraction};
+use crate::confidence::Confidence;
 
 /// The size of an adversary's knowledge; each number means "at most".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,56 +11,6 @@ pub struct Knowledge {
     pub k: u64,
     /// Members of the target's family: if one of them has the value, the target has it too.
     pub m: u64,
-}
-
-/// A threshold in (0, 1]: the breach probability must stay strictly below it.
-#[derive(Debug, Clone)]
-pub struct Confidence {
-    value: Rational,
-    /// (1 - c) / c, which the least negated ratio must exceed.
-    ratio: Rational,
-    /// `ratio` with one rounding.
-    ratio_rounded: f64,
-}
-
-impl PartialEq for Confidence {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Eq for Confidence {}
-
-impl Confidence {
-    /// `None` outside (0, 1]: at 0 nothing would be safe, above 1 everything would.
-    pub fn new(value: Rational) -> Option<Self> {
-        if value <= Rational::ZERO || value > Rational::ONE {
-            return None;
-        }
-        let ratio = (Rational::ONE - &value) / &value;
-        let ratio_rounded = ratio.to_f64().value();
-        Some(Confidence { value, ratio, ratio_rounded })
-    }
-
-    /// Reads a decimal or a fraction exactly.
-    pub fn parse(text: &str) -> Option<Self> {
-        parse_fraction(text).and_then(Self::new)
-    }
-
-    /// The exact threshold.
-    pub fn value(&self) -> &Rational {
-        &self.value
-    }
-
-    /// The ratio that the least negated ratio must exceed for the breach to stay below the threshold.
-    pub(super) fn ratio(&self) -> &Rational {
-        &self.ratio
-    }
-
-    /// [`Confidence::ratio`] with one rounding.
-    pub(super) fn ratio_rounded(&self) -> f64 {
-        self.ratio_rounded
-    }
 }
 
 /// A point of a privacy skyline: this much knowledge must leave the adversary below this confidence.
@@ -79,7 +29,7 @@ impl Point {
         own.l >= others.l
             && own.k >= others.k
             && own.m >= others.m
-            && self.confidence.value <= other.confidence.value
+            && self.confidence.value() <= other.confidence.value()
     }
 }
 
@@ -112,13 +62,5 @@ mod tests {
             point(0, 9, 0, "1"),
         ]);
         assert_eq!(kept, [point(2, 1, 1, "0.5"), point(0, 9, 0, "1")]);
-    }
-
-    #[test]
-    fn a_confidence_lies_above_0_and_not_above_1() {
-        for bad in ["0", "-0.1", "1.5", "abc", "1.0000000000000000001"] {
-            assert_eq!(Confidence::parse(bad), None, "{bad}");
-        }
-        assert!(Confidence::parse("1").is_some());
     }
 }

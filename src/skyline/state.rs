@@ -6,7 +6,8 @@
 use super::group::{Group, Ranking};
 use super::point::{Knowledge, Point, without_dominated};
 use super::shape::Values;
-use super::statistics::{Statistics, Verdict};
+use super::statistics::Statistics;
+use crate::confidence::Verdict;
 
 /// Which sensitive values a skyline point protects.
 #[derive(Debug, Clone, PartialEq, Eq)]

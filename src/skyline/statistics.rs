@@ -4,8 +4,9 @@
 //! clearly apart, exact fractions tell the rest. Minima merge in any order with the same result.
 
 use super::group::Group;
-use super::point::{Confidence, Knowledge};
+use super::point::Knowledge;
 use super::shape::{Ratio, Rounded, Shape, Values};
+use crate::confidence::{Confidence, Verdict};
 use crate::exact::{Rational, f64_at_least};
 use std::cmp::Ordering;
 
@@ -25,15 +26,6 @@ pub struct Statistics {
     values: Values,
     size: Knowledge,
     minima: [Option<Minimum>; 5],
-}
-
-/// Whether the breach probability is below the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Certainly below.
-    Safe,
-    /// Not below, or not certainly below.
-    Unsafe,
 }
 
 /// A breach probability.

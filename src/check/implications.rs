@@ -1,0 +1,168 @@
+//! What do k implications disclose, and which people and values are they about?
+//!
+//! Memory: the minima of [`Disclosure`](crate::implications::Disclosure), and for the at most 3K + 2 groups that
+//! attain one the counts of their most frequent values, so that no second scan is needed to name them.
+//! Invariant: what is kept depends on the groups alone, not on the order in which scans merge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::criterion::{GroupCount, Implications};
+use super::report::{Atom, DisclosurePoint, DisclosureReport, Statements};
+use crate::confidence::Verdict;
+use crate::error::{Error, Result, number_of};
+use crate::implications::{Atoms, Bucket, Scanner, Witness};
+
+/// The disclosure of the groups observed.
+pub(super) struct ImplicationsEvidence {
+    asked: Implications,
+    scanner: Scanner,
+    /// The groups that attain a minimum, and perhaps some that did before.
+    witnesses: BTreeMap<u64, Frequent>,
+    /// Groups with more people than exact arithmetic is proven for.
+    overfull: u64,
+}
+
+/// What a group must tell to name the values of a witness.
+struct Frequent {
+    people: u64,
+    /// Every value, with its count, that is among the K + 1 most frequent ones however ties are broken.
+    counts: Vec<(u32, u64)>,
+}
+
+impl ImplicationsEvidence {
+    /// Nothing observed yet.
+    pub fn new(asked: &Implications) -> Self {
+        ImplicationsEvidence {
+            asked: asked.clone(),
+            scanner: Scanner::new(asked.up_to),
+            witnesses: BTreeMap::new(),
+            overfull: 0,
+        }
+    }
+
+    /// Takes in a group.
+    pub fn observe(&mut self, group: &GroupCount, number: u64) {
+        let counts = group.counts().map(|(_, count)| count);
+        let Some(bucket) = Bucket::from_counts(counts, self.asked.up_to) else {
+            self.overfull += 1;
+            return;
+        };
+        self.scanner.observe(&bucket, number);
+        if self.scanner.disclosure().attains(number) {
+            self.witnesses.insert(number, Frequent::of(group, self.asked.up_to + 1));
+            if self.witnesses.len() > 2 * self.most_witnesses() {
+                self.forget();
+            }
+        }
+    }
+
+    /// Takes in what another scan observed.
+    pub fn merge(&mut self, other: ImplicationsEvidence) {
+        self.scanner.merge(&other.scanner);
+        self.witnesses.extend(other.witnesses);
+        self.overfull += other.overfull;
+        self.forget();
+    }
+
+    fn most_witnesses(&self) -> usize {
+        3 * self.asked.up_to + 2
+    }
+
+    /// Drops the groups that attain no minimum any more.
+    fn forget(&mut self) {
+        let positions = self.scanner.disclosure().positions();
+        self.witnesses.retain(|number, _| positions.contains(number));
+    }
+
+    /// Bytes of evidence.
+    pub fn bytes(&self) -> u64 {
+        let counts: usize = self.witnesses.values().map(|group| group.counts.capacity()).sum();
+        let levels = self.most_witnesses() * (self.asked.up_to + 8) * 32;
+        (counts * size_of::<(u32, u64)>() + levels) as u64
+    }
+
+    /// The disclosure by 0, 1, ... implications, with the names of the values.
+    pub fn report(&self, names: &[Arc<str>], column: &str) -> Result<DisclosureReport> {
+        if self.overfull > 0 {
+            return Err(Error::input(
+                format!(
+                    "column `{column}`: in {} there are more people than can be counted exactly",
+                    number_of(self.overfull, "group", "groups")
+                ),
+                "check the counts of the table; a group must have fewer than 2^53 people",
+            ));
+        }
+        let ranked: BTreeMap<u64, Ranked<'_>> =
+            self.witnesses.iter().map(|(&number, group)| (number, group.ranked(number, names))).collect();
+        let points = self.scanner.disclosure().curve().into_iter().map(|point| DisclosurePoint {
+            k: point.k,
+            implications: implied(&ranked, &point.witness),
+            disclosure: point.disclosure,
+            negations: negated(&ranked, point.negated_position, point.k),
+            negated: point.negated,
+        });
+        let confidence = self.asked.confidence.clone();
+        let verdict = |confidence| self.scanner.disclosure().verdict(confidence);
+        Ok(DisclosureReport {
+            points: points.collect(),
+            safe: confidence.as_ref().is_none_or(|confidence| verdict(confidence) == Verdict::Safe),
+            confidence,
+        })
+    }
+}
+
+impl Frequent {
+    fn of(group: &GroupCount, most: usize) -> Self {
+        let mut sorted: Vec<u64> = group.counts().map(|(_, count)| count).collect();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let least = sorted.get(most - 1).copied().unwrap_or(0);
+        let counts = group.counts().filter(|&(_, count)| count >= least).collect();
+        Frequent { people: group.people, counts }
+    }
+
+    /// Codes differ from run to run, names do not: they break ties.
+    fn ranked<'a>(&self, number: u64, names: &'a [Arc<str>]) -> Ranked<'a> {
+        let name = |code: u32| names.get(code as usize).map_or("", |name| name);
+        let mut values: Vec<(&str, u64)> =
+            self.counts.iter().map(|&(code, count)| (name(code), count)).collect();
+        values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        Ranked { group: number, people: self.people, values }
+    }
+}
+
+/// A group with its values, the most frequent one first.
+struct Ranked<'a> {
+    group: u64,
+    people: u64,
+    values: Vec<(&'a str, u64)>,
+}
+
+impl Ranked<'_> {
+    /// Atoms about one person, who is given the most frequent values in turn.
+    fn atoms(&self, person: usize, values: std::ops::Range<usize>) -> impl Iterator<Item = Atom> {
+        let named = self.values.iter().skip(values.start).take(values.len());
+        named.map(move |&(value, count)| Atom {
+            group: self.group,
+            people: self.people,
+            person: person as u64 + 1,
+            value: value.to_string(),
+            count,
+        })
+    }
+}
+
+/// The atoms of a witness by name; the first one is implied by the others.
+fn implied(ranked: &BTreeMap<u64, Ranked<'_>>, witness: &Witness) -> Option<Statements> {
+    let mut atoms = Vec::new();
+    for Atoms { position, people } in [&witness.target].into_iter().chain(&witness.others) {
+        let group = ranked.get(position)?;
+        atoms.extend(people.iter().enumerate().flat_map(|(person, &values)| group.atoms(person, 0..values)));
+    }
+    Statements::from_atoms(atoms)
+}
+
+/// The most frequent value of the first person, and the next ones, which are negated.
+fn negated(ranked: &BTreeMap<u64, Ranked<'_>>, position: u64, k: usize) -> Option<Statements> {
+    Statements::from_atoms(ranked.get(&position)?.atoms(0, 0..k + 1).collect())
+}

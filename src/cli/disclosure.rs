@@ -1,0 +1,274 @@
+//! `skyveil disclosure`: how sure can an adversary become who knows k implications?
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::flags::{ResourceFlags, read_delimiter, read_options};
+use super::terminal::{print, visible, with_progress};
+use super::verdict::{aligned, exact_text};
+use crate::check::policy::columns as columns_of;
+use crate::check::release::{Release, is_release};
+use crate::check::{
+    Absent, Atom, CheckReport, Columns, DisclosurePoint, Implications, Order, Requirements, Resources,
+    Statements, Subject, check,
+};
+use crate::error::{Error, Result, number_of};
+use crate::exact::{Rational, decimal_at_least, f64_at_least};
+use crate::implications::IMPLICATIONS_LIMIT;
+use crate::plot::{Curve, LineChart};
+use crate::policy::{Policy, Target};
+use crate::read::Table;
+use crate::skyline::Values;
+
+/// How sure can an adversary become who knows K implications, whichever they are?
+///
+/// An atom says that a person has a value; an implication, that some atoms imply another one. Shows the maximum over
+/// all sets of 0 to K implications, the same for negated atoms ("this person lacks that value"), and atoms that
+/// attain them. Where the rows of each group stand together, the table is read once.
+#[derive(Debug, Args)]
+pub struct DisclosureArgs {
+    /// A release directory; or Parquet, Arrow IPC or CSV files, or a directory of them.
+    #[arg(required = true, value_name = "RELEASE|TABLE")]
+    pub paths: Vec<PathBuf>,
+    /// The largest number of implications.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=IMPLICATIONS_LIMIT as i64))]
+    pub up_to: u16,
+    /// A policy that says what the columns mean; a release holds the one it was made with.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Columns that make a group: rows that agree in all of them.
+    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
+    pub group: Vec<String>,
+    /// The sensitive column.
+    #[arg(long, value_name = "COL")]
+    pub sensitive: Option<String>,
+    /// The column that tells people apart, where a person has several rows.
+    #[arg(long, value_name = "COL")]
+    pub individual: Option<String>,
+    #[command(flatten)]
+    resources: ResourceFlags,
+    /// The character between the cells of a CSV file.
+    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
+    pub delimiter: Option<u8>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Draw both curves to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Measures, and prints the curves.
+pub fn run(args: &DisclosureArgs) -> Result<Answer> {
+    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
+    let report = match &args.paths[..] {
+        [directory] if is_release(directory) => {
+            let release = Release::open(directory)?;
+            let policy = policy.map_or_else(|| release.policy(), Ok)?;
+            let columns = release.columns(&policy, target(args, &policy)?)?;
+            measured(args, &release.subject(), &adapted(args, columns))?
+        }
+        paths => {
+            let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
+            let columns = match &policy {
+                Some(policy) => {
+                    let groups: Vec<String> =
+                        policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect();
+                    adapted(args, columns_of(policy, target(args, policy)?, &groups)?)
+                }
+                None => stated(args)?,
+            };
+            measured(args, &Subject::Table(&table), &columns)?
+        }
+    };
+    let points = report.disclosure.as_ref().map_or(&[][..], |disclosure| &disclosure.points[..]);
+    if let Some(path) = &args.svg {
+        draw(path, points)?;
+    }
+    let text = if args.json { format!("{}\n", to_json(&report, points)) } else { to_text(&report, points) };
+    print(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> Result<CheckReport> {
+    let requirements = Requirements {
+        skyline: Vec::new(),
+        implications: Some(Implications { up_to: args.up_to.into(), confidence: None }),
+        minimum_group_size: 1,
+        minimum_distinct_values: 0,
+        absent: Absent::Refuse,
+    };
+    with_progress(|progress| {
+        let resources = Resources {
+            threads: args.resources.threads(),
+            budget: args.resources.budget(),
+            temp: args.resources.temp(),
+            progress,
+        };
+        check(subject, columns, &requirements, &resources)
+    })
+}
+
+/// The protected column of the policy that is meant.
+fn target<'a>(args: &DisclosureArgs, policy: &'a Policy) -> Result<&'a Target> {
+    let meant =
+        |target: &&Target| args.sensitive.as_ref().is_none_or(|name| target.columns[..] == [name.clone()]);
+    let targets: Vec<&Target> = policy.privacy.targets.iter().filter(meant).collect();
+    match (&targets[..], &args.sensitive) {
+        ([target], _) => Ok(target),
+        ([], Some(name)) => Err(Error::input(
+            format!("column `{name}` is not a sensitive column of the policy"),
+            "leave out --sensitive: the policy names them",
+        )),
+        _ => {
+            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
+        }
+    }
+}
+
+/// The columns that the flags alone describe.
+fn stated(args: &DisclosureArgs) -> Result<Columns> {
+    let sensitive = args.sensitive.clone().ok_or_else(|| {
+        Error::input(
+            "no sensitive column is given",
+            "name it with --sensitive, or give a policy or a release",
+        )
+    })?;
+    Ok(Columns {
+        groups: args.group.clone(),
+        sensitive,
+        values: Values::Single,
+        individual: args.individual.clone(),
+        null_is: None,
+    })
+}
+
+/// Flags win over the policy.
+fn adapted(args: &DisclosureArgs, mut columns: Columns) -> Columns {
+    if !args.group.is_empty() {
+        columns.groups.clone_from(&args.group);
+    }
+    if args.individual.is_some() {
+        columns.individual.clone_from(&args.individual);
+    }
+    columns
+}
+
+fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
+    let values = |risk: fn(&DisclosurePoint) -> &Rational| {
+        points.iter().map(|point| f64_at_least(risk(point))).collect()
+    };
+    let chart = LineChart {
+        title: "Maximum disclosure",
+        horizontal: "pieces of knowledge k (number)",
+        vertical: "maximum disclosure (probability)",
+        curves: vec![
+            Curve { name: "implications", values: values(|point| &point.disclosure) },
+            Curve { name: "negated atoms", values: values(|point| &point.negated) },
+        ],
+    };
+    std::fs::write(path, chart.to_svg()).map_err(|source| Error::io(path, source))
+}
+
+/// Digits after the point.
+const PLACES: usize = 6;
+/// Fractions that are longer are left to --json.
+const LONGEST: usize = 24;
+
+fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
+    let people = number_of(report.individuals, "person", "people");
+    let groups = number_of(report.groups, "group", "groups");
+    let exact = |risk: &Rational| {
+        let text = risk.to_string();
+        if text.len() <= LONGEST { text } else { "...".to_string() }
+    };
+    let head = ["k", "implications", "exact", "negated atoms", "exact"].map(str::to_string);
+    let rows = points.iter().map(|point| {
+        let (implied, negated) = (&point.disclosure, &point.negated);
+        let decimal = |risk| decimal_at_least(risk, PLACES);
+        [point.k.to_string(), decimal(implied), exact(implied), decimal(negated), exact(negated)]
+    });
+    let table = aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
+    let mut text =
+        format!("maximum disclosure of {people} in {groups}\n\n{table}\nwhat must be known for it\n");
+    for point in points {
+        let worst = [
+            (&point.implications, "implications", "each of these implies it"),
+            (&point.negations, "negated atoms", "each of these is false"),
+        ];
+        for (statements, kind, known) in worst {
+            if let Some(statements) = statements {
+                text.push_str(&format!("k = {}, {kind}: {}", point.k, told(report.order, statements, known)));
+            }
+        }
+    }
+    if report.order == Order::Clustered {
+        text.push_str("groups are named by their first row, counted from 0; ");
+    }
+    text.push_str("people of a group can stand for each other\n");
+    text
+}
+
+fn told(order: Order, statements: &Statements, known: &str) -> String {
+    let atom = |atom: &Atom| {
+        let group = match order {
+            Order::Clustered => format!("the group at row {}", atom.group),
+            _ => format!("group number {}", atom.group),
+        };
+        let (value, count, people) = (visible(&atom.value), atom.count, atom.people);
+        format!("person {} of {group} has {value:?}, as {count} of {people} there", atom.person)
+    };
+    let mut text = format!("{}\n", atom(&statements.target));
+    if !statements.known.is_empty() {
+        text.push_str(&format!("  {known}:\n"));
+    }
+    for known in &statements.known {
+        text.push_str(&format!("    {}\n", atom(known)));
+    }
+    text
+}
+
+fn to_json(report: &CheckReport, points: &[DisclosurePoint]) -> Value {
+    let curve = |of: &dyn Fn(&DisclosurePoint) -> (&Rational, &Option<Statements>), known: &str| {
+        let one = |point: &DisclosurePoint| {
+            let (risk, statements) = of(point);
+            let atoms = |statements: &Statements| -> Vec<Value> {
+                statements.known.iter().map(|atom| atom_json(report.order, atom)).collect()
+            };
+            let target = statements.as_ref().map(|statements| atom_json(report.order, &statements.target));
+            json!({
+                "k": point.k,
+                "disclosure": f64_at_least(risk),
+                "exact": exact_text(risk),
+                "target": target,
+                known: statements.as_ref().map(atoms),
+            })
+        };
+        points.iter().map(one).collect::<Vec<Value>>()
+    };
+    json!({
+        "records": report.records,
+        "individuals": report.individuals,
+        "groups": report.groups,
+        "scattered": report.order == Order::Scattered,
+        "implications": curve(&|point| (&point.disclosure, &point.implications), "antecedents"),
+        "negations": curve(&|point| (&point.negated, &point.negations), "negated"),
+    })
+}
+
+fn atom_json(order: Order, atom: &Atom) -> Value {
+    let group = match order {
+        Order::Clustered => "first_row",
+        _ => "group",
+    };
+    json!({
+        group: atom.group,
+        "people": atom.people,
+        "person": atom.person,
+        "value": atom.value,
+        "count": atom.count,
+    })
+}

@@ -432,3 +432,94 @@ fn answers(values: Values, distinct: usize, asked: usize) -> Vec<Vec<usize>> {
     }
     all
 }
+
+fn kept(values: Values, groups: &[Sample], confidence: &str) -> KeptGroups {
+    let mut ranking = Ranking::default();
+    let mut kept = KeptGroups::new(values, Confidence::parse(confidence).unwrap());
+    for sample in groups {
+        kept.observe(&ranking.rank(sample.people, sample.counts.iter().copied()), sample.counts[0]);
+    }
+    kept
+}
+
+fn triple(point: &MaximalPoint) -> Value {
+    let number = |reach: Reach| match reach {
+        Reach::Number(number) => Value::from(number),
+        Reach::Anything => Value::from("inf"),
+    };
+    Value::from(vec![number(point.l), number(point.k), number(point.m)])
+}
+
+#[test]
+fn the_knowledge_skylines_of_the_vectors_come_out() {
+    let file = vectors("skyline.json");
+    let cases = file["knowledge"].as_array().unwrap();
+    assert_eq!(cases.len(), 30);
+    for case in cases {
+        let groups = samples(&case["groups"], case["sigma"].as_str().unwrap());
+        let kept = kept(mode(case["mode"].as_str().unwrap()), &groups, case["c"].as_str().unwrap());
+        let skyline = kept.skyline(UpTo::ANYTHING);
+        let points: Vec<Value> = skyline.points.iter().map(triple).collect();
+        assert_eq!(Value::from(points), case["knowledge_skyline"], "{case}");
+        assert!(!skyline.ended);
+    }
+}
+
+#[test]
+fn groups_that_cannot_be_the_worst_are_not_kept() {
+    let same = vec![Sample { people: 6, counts: vec![1, 3, 2] }; 50];
+    assert_eq!(kept(Values::Single, &same, "0.9").len(), 1);
+    let larger: Vec<Sample> = (0..50).map(|i| Sample { people: 6 + i, counts: vec![1, 3 + i, 2] }).collect();
+    assert_eq!(kept(Values::Multiset, &larger[..1], "0.9").len(), 1);
+    let grown: Vec<Sample> =
+        (1..50).map(|i| Sample { people: 6 * i, counts: vec![1, 3 * i, 2 * i, i - 1] }).collect();
+    assert_eq!(kept(Values::Single, &grown, "0.9").len(), 1);
+    assert_eq!(kept(Values::Set, &grown[..40], "0.9999").skyline(UpTo::ANYTHING).points.len(), {
+        let all: Vec<Sample> = grown[..40].to_vec();
+        reference_skyline(Values::Set, &all, "0.9999").len()
+    });
+}
+
+/// Every point in a box that is safe while none of its three neighbours is, by the breach of all groups.
+fn reference_skyline(values: Values, groups: &[Sample], confidence: &str) -> Vec<(u64, u64, u64)> {
+    let confidence = Confidence::parse(confidence).unwrap();
+    let smallest = groups.iter().filter(|g| g.counts[0] > 0).map(|g| g.people).min().unwrap();
+    let others = |g: &Sample| g.counts[1..].iter().filter(|&&c| c > 0).count() as u64;
+    let cap = groups.iter().filter(|g| g.counts[0] > 0).map(others).max().unwrap();
+    let safe = |l: u64, k: u64, m: u64| {
+        l <= cap && statistics(values, groups, Knowledge { l, k, m }).verdict(&confidence) == Verdict::Safe
+    };
+    let mut points = Vec::new();
+    for l in 0..=cap {
+        for k in 0..smallest {
+            for m in 0..smallest {
+                if safe(l, k, m) && !safe(l + 1, k, m) && !safe(l, k + 1, m) && !safe(l, k, m + 1) {
+                    points.push((l, k, m));
+                }
+            }
+        }
+    }
+    points
+}
+
+proptest! {
+    /// Searching the kept groups finds what trying every point on all groups finds, in any order and split.
+    #[test]
+    fn the_kept_groups_give_the_skyline_of_all_groups(
+        (values, groups) in any_groups(), c in prop::sample::select(vec!["1/5", "1/2", "4/5", "0.97", "1"]), cut in 0usize..6,
+    ) {
+        prop_assume!(groups.iter().any(|g| g.counts[0] > 0));
+        let whole = kept(values, &groups, c);
+        let skyline = whole.skyline(UpTo::ANYTHING);
+        let cut = cut.min(groups.len());
+        let mut merged = kept(values, &groups[cut..], c);
+        merged.merge(kept(values, &groups[..cut], c));
+        prop_assert_eq!(&merged.skyline(UpTo::ANYTHING), &skyline);
+        prop_assert_eq!(merged.len(), whole.len());
+        let expected = reference_skyline(values, &groups, c);
+        let cap = expected.iter().map(|point| point.0).max().unwrap_or(0);
+        let number = |reach: Reach| match reach { Reach::Number(n) => n, Reach::Anything => cap };
+        let own: Vec<_> = skyline.points.iter().map(|p| (number(p.l), number(p.k), number(p.m))).collect();
+        prop_assert_eq!(own, expected);
+    }
+}

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::knowledge::{KnowledgeEvidence, Sought, SoughtCodes};
 use super::report::{PointReport, Sizes};
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
@@ -23,6 +24,29 @@ pub struct Requirements {
     pub minimum_distinct_values: u64,
     /// What becomes of a named value that the table does not hold.
     pub absent: Absent,
+}
+
+impl Requirements {
+    /// Nothing that could fail.
+    pub fn nothing() -> Self {
+        Requirements {
+            skyline: Vec::new(),
+            minimum_group_size: 1,
+            minimum_distinct_values: 0,
+            absent: Absent::Report,
+        }
+    }
+
+    /// Fails if nothing is required: the answer would look like a verdict.
+    pub(super) fn validate(&self) -> Result<()> {
+        if self.skyline.is_empty() && self.minimum_group_size <= 1 && self.minimum_distinct_values == 0 {
+            return Err(Error::input(
+                "nothing is required, so nothing can be checked",
+                "give a point with --point L,K,M,C, a minimum group size, or a policy",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// What becomes of a named value that the table does not hold.
@@ -89,11 +113,12 @@ pub(super) struct Asked {
     values: Values,
     every: Vec<Point>,
     named: HashMap<u32, Vec<Point>>,
+    sought: Arc<SoughtCodes>,
 }
 
 impl Asked {
     /// Gives the named values their codes.
-    pub fn new(values: Values, requirements: &Requirements, codes: &Codes) -> Result<Self> {
+    pub fn new(values: Values, requirements: &Requirements, sought: &Sought, codes: &Codes) -> Result<Self> {
         let mut targets = Vec::new();
         for (names, point) in &requirements.skyline {
             let target = match names {
@@ -129,7 +154,7 @@ impl Asked {
                 }
             }
         }
-        Ok(Asked { values, every, named })
+        Ok(Asked { values, every, named, sought: Arc::new(SoughtCodes::new(sought, codes)?) })
     }
 
     fn points(&self, code: u32) -> &[Point] {
@@ -258,6 +283,8 @@ impl SkylineEvidence {
 pub(super) struct Judge {
     values: Values,
     criterion: Criterion,
+    /// The groups that were asked for beside the verdict.
+    pub knowledge: KnowledgeEvidence,
     /// The sizes of the groups observed.
     pub sizes: Sizes,
     /// Groups that contradict the declared kind of values.
@@ -270,6 +297,7 @@ impl Judge {
         Judge {
             values: asked.values,
             criterion: Criterion::skyline(asked),
+            knowledge: KnowledgeEvidence::new(asked.values, &asked.sought),
             sizes: Sizes::default(),
             impossible: 0,
         }
@@ -288,6 +316,7 @@ impl Judge {
         }
         self.sizes.observe(group.people, group.present.len() as u64);
         self.criterion.observe(group, number);
+        self.knowledge.observe(group);
     }
 
     /// Takes in what another judge with the same requirements observed.
@@ -295,11 +324,12 @@ impl Judge {
         self.sizes.merge(&other.sizes);
         self.impossible += other.impossible;
         self.criterion.merge(other.criterion);
+        self.knowledge.merge(other.knowledge);
     }
 
     /// Keeps the reservation at what the evidence takes.
     pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
-        let bytes = self.criterion.bytes();
+        let bytes = self.criterion.bytes() + self.knowledge.bytes();
         if bytes > reserved.bytes() {
             reserved.resize("the statistics of the sensitive values", bytes)
         } else {

@@ -6,8 +6,11 @@
 
 mod anonymize;
 mod check;
+mod explain;
 mod flags;
 mod generate;
+mod skyline;
+mod subject;
 mod terminal;
 mod verdict;
 
@@ -29,7 +32,9 @@ struct Arguments {
 enum Command {
     Anonymize(anonymize::AnonymizeArgs),
     Check(check::CheckArgs),
+    Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
+    Skyline(skyline::SkylineArgs),
 }
 
 /// What a command that worked has to say.
@@ -66,7 +71,9 @@ fn run(command: &Command) -> Result<Answer> {
     match command {
         Command::Anonymize(args) => anonymize::run(args),
         Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Skyline(args) => skyline::run(args),
     }
 }
 

@@ -221,7 +221,9 @@ impl KeptGroups {
         if self.end == 0 || self.overflowed {
             return;
         }
-        if let Some(at) = self.groups.iter().position(|kept| kept.stands_for(self.values, people, target, sums)) {
+        if let Some(at) =
+            self.groups.iter().position(|kept| kept.stands_for(self.values, people, target, sums))
+        {
             // What stood for one group stands for the next one too, more often than not.
             self.groups.swap(at, at / 2);
             return;
@@ -277,8 +279,12 @@ impl KeptGroups {
     }
 
     fn skyline_at(&self, confidence: &Confidence, up_to: UpTo) -> KnowledgeSkyline {
-        let mut found =
-            KnowledgeSkyline { points: Vec::new(), levels: Vec::new(), always_safe: !self.occurs, ended: false };
+        let mut found = KnowledgeSkyline {
+            points: Vec::new(),
+            levels: Vec::new(),
+            always_safe: !self.occurs,
+            ended: false,
+        };
         if !self.occurs {
             let anything = Reach::Anything;
             found.points.push(MaximalPoint { l: anything, k: anything, m: anything });

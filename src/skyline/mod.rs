@@ -9,6 +9,7 @@
 //!
 //! Memory: five numbers with their evidence per target value and skyline point, whatever the rows.
 
+mod explanation;
 mod group;
 mod knowledge;
 mod point;
@@ -19,6 +20,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use explanation::{Seat, Seats, steps, useful};
 pub use group::{Group, Ranking};
 pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use point::{Confidence, Knowledge, Point, without_dominated};

@@ -523,3 +523,46 @@ proptest! {
         prop_assert_eq!(own, expected);
     }
 }
+
+/// The steps of the witness, from all groups.
+fn explained(values: Values, groups: &[Sample], size: Knowledge) -> Option<[Rational; 4]> {
+    let witness = statistics(values, groups, size).witness()?;
+    let (mut a, mut b) = (Ranking::default(), Ranking::default());
+    let (target, family) = (&groups[witness.target as usize], &groups[witness.family as usize]);
+    let own = a.rank(target.people, target.counts.iter().copied());
+    let theirs = b.rank(family.people, family.counts.iter().copied());
+    let seats = ((&own, target.counts[0]), (&theirs, family.counts[0]));
+    let useful = useful(values, size, witness.seats(), seats.0, seats.1);
+    assert!(useful.0 <= size.k && useful.1 <= size.m);
+    // What is useful is enough: asking only them, the last step is the same.
+    let less = Knowledge { k: useful.0, m: useful.1, ..size };
+    let all = steps(values, size, witness.seats(), seats.0, seats.1).map(Option::unwrap);
+    let few = steps(values, less, witness.seats(), seats.0, seats.1).map(Option::unwrap);
+    assert_eq!(all, few, "{values:?} {groups:?} {size:?} {useful:?}");
+    Some(all)
+}
+
+proptest! {
+    /// Each step makes the adversary no less sure, and the last one is the breach.
+    #[test]
+    fn the_steps_of_an_explanation_end_at_the_breach((values, groups) in any_groups(), size in any_size()) {
+        let last = match explained(values, &groups, size) {
+            None => Rational::ZERO,
+            Some(steps) => {
+                prop_assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]));
+                steps[3].clone()
+            }
+        };
+        prop_assert_eq!(last, breach(values, &groups, (size.l, size.k, size.m)));
+    }
+
+    /// On tiny tables the last step is the maximum over every piece of knowledge.
+    #[test]
+    fn explanations_are_the_maximum_by_definition(
+        (values, groups) in tiny_groups(), l in 0usize..3, k in 0usize..3, m in 0usize..3,
+    ) {
+        let size = Knowledge { l: l as u64, k: k as u64, m: m as u64 };
+        let own = explained(values, &groups, size).map_or(Rational::ZERO, |steps| steps[3].clone());
+        prop_assert_eq!(own, enumerated(values, &groups, l, k, m));
+    }
+}

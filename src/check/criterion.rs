@@ -38,7 +38,7 @@ impl Requirements {
     }
 
     /// Fails if nothing is required: the answer would look like a verdict.
-    pub(super) fn validate(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if self.skyline.is_empty() && self.minimum_group_size <= 1 && self.minimum_distinct_values == 0 {
             return Err(Error::input(
                 "nothing is required, so nothing can be checked",

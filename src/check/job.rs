@@ -82,7 +82,7 @@ pub fn check(
     resources: &Resources<'_>,
 ) -> Result<CheckReport> {
     requirements.validate()?;
-    survey(subject, columns, requirements, &Sought::Nothing, resources).map(|survey| survey.report)
+    survey(subject, columns, requirements, &Sought::NOTHING, resources).map(|survey| survey.report)
 }
 
 /// As [`check`], and keeps in the same scan what the knowledge skylines of some values need.

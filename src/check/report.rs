@@ -1,5 +1,6 @@
 //! What did the check find?
 
+use crate::exact::Rational;
 use crate::skyline::{Breach, Point, Statistics, Values};
 
 /// The verdict on a table, with its evidence.
@@ -46,6 +47,13 @@ pub struct PointReport {
     /// table that had to be counted by group, by the value of its one group column if that is a whole
     /// number, and otherwise the numbers only tell groups apart.
     pub statistics: Statistics,
+}
+
+impl PointReport {
+    /// How far the breach stays below the threshold; 0 or less is unsafe.
+    pub fn margin(&self) -> Rational {
+        self.point.confidence.value() - self.breach.upper_bound()
+    }
 }
 
 /// How the groups stood in the table.

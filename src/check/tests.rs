@@ -50,7 +50,7 @@ fn counted(parts: &[&[(i64, &str)]]) -> Option<(Vec<PointReport>, u64, u64)> {
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
     let codes = Codes::new("sick", &budget).unwrap();
-    let asked = Arc::new(Asked::new(Values::Single, &requirements(), &Sought::Nothing, &codes).unwrap());
+    let asked = Arc::new(Asked::new(Values::Single, &requirements(), &Sought::NOTHING, &codes).unwrap());
     let mut joined = Joined::new(&asked, &resources).unwrap();
     let mut first_row = 0;
     for part in parts {

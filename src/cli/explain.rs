@@ -60,7 +60,7 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let subject = opened.subject();
     let (point, witness, mut found) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        let report = survey(&subject, &columns, &requirements, &Sought::Nothing, &resources)?.report;
+        let report = survey(&subject, &columns, &requirements, &Sought::NOTHING, &resources)?.report;
         let point = report.points.into_iter().next();
         let Some((point, witness)) = point.and_then(|point| point.statistics.witness().map(|w| (point, w)))
         else {

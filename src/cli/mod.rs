@@ -9,6 +9,7 @@ mod check;
 mod explain;
 mod flags;
 mod generate;
+mod report;
 mod skyline;
 mod subject;
 mod terminal;
@@ -34,6 +35,7 @@ enum Command {
     Check(check::CheckArgs),
     Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
+    Report(report::ReportArgs),
     Skyline(skyline::SkylineArgs),
 }
 
@@ -73,6 +75,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Report(args) => report::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
 }

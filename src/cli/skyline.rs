@@ -51,10 +51,10 @@ fn read_confidence(text: &str) -> Result<Confidence, String> {
 pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
     let sought = match args.all {
-        true => Sought::Every(args.confidence.clone()),
+        true => Sought { every: Some(args.confidence.clone()), ..Sought::NOTHING },
         false => {
             let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
-            Sought::These(named.collect())
+            Sought { these: named.collect(), ..Sought::NOTHING }
         }
     };
     let survey = with_progress(|progress| {

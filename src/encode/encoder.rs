@@ -53,6 +53,11 @@ impl Fingerprint {
         self.rows += other.rows;
         self.sum = self.sum.wrapping_add(other.sum);
     }
+
+    /// The sum as it is published.
+    pub fn text(&self) -> String {
+        format!("{:032x}", self.sum)
+    }
 }
 
 impl<'a> Encoder<'a> {

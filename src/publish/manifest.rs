@@ -71,7 +71,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         "values": check.values.name(),
         "input": {
             "rows": evidence.input.rows,
-            "fingerprint": format!("{:032x}", evidence.input.sum),
+            "fingerprint": evidence.input.text(),
         },
         "records": check.records,
         "individuals": check.individuals,

@@ -46,6 +46,14 @@ pub enum Breach {
 }
 
 impl Breach {
+    /// The breach, or a bound on it, as a fraction.
+    pub fn upper_bound(&self) -> Rational {
+        match self {
+            Breach::Exact(exact) => exact.clone(),
+            Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
+        }
+    }
+
     /// The breach, or a bound on it, rounded up to binary64.
     pub fn at_least(&self) -> f64 {
         match self {

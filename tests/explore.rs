@@ -1,4 +1,5 @@
 //! The skyline, the worst case and the page, as a user gets them.
+#![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

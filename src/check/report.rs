@@ -73,7 +73,7 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupSizes {
     /// Groups by bar.
-    bars: [u64; GroupSizes::BARS],
+    bars: Box<[u64; GroupSizes::BARS]>,
 }
 
 impl GroupSizes {
@@ -83,7 +83,7 @@ impl GroupSizes {
     /// The bar of a size.
     fn bar(people: u64) -> usize {
         let octave = people.max(1).ilog2();
-        let quarter = (u128::from(people.max(1)) * 4 >> octave) as usize - 4;
+        let quarter = ((u128::from(people.max(1)) * 4) >> octave) as usize - 4;
         if octave < 2 { people as usize } else { (octave as usize - 1) * 4 + quarter }
     }
 
@@ -121,7 +121,7 @@ impl Default for Sizes {
             people: 0,
             smallest: u64::MAX,
             fewest_values: u64::MAX,
-            by_size: GroupSizes { bars: [0; GroupSizes::BARS] },
+            by_size: GroupSizes { bars: Box::new([0; GroupSizes::BARS]) },
         }
     }
 }
@@ -139,7 +139,7 @@ impl Sizes {
     /// Takes in other groups.
     pub fn merge(&mut self, other: &Sizes) {
         self.groups += other.groups;
-        for (own, others) in self.by_size.bars.iter_mut().zip(&other.by_size.bars) {
+        for (own, others) in self.by_size.bars.iter_mut().zip(other.by_size.bars.iter()) {
             *own += others;
         }
         self.people += other.people;

@@ -45,7 +45,7 @@ pub struct SubjectFlags {
 /// What the flags stand for.
 pub enum Opened {
     /// A release directory, with the policy it was made with.
-    Release(Release, Policy),
+    Release(Box<(Release, Policy)>),
     /// Any table.
     Table(Table),
 }
@@ -54,7 +54,7 @@ impl Opened {
     /// As the check takes it.
     pub fn subject(&self) -> Subject<'_> {
         match self {
-            Opened::Release(release, _) => release.subject(),
+            Opened::Release(opened) => opened.0.subject(),
             Opened::Table(table) => Subject::Table(table),
         }
     }
@@ -63,10 +63,11 @@ impl Opened {
     pub fn label_columns(&self, columns: &Columns) -> Vec<String> {
         match (self, self.subject()) {
             (Opened::Table(_), _) | (_, Subject::Buckets(_)) => columns.groups.clone(),
-            (Opened::Release(_, policy), Subject::Table(table)) => {
+            (Opened::Release(opened), Subject::Table(table)) => {
+                let quasi_columns = &opened.1.columns;
                 let quasi = |name: &str| {
                     let base = name.strip_suffix("_from").or(name.strip_suffix("_to"));
-                    policy.columns.quasi(name).or(base.and_then(|base| policy.columns.quasi(base))).is_some()
+                    quasi_columns.quasi(name).or(base.and_then(|base| quasi_columns.quasi(base))).is_some()
                 };
                 let names = table.schema().fields().iter().map(|field| field.name().clone());
                 columns.groups.iter().cloned().chain(names.filter(|name| quasi(name))).collect()
@@ -84,7 +85,7 @@ impl SubjectFlags {
                 let release = Release::open(directory)?;
                 let policy = policy.map_or_else(|| release.policy(), Ok)?;
                 let tasks = release.tasks(&policy)?;
-                (Opened::Release(release, policy), Some(tasks))
+                (Opened::Release(Box::new((release, policy))), Some(tasks))
             }
             paths => {
                 let table = Table::open(paths, &read_options(self.delimiter, policy.as_ref()))?;

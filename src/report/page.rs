@@ -194,7 +194,7 @@ fn skylines(page: &mut String, contents: &Contents<'_>) {
     }
     page.push_str(
         "<p class=\"note\">Knowledge on or below a line keeps the adversary below the confidence of the value; \
-         one step beyond it does not. Each line rules out one more number l of values.</p>\n<div class=\"figures\">\n",
+         one step beyond it does not. Each line is for one number l of values ruled out.</p>\n<div class=\"figures\">\n",
     );
     for &name in names.iter().take(MOST_SKYLINES) {
         let kept = contents.survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);

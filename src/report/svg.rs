@@ -283,7 +283,10 @@ pub fn shares(title: &str, rows: &[(String, f64, f64)]) -> Figure {
     const NAMES: f64 = 124.0;
     const ROW: f64 = 34.0;
     let height = 34.0 + ROW * rows.len() as f64 + 44.0;
-    let x = |share: f64| NAMES + share.clamp(0.0, 1.0) * (WIDTH - NAMES - 50.0);
+    let x = |share: f64| {
+        let known = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+        NAMES + known * (WIDTH - NAMES - 50.0)
+    };
     let base = height - 44.0;
     let mut body = String::new();
     for (i, (name, share)) in [("as published", 0), ("tightest labels", 1)].iter().enumerate() {

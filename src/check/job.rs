@@ -109,7 +109,7 @@ pub fn survey(
             (counted, Order::ByPerson, spill.bytes())
         }
         (Subject::Table(table), None) => match clustered::count(table, columns, &asked, &codes, resources)? {
-            Outcome::Counted(counted) => (counted, Order::Clustered, 0),
+            Outcome::Counted(counted) => (*counted, Order::Clustered, 0),
             Outcome::Scattered => {
                 let spill = spill()?;
                 let counted = counted::by_group(table, columns, &asked, &codes, &spill, resources)?;

@@ -69,6 +69,16 @@ pub fn f64_at_least(value: &Rational) -> f64 {
     }
 }
 
+/// `value` in decimals with `places` digits after the point, rounded down, for what must not be overstated.
+pub fn decimal_at_most(value: &Rational, places: usize) -> String {
+    if *value < Rational::ZERO {
+        return format!("-{}", decimal_at_least(&-value.clone(), places));
+    }
+    let scale = Rational::from(UBig::from(10u8).pow(places));
+    let floor = Rational::from((value * &scale).floor()) / scale;
+    decimal_at_least(&floor, places)
+}
+
 /// `value` in decimals with `places` digits after the point, rounded up; `value` must not be negative.
 pub fn decimal_at_least(value: &Rational, places: usize) -> String {
     let scale = UBig::from(10u8).pow(places);

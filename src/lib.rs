@@ -24,6 +24,7 @@ pub mod posterior;
 pub mod progress;
 pub mod publish;
 pub mod read;
+pub mod report;
 pub mod robust;
 pub mod skyline;
 pub mod spill;

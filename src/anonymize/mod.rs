@@ -30,6 +30,8 @@ use crate::publish::manifest::{self, Evidence, Input};
 use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
+use crate::report::REPORT;
+use crate::report::page::{Contents, to_html};
 use crate::spill::Spill;
 use full_domain::FullDomain;
 pub use full_domain::Searched;
@@ -182,15 +184,29 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();
-    let report = check_written(job, &shape, staging.folder(), budget)?;
+    let survey = check_written(job, &shape, staging.folder(), budget)?;
+    let report = &survey.report;
+    let style = if shape.is_joined() { "generalized" } else { "bucketized" };
+    let page = to_html(&Contents {
+        policy: job.policy,
+        style,
+        sensitive: &sensitive.name,
+        survey: &survey,
+        worth: (&utility).into(),
+        input_rows: fingerprint.rows,
+        fingerprint: fingerprint.text(),
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    let path = staging.folder().join(REPORT);
+    std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
     manifest::write(
         staging.folder(),
         &Evidence {
             policy: job.policy,
             sensitive: &sensitive.name,
-            style: if shape.is_joined() { "generalized" } else { "bucketized" },
+            style,
             input: Input::Read(fingerprint),
-            check: &report,
+            check: report,
             utility: &utility,
         },
     )?;
@@ -210,10 +226,10 @@ fn check_written(
     shape: &Shape<'_>,
     folder: &Path,
     budget: std::sync::Arc<Budget>,
-) -> Result<check::CheckReport> {
-    let report = judge_written(job, shape, folder, budget)?;
-    if report.safe {
-        Ok(report)
+) -> Result<check::Survey> {
+    let survey = judge_written(job, shape, folder, budget)?;
+    if survey.report.safe {
+        Ok(survey)
     } else {
         Err(Error::input(
             "the check of the finished release found it unsafe, so it is not published",
@@ -228,7 +244,7 @@ fn judge_written(
     shape: &Shape<'_>,
     folder: &Path,
     budget: std::sync::Arc<Budget>,
-) -> Result<check::CheckReport> {
+) -> Result<check::Survey> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let tables = match shape.is_joined() {
         true => (open("data")?, None),
@@ -247,7 +263,9 @@ fn judge_written(
     let columns = check::Columns { individual: None, ..task.columns.clone() };
     let (threads, temp) = (job.threads, job.temp.to_path_buf());
     let resources = check::Resources { threads, budget, temp, progress: job.progress };
-    check::check(&subject, &columns, &task.requirements, &resources)
+    task.requirements.validate()?;
+    let sought = check::Sought::of(&task.requirements);
+    check::survey(&subject, &columns, &task.requirements, &sought, &resources)
 }
 
 fn labels<'a>(

@@ -102,7 +102,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
 
     let utility = utility(job, people, &groups)?;
     let check = judge_written(job, &shape, staging.folder(), budget)?;
-    if !check.safe {
+    if !check.report.safe {
         return Ok(Outcome::Withheld(format!(
             "function {} is safe against a replay, but its groups alone do not satisfy the policy",
             chosen.function
@@ -113,14 +113,14 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         sensitive: &people.sensitive.name,
         style: if shape.is_joined() { "generalized" } else { "bucketized" },
         input: Input::Chosen(Box::new(chosen)),
-        check: &check,
+        check: &check.report,
         utility: &utility,
     };
     manifest::write(staging.folder(), &evidence)?;
     staging.publish()?;
     Ok(Outcome::Published(Summary {
-        records: check.individuals,
-        groups: check.groups,
+        records: check.report.individuals,
+        groups: check.report.groups,
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,

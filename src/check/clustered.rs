@@ -22,7 +22,7 @@ use crate::read::{Column, Table};
 /// What one scan can tell.
 pub(super) enum Outcome {
     /// The table is clustered, and this is in it.
-    Counted(Counted),
+    Counted(Box<Counted>),
     /// A group may have come back: the counts mean nothing.
     Scattered,
 }
@@ -96,7 +96,7 @@ pub(super) fn count(
         return Ok(Outcome::Scattered);
     }
     outcome?;
-    joined.finish().map(Outcome::Counted)
+    joined.finish().map(|counted| Outcome::Counted(Box::new(counted)))
 }
 
 /// Counts consecutive rows that begin at `first_row`; the sensitive column is the last one of the batches.

@@ -14,7 +14,7 @@ use super::cells::Cells;
 use super::clustered::Counted;
 use super::criterion::{Asked, GroupCount, Judge};
 use super::job::{Buckets, Columns, Resources};
-use super::keys::Keys;
+use super::keys::{Keys, integer_of_key};
 use super::tally::Tally;
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
@@ -34,6 +34,7 @@ pub(super) fn by_group(
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
 ) -> Result<Counted> {
+    let numbers = Numbers::of(table, columns)?;
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
     let mut counts = (0, 0);
@@ -67,7 +68,7 @@ pub(super) fn by_group(
         Ok((rows, cells.missing))
     })?;
     let (rows, missing) = counts;
-    Ok(Counted { judge: judge(groups, asked, resources)?, rows, missing })
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, missing })
 }
 
 /// Counts a table in which the rows of a person are those with the same value of the individual column.
@@ -80,6 +81,7 @@ pub(super) fn by_person(
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
 ) -> Result<Counted> {
+    let numbers = Numbers::of(table, columns)?;
     let mut people = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut people);
     let mut counts = (0, 0);
@@ -129,7 +131,7 @@ pub(super) fn by_person(
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
     let (rows, missing) = counts;
-    Ok(Counted { judge: judge(groups, asked, resources)?, rows, missing })
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, missing })
 }
 
 /// Persons that contradict what was said of the table.
@@ -219,6 +221,7 @@ pub(super) fn by_bucket(
             "it must say how often a value occurs in its group",
         ));
     }
+    let numbers = Numbers::of(buckets.people, columns)?;
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
     let group_names = columns.groups.iter().map(String::as_str);
@@ -269,7 +272,7 @@ pub(super) fn by_bucket(
         }
         Ok((0, cells.missing))
     })?;
-    Ok(Counted { judge: judge(groups, asked, resources)?, rows: people.0, missing: values.1 })
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows: people.0, missing: values.1 })
 }
 
 /// Scans some columns; `counts` adds up the rows and the missing values that `work` returns.
@@ -305,19 +308,43 @@ where
     outcome
 }
 
+/// How the groups of a tally are told apart in the evidence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// By the number that the table gives them.
+    Own,
+    /// By the order in which they come.
+    Counted,
+}
+
+impl Numbers {
+    fn of(table: &Table, columns: &Columns) -> Result<Self> {
+        Ok(if numbered_by_value(table, columns)? { Numbers::Own } else { Numbers::Counted })
+    }
+}
+
+/// Whether groups that do not stand together are numbered by the value of their one column, a whole number.
+pub(super) fn numbered_by_value(table: &Table, columns: &Columns) -> Result<bool> {
+    match &columns.groups[..] {
+        [only] => Ok(table.kind(only)? == Kind::Integer),
+        _ => Ok(false),
+    }
+}
+
 /// Judges the groups of a tally.
-fn judge(groups: Tally, asked: &Arc<Asked>, resources: &Resources<'_>) -> Result<Judge> {
+fn judge(groups: Tally, asked: &Arc<Asked>, numbers: Numbers, resources: &Resources<'_>) -> Result<Judge> {
     let mut judge = Judge::new(asked);
     let mut reserved = Judge::reservation(&resources.budget)?;
     let mut group = GroupCount::default();
     let mut number = 0;
-    groups.finish(&mut |_, items| {
+    groups.finish(&mut |key, items| {
         group.clear();
         for (code, times) in items {
             let code = code.first_chunk::<4>().map_or(PERSON, |code| u32::from_be_bytes(*code));
             if code == PERSON { group.people += times } else { group.add(code, *times) }
         }
-        judge.observe(&group, number);
+        let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
+        judge.observe(&group, own.unwrap_or(number));
         number += 1;
         if number % 4096 == 0 { judge.account(&mut reserved) } else { Ok(()) }
     })?;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::implications::ImplicationsEvidence;
+use super::knowledge::{KnowledgeEvidence, Sought, SoughtCodes};
 use super::report::{DisclosureReport, PointReport, Sizes};
 use super::values::Codes;
 use crate::confidence::Confidence;
@@ -27,6 +28,34 @@ pub struct Requirements {
     pub minimum_distinct_values: u64,
     /// What becomes of a named value that the table does not hold.
     pub absent: Absent,
+}
+
+impl Requirements {
+    /// Nothing that could fail.
+    pub fn nothing() -> Self {
+        Requirements {
+            skyline: Vec::new(),
+            implications: None,
+            minimum_group_size: 1,
+            minimum_distinct_values: 0,
+            absent: Absent::Report,
+        }
+    }
+
+    /// Fails if nothing is required: the answer would look like a verdict.
+    pub fn validate(&self) -> Result<()> {
+        if self.skyline.is_empty()
+            && self.implications.is_none()
+            && self.minimum_group_size <= 1
+            && self.minimum_distinct_values == 0
+        {
+            return Err(Error::input(
+                "nothing is required, so nothing can be checked",
+                "give a point with --point L,K,M,C, a minimum group size, or a policy",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// An adversary who knows implications.
@@ -103,11 +132,12 @@ pub(super) struct Asked {
     implications: Option<Implications>,
     every: Vec<Point>,
     named: HashMap<u32, Vec<Point>>,
+    sought: Arc<SoughtCodes>,
 }
 
 impl Asked {
     /// Gives the named values their codes.
-    pub fn new(values: Values, requirements: &Requirements, codes: &Codes) -> Result<Self> {
+    pub fn new(values: Values, requirements: &Requirements, sought: &Sought, codes: &Codes) -> Result<Self> {
         let mut targets = Vec::new();
         for (names, point) in &requirements.skyline {
             let target = match names {
@@ -143,7 +173,8 @@ impl Asked {
                 }
             }
         }
-        Ok(Asked { values, implications: requirements.implications.clone(), every, named })
+        let implications = requirements.implications.clone();
+        Ok(Asked { values, implications, every, named, sought: Arc::new(SoughtCodes::new(sought, codes)?) })
     }
 
     fn points(&self, code: u32) -> &[Point] {
@@ -296,6 +327,8 @@ impl SkylineEvidence {
 pub(super) struct Judge {
     values: Values,
     criterion: Criterion,
+    /// The groups that were asked for beside the verdict.
+    pub knowledge: KnowledgeEvidence,
     /// The sizes of the groups observed.
     pub sizes: Sizes,
     /// Groups that contradict the declared kind of values.
@@ -308,6 +341,7 @@ impl Judge {
         Judge {
             values: asked.values,
             criterion: Criterion::new(asked),
+            knowledge: KnowledgeEvidence::new(asked.values, &asked.sought),
             sizes: Sizes::default(),
             impossible: 0,
         }
@@ -326,6 +360,7 @@ impl Judge {
         }
         self.sizes.observe(group.people, group.present.len() as u64);
         self.criterion.observe(group, number);
+        self.knowledge.observe(group);
     }
 
     /// Takes in what another judge with the same requirements observed.
@@ -333,11 +368,12 @@ impl Judge {
         self.sizes.merge(&other.sizes);
         self.impossible += other.impossible;
         self.criterion.merge(other.criterion);
+        self.knowledge.merge(other.knowledge);
     }
 
     /// Keeps the reservation at what the evidence takes.
     pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
-        let bytes = self.criterion.bytes();
+        let bytes = self.criterion.bytes() + self.knowledge.bytes();
         if bytes > reserved.bytes() {
             reserved.resize("the statistics of the sensitive values", bytes)
         } else {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::clustered::{self, Counted, Outcome};
 use super::counted;
 use super::criterion::{Asked, Findings, Requirements};
-use super::report::{CheckReport, Order};
+use super::knowledge::Sought;
+use super::report::{CheckReport, GroupSizes, Order};
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::read::{Kind, Table};
-use crate::skyline::Values;
+use crate::skyline::{KeptGroups, Values};
 use crate::spill::Spill;
 
 /// What the columns of the table mean.
@@ -60,6 +61,16 @@ pub struct Resources<'a> {
     pub progress: &'a Progress,
 }
 
+/// A check, and what was kept on its way.
+pub struct Survey {
+    /// The verdict.
+    pub report: CheckReport,
+    /// The groups that the knowledge skyline of each sought value needs, by value.
+    pub kept: Vec<(String, KeptGroups)>,
+    /// How large the groups are.
+    pub sizes: GroupSizes,
+}
+
 /// Whether a table fulfils the requirements.
 ///
 /// A clustered table is scanned once; a scattered one is counted out of core in a second scan, and
@@ -70,9 +81,21 @@ pub fn check(
     requirements: &Requirements,
     resources: &Resources<'_>,
 ) -> Result<CheckReport> {
+    requirements.validate()?;
+    survey(subject, columns, requirements, &Sought::NOTHING, resources).map(|survey| survey.report)
+}
+
+/// As [`check`], and keeps in the same scan what the knowledge skylines of some values need.
+pub fn survey(
+    subject: &Subject<'_>,
+    columns: &Columns,
+    requirements: &Requirements,
+    sought: &Sought,
+    resources: &Resources<'_>,
+) -> Result<Survey> {
     validate(subject, columns, requirements)?;
     let codes = Codes::new(&columns.sensitive, &resources.budget)?;
-    let asked = Arc::new(Asked::new(columns.values, requirements, &codes)?);
+    let asked = Arc::new(Asked::new(columns.values, requirements, sought, &codes)?);
     let spill = || Spill::create(&resources.temp).map(Arc::new);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
@@ -86,7 +109,7 @@ pub fn check(
             (counted, Order::ByPerson, spill.bytes())
         }
         (Subject::Table(table), None) => match clustered::count(table, columns, &asked, &codes, resources)? {
-            Outcome::Counted(counted) => (counted, Order::Clustered, 0),
+            Outcome::Counted(counted) => (*counted, Order::Clustered, 0),
             Outcome::Scattered => {
                 let spill = spill()?;
                 let counted = counted::by_group(table, columns, &asked, &codes, &spill, resources)?;
@@ -104,7 +127,7 @@ fn report(
     codes: &Codes,
     order: Order,
     spilled_bytes: u64,
-) -> Result<CheckReport> {
+) -> Result<Survey> {
     let Counted { mut judge, rows, missing } = counted;
     if missing > 0 {
         return Err(Error::input(
@@ -121,9 +144,10 @@ fn report(
     }
     let Findings { points, disclosure } = judge.findings(requirements, codes, &columns.sensitive)?;
     let sizes = judge.sizes;
+    let kept = judge.knowledge.finish(codes);
     let large = sizes.smallest >= requirements.minimum_group_size;
     let diverse = sizes.fewest_values >= requirements.minimum_distinct_values;
-    Ok(CheckReport {
+    let report = CheckReport {
         safe: large
             && diverse
             && points.iter().all(|point| point.safe)
@@ -140,7 +164,8 @@ fn report(
         disclosure,
         order,
         spilled_bytes,
-    })
+    };
+    Ok(Survey { report, kept, sizes: sizes.by_size })
 }
 
 /// Fails before a row is read.
@@ -161,16 +186,6 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
                 "check one after the other",
             ));
         }
-    }
-    if requirements.skyline.is_empty()
-        && requirements.implications.is_none()
-        && requirements.minimum_group_size <= 1
-        && requirements.minimum_distinct_values == 0
-    {
-        return Err(Error::input(
-            "nothing is required, so nothing can be checked",
-            "give a point with --point L,K,M,C, a minimum group size, or a policy",
-        ));
     }
     let mut names: Vec<&String> =
         columns.groups.iter().chain([&columns.sensitive]).chain(&columns.individual).collect();

@@ -111,10 +111,17 @@ fn starts(ends: &[usize]) -> impl Iterator<Item = usize> {
 }
 
 /// A byte that says "not null", then the number so that bytes compare as numbers do.
-fn integer_key(value: i64) -> [u8; 9] {
+pub(super) fn integer_key(value: i64) -> [u8; 9] {
     let mut key = [1; 9];
     key[1..].copy_from_slice(&((value as u64) ^ (1 << 63)).to_be_bytes());
     key
+}
+
+/// The number of an [`integer_key`]; null is the least one.
+pub(super) fn integer_of_key(key: &[u8]) -> Option<i64> {
+    let (&head, bytes) = key.split_first()?;
+    let bytes: [u8; 8] = bytes.try_into().ok()?;
+    Some(if head == 0 { i64::MIN } else { (u64::from_be_bytes(bytes) ^ (1 << 63)) as i64 })
 }
 
 /// How many neighbours are compared at once; enough for the compiler to use vector instructions.

@@ -6,7 +6,8 @@
 //! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another, by skyline points or by [`implications`]. [`policy`] and [`release`] say what is asked of which table.
+//! another, by skyline points or by [`implications`]; [`knowledge`] keeps beside it what the knowledge skyline
+//! needs. [`groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
@@ -17,9 +18,11 @@ mod cells;
 mod clustered;
 mod counted;
 mod criterion;
+mod groups;
 mod implications;
 mod job;
 mod keys;
+mod knowledge;
 pub mod policy;
 pub mod release;
 mod report;
@@ -30,5 +33,9 @@ mod tests;
 mod values;
 
 pub use criterion::{Absent, Implications, Requirements};
-pub use job::{Buckets, Columns, Resources, Subject, check};
-pub use report::{Atom, CheckReport, DisclosurePoint, DisclosureReport, Order, PointReport, Statements};
+pub use groups::{GroupDetail, SAMPLE, groups};
+pub use job::{Buckets, Columns, Resources, Subject, Survey, check, survey};
+pub use knowledge::Sought;
+pub use report::{
+    Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, Statements,
+};

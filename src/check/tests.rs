@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use super::clustered::{Joined, count_part};
 use super::criterion::{Absent, Asked, Findings, Implications, Requirements};
 use super::job::{Columns, Resources};
+use super::knowledge::Sought;
 use super::returns::Returned;
 use super::values::Codes;
 use crate::memory::Budget;
@@ -54,7 +55,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
     let codes = Codes::new("sick", &budget).unwrap();
-    let asked = Arc::new(Asked::new(Values::Single, requirements, &codes).unwrap());
+    let asked = Arc::new(Asked::new(Values::Single, requirements, &Sought::NOTHING, &codes).unwrap());
     let mut joined = Joined::new(&asked, &resources).unwrap();
     let mut first_row = 0;
     for part in parts {

@@ -73,14 +73,25 @@ pub fn read_point(text: &str) -> Result<Point, String> {
     let [l, k, m, confidence] = parts[..] else {
         return Err("expected L,K,M,C, such as 3,100,2,0.5".to_string());
     };
+    let knowledge = sizes([l, k, m])?;
+    let confidence = Confidence::parse(confidence)
+        .ok_or("C must be a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5")?;
+    Ok(Point { knowledge, confidence })
+}
+
+/// Reads `L,K,M`.
+pub fn read_sizes(text: &str) -> Result<Knowledge, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let [l, k, m] = parts[..] else { return Err("expected L,K,M, such as 3,100,2".to_string()) };
+    sizes([l, k, m])
+}
+
+fn sizes([l, k, m]: [&str; 3]) -> Result<Knowledge, String> {
     let whole = |name: &str, text: &str| match text.parse::<u64>() {
         Ok(number) if number <= LARGEST => Ok(number),
         _ => Err(format!("{name} must be a whole number from 0 to {LARGEST}")),
     };
-    let knowledge = Knowledge { l: whole("L", l)?, k: whole("K", k)?, m: whole("M", m)? };
-    let confidence = Confidence::parse(confidence)
-        .ok_or("C must be a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5")?;
-    Ok(Point { knowledge, confidence })
+    Ok(Knowledge { l: whole("L", l)?, k: whole("K", k)?, m: whole("M", m)? })
 }
 
 /// Reads the kind of sensitive values.

@@ -8,8 +8,12 @@ mod anonymize;
 mod audit;
 mod check;
 mod disclosure;
+mod explain;
 mod flags;
 mod generate;
+mod report;
+mod skyline;
+mod subject;
 mod terminal;
 mod verdict;
 
@@ -33,7 +37,10 @@ enum Command {
     Audit(audit::AuditArgs),
     Check(check::CheckArgs),
     Disclosure(disclosure::DisclosureArgs),
+    Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
+    Report(report::ReportArgs),
+    Skyline(skyline::SkylineArgs),
 }
 
 /// What a command that worked has to say.
@@ -72,7 +79,10 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Audit(args) => audit::run(args),
         Command::Check(args) => check::run(args),
         Command::Disclosure(args) => disclosure::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Skyline(args) => skyline::run(args),
     }
 }
 

@@ -8,7 +8,7 @@ use super::terminal::visible;
 use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
 use crate::confidence::Confidence;
 use crate::error::number_of;
-use crate::exact::{Rational, decimal_at_least, f64_at_least};
+use crate::exact::{Rational, decimal_at_least, decimal_at_most, f64_at_least};
 use crate::skyline::Breach;
 
 /// How many points are told to people.
@@ -41,7 +41,7 @@ pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
 
 fn table(report: &CheckReport, shown: usize) -> String {
     let mut points: Vec<(Rational, &PointReport)> =
-        report.points.iter().map(|point| (margin(point), point)).collect();
+        report.points.iter().map(|point| (point.margin(), point)).collect();
     if points.is_empty() {
         return String::new();
     }
@@ -53,9 +53,9 @@ fn table(report: &CheckReport, shown: usize) -> String {
             size.l.to_string(),
             size.k.to_string(),
             size.m.to_string(),
-            decimal_at_least(&upper_bound(&point.breach), PLACES),
+            decimal_at_least(&point.breach.upper_bound(), PLACES),
             point.point.confidence.value().to_string(),
-            signed_decimal_at_most(margin),
+            decimal_at_most(margin, PLACES),
             if point.safe { "safe" } else { "unsafe" }.to_string(),
         ]
     });
@@ -106,28 +106,6 @@ fn verdict(report: &CheckReport) -> String {
 fn judged(report: &CheckReport) -> Option<(&DisclosurePoint, &Confidence)> {
     let disclosure = report.disclosure.as_ref()?;
     Some((disclosure.points.last()?, disclosure.confidence.as_ref()?))
-}
-
-/// How far the breach stays below the threshold; 0 or less is unsafe.
-fn margin(point: &PointReport) -> Rational {
-    point.point.confidence.value() - upper_bound(&point.breach)
-}
-
-fn upper_bound(breach: &Breach) -> Rational {
-    match breach {
-        Breach::Exact(exact) => exact.clone(),
-        Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
-    }
-}
-
-/// In decimals, rounded down: a margin is never overstated.
-fn signed_decimal_at_most(value: &Rational) -> String {
-    if *value < Rational::ZERO {
-        return format!("-{}", decimal_at_least(&-value.clone(), PLACES));
-    }
-    let scale = Rational::from(10u64.pow(PLACES as u32));
-    let floor = Rational::from((value * &scale).floor()) / scale;
-    decimal_at_least(&floor, PLACES)
 }
 
 /// Columns side by side: the first one to the left, the others to the right.
@@ -225,9 +203,9 @@ mod tests {
 
     #[test]
     fn margins_are_never_rounded_up() {
-        assert_eq!(signed_decimal_at_most(&ratio(1, 3)), "0.333333");
-        assert_eq!(signed_decimal_at_most(&ratio(2, 3)), "0.666666");
-        assert_eq!(signed_decimal_at_most(&ratio(0, 1)), "0.000000");
-        assert_eq!(signed_decimal_at_most(&-ratio(1, 3)), "-0.333334");
+        assert_eq!(decimal_at_most(&ratio(1, 3), PLACES), "0.333333");
+        assert_eq!(decimal_at_most(&ratio(2, 3), PLACES), "0.666666");
+        assert_eq!(decimal_at_most(&ratio(0, 1), PLACES), "0.000000");
+        assert_eq!(decimal_at_most(&-ratio(1, 3), PLACES), "-0.333334");
     }
 }

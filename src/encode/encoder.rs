@@ -59,6 +59,11 @@ impl Fingerprint {
         self.quasi = self.quasi.wrapping_add(other.quasi);
         self.sensitive = self.sensitive.wrapping_add(other.sensitive);
     }
+
+    /// The sums as they are published.
+    pub fn text(&self) -> String {
+        format!("{:032x}{:032x}", self.quasi, self.sensitive)
+    }
 }
 
 impl<'a> Encoder<'a> {

@@ -115,8 +115,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     });
     match &evidence.input {
         Input::Read(read) => {
-            let fingerprint = format!("{:032x}{:032x}", read.quasi, read.sensitive);
-            manifest["input"] = json!({"rows": read.rows, "fingerprint": fingerprint});
+            manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
         }
         Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
     }

@@ -4,11 +4,14 @@
 //! The way through the module: [`Group`] (what was published of one group) gives a [`shape::Shape`] per
 //! target value, shapes give the two ratios T and V, minima of those over all groups are the five
 //! [`Statistics`], and these give the breach probability and a certified [`Verdict`].
-//! [`SkylineState`] does that for every target value and every skyline point at once.
+//! [`SkylineState`] does that for every target value and every skyline point at once, and [`KeptGroups`]
+//! finds all points up to which a value is safe.
 //!
 //! Memory: five numbers with their evidence per target value and skyline point, whatever the rows.
 
+mod explanation;
 mod group;
+mod knowledge;
 mod point;
 pub mod program;
 pub mod shape;
@@ -18,8 +21,10 @@ mod statistics;
 mod tests;
 
 pub use crate::confidence::{Confidence, Verdict};
+pub use explanation::{Seat, Seats, steps, useful};
 pub use group::{Group, Ranking};
+pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use point::{Knowledge, Point, without_dominated};
 pub use shape::Values;
 pub use state::{SkylineState, Target, TargetPoint};
-pub use statistics::{Breach, Statistics};
+pub use statistics::{Breach, Statistics, Witness};

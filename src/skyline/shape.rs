@@ -112,6 +112,16 @@ impl Shape {
         Shape { people: group.people, target, top_sum: group.top_sum(l, target), top }
     }
 
+    /// The shape of a group of which only the sums of its 1, 2, ..., l largest other counts are known.
+    pub(super) fn from_sums(values: Values, people: u64, target: u64, sums: &[u64]) -> Self {
+        let before = std::iter::once(&0).chain(sums);
+        let top = match values {
+            Values::Set => sums.iter().zip(before).map(|(sum, before)| sum - before).collect(),
+            Values::Single | Values::Multiset => Box::default(),
+        };
+        Shape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
+    }
+
     /// Whether no ratio of the group for that target can be below the same ratio of `self`; `top_sum` is
     /// the group's, passed in because callers compare with several shapes.
     #[inline]

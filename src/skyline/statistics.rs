@@ -38,6 +38,14 @@ pub enum Breach {
 }
 
 impl Breach {
+    /// The breach, or a bound on it, as a fraction.
+    pub fn upper_bound(&self) -> Rational {
+        match self {
+            Breach::Exact(exact) => exact.clone(),
+            Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
+        }
+    }
+
     /// The breach, or a bound on it, rounded up to binary64.
     pub fn at_least(&self) -> f64 {
         match self {
@@ -89,7 +97,11 @@ impl Statistics {
         if !self.would_change(group, target) {
             return;
         }
-        let shape = Shape::new(self.values, group, self.size.l, target);
+        self.observe_shape(&Shape::new(self.values, group, self.size.l, target), number);
+    }
+
+    /// Takes in a group by its shape at this size.
+    pub(super) fn observe_shape(&mut self, shape: &Shape, number: u64) {
         for (i, which) in Ratio::ALL.into_iter().enumerate() {
             let rounded = shape.rounded(self.values, which, self.size);
             self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });

@@ -432,3 +432,137 @@ fn answers(values: Values, distinct: usize, asked: usize) -> Vec<Vec<usize>> {
     }
     all
 }
+
+fn kept(values: Values, groups: &[Sample], confidence: &str) -> KeptGroups {
+    let mut ranking = Ranking::default();
+    let mut kept = KeptGroups::new(values, Confidence::parse(confidence).unwrap());
+    for sample in groups {
+        kept.observe(&ranking.rank(sample.people, sample.counts.iter().copied()), sample.counts[0]);
+    }
+    kept
+}
+
+fn triple(point: &MaximalPoint) -> Value {
+    let number = |reach: Reach| match reach {
+        Reach::Number(number) => Value::from(number),
+        Reach::Anything => Value::from("inf"),
+    };
+    Value::from(vec![number(point.l), number(point.k), number(point.m)])
+}
+
+#[test]
+fn the_knowledge_skylines_of_the_vectors_come_out() {
+    let file = vectors("skyline.json");
+    let cases = file["knowledge"].as_array().unwrap();
+    assert_eq!(cases.len(), 30);
+    for case in cases {
+        let groups = samples(&case["groups"], case["sigma"].as_str().unwrap());
+        let kept = kept(mode(case["mode"].as_str().unwrap()), &groups, case["c"].as_str().unwrap());
+        let skyline = kept.skyline(UpTo::ANYTHING);
+        let points: Vec<Value> = skyline.points.iter().map(triple).collect();
+        assert_eq!(Value::from(points), case["knowledge_skyline"], "{case}");
+        assert!(!skyline.ended);
+    }
+}
+
+#[test]
+fn groups_that_cannot_be_the_worst_are_not_kept() {
+    let same = vec![Sample { people: 6, counts: vec![1, 3, 2] }; 50];
+    assert_eq!(kept(Values::Single, &same, "0.9").len(), 1);
+    let larger: Vec<Sample> = (0..50).map(|i| Sample { people: 6 + i, counts: vec![1, 3 + i, 2] }).collect();
+    assert_eq!(kept(Values::Multiset, &larger[..1], "0.9").len(), 1);
+    let grown: Vec<Sample> =
+        (1..50).map(|i| Sample { people: 6 * i, counts: vec![1, 3 * i, 2 * i, i - 1] }).collect();
+    assert_eq!(kept(Values::Single, &grown, "0.9").len(), 1);
+    assert_eq!(kept(Values::Set, &grown[..40], "0.9999").skyline(UpTo::ANYTHING).points.len(), {
+        let all: Vec<Sample> = grown[..40].to_vec();
+        reference_skyline(Values::Set, &all, "0.9999").len()
+    });
+}
+
+/// Every point in a box that is safe while none of its three neighbours is, by the breach of all groups.
+fn reference_skyline(values: Values, groups: &[Sample], confidence: &str) -> Vec<(u64, u64, u64)> {
+    let confidence = Confidence::parse(confidence).unwrap();
+    let smallest = groups.iter().filter(|g| g.counts[0] > 0).map(|g| g.people).min().unwrap();
+    let others = |g: &Sample| g.counts[1..].iter().filter(|&&c| c > 0).count() as u64;
+    let cap = groups.iter().filter(|g| g.counts[0] > 0).map(others).max().unwrap();
+    let safe = |l: u64, k: u64, m: u64| {
+        l <= cap && statistics(values, groups, Knowledge { l, k, m }).verdict(&confidence) == Verdict::Safe
+    };
+    let mut points = Vec::new();
+    for l in 0..=cap {
+        for k in 0..smallest {
+            for m in 0..smallest {
+                if safe(l, k, m) && !safe(l + 1, k, m) && !safe(l, k + 1, m) && !safe(l, k, m + 1) {
+                    points.push((l, k, m));
+                }
+            }
+        }
+    }
+    points
+}
+
+proptest! {
+    /// Searching the kept groups finds what trying every point on all groups finds, in any order and split.
+    #[test]
+    fn the_kept_groups_give_the_skyline_of_all_groups(
+        (values, groups) in any_groups(), c in prop::sample::select(vec!["1/5", "1/2", "4/5", "0.97", "1"]), cut in 0usize..6,
+    ) {
+        prop_assume!(groups.iter().any(|g| g.counts[0] > 0));
+        let whole = kept(values, &groups, c);
+        let skyline = whole.skyline(UpTo::ANYTHING);
+        let cut = cut.min(groups.len());
+        let mut merged = kept(values, &groups[cut..], c);
+        merged.merge(kept(values, &groups[..cut], c));
+        prop_assert_eq!(&merged.skyline(UpTo::ANYTHING), &skyline);
+        prop_assert_eq!(merged.len(), whole.len());
+        let expected = reference_skyline(values, &groups, c);
+        let cap = expected.iter().map(|point| point.0).max().unwrap_or(0);
+        let number = |reach: Reach| match reach { Reach::Number(n) => n, Reach::Anything => cap };
+        let own: Vec<_> = skyline.points.iter().map(|p| (number(p.l), number(p.k), number(p.m))).collect();
+        prop_assert_eq!(own, expected);
+    }
+}
+
+/// The steps of the witness, from all groups.
+fn explained(values: Values, groups: &[Sample], size: Knowledge) -> Option<[Rational; 4]> {
+    let witness = statistics(values, groups, size).witness()?;
+    let (mut a, mut b) = (Ranking::default(), Ranking::default());
+    let (target, family) = (&groups[witness.target as usize], &groups[witness.family as usize]);
+    let own = a.rank(target.people, target.counts.iter().copied());
+    let theirs = b.rank(family.people, family.counts.iter().copied());
+    let seats = ((&own, target.counts[0]), (&theirs, family.counts[0]));
+    let useful = useful(values, size, witness.seats(), seats.0, seats.1);
+    assert!(useful.0 <= size.k && useful.1 <= size.m);
+    // What is useful is enough: asking only them, the last step is the same.
+    let less = Knowledge { k: useful.0, m: useful.1, ..size };
+    let all = steps(values, size, witness.seats(), seats.0, seats.1).map(Option::unwrap);
+    let few = steps(values, less, witness.seats(), seats.0, seats.1).map(Option::unwrap);
+    assert_eq!(all, few, "{values:?} {groups:?} {size:?} {useful:?}");
+    Some(all)
+}
+
+proptest! {
+    /// Each step makes the adversary no less sure, and the last one is the breach.
+    #[test]
+    fn the_steps_of_an_explanation_end_at_the_breach((values, groups) in any_groups(), size in any_size()) {
+        let last = match explained(values, &groups, size) {
+            None => Rational::ZERO,
+            Some(steps) => {
+                prop_assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]));
+                steps[3].clone()
+            }
+        };
+        prop_assert_eq!(last, breach(values, &groups, (size.l, size.k, size.m)));
+    }
+
+    /// On tiny tables the last step is the maximum over every piece of knowledge.
+    #[test]
+    fn explanations_are_the_maximum_by_definition(
+        (values, groups) in tiny_groups(), l in 0usize..3, k in 0usize..3, m in 0usize..3,
+    ) {
+        let size = Knowledge { l: l as u64, k: k as u64, m: m as u64 };
+        let own = explained(values, &groups, size).map_or(Rational::ZERO, |steps| steps[3].clone());
+        prop_assert_eq!(own, enumerated(values, &groups, l, k, m));
+    }
+}

@@ -1,0 +1,329 @@
+//! `skyveil explain`: what would an adversary do?
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::flags::read_sizes;
+use super::subject::SubjectFlags;
+use super::terminal::{print, visible, with_progress};
+use crate::check::{Absent, GroupDetail, Requirements, Sought, groups, survey};
+use crate::error::{Error, Result, number_of};
+use crate::exact::{Rational, decimal_at_least};
+use crate::skyline::{Breach, Confidence, Knowledge, Point, Ranking, Seats, Values, steps, useful};
+
+/// Who is most exposed in a release, or any table of groups, and how would an adversary find out?
+///
+/// Shows the worst case for one value and one size of knowledge: the group of the target, the values to rule
+/// out, whom to ask, the family, and how sure each step makes. Names values and rows of the table.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    subject: SubjectFlags,
+    /// The sensitive value.
+    #[arg(long, value_name = "V", allow_hyphen_values = true)]
+    pub value: String,
+    /// What the adversary knows: L values that the target lacks, the values of K others, M of the family.
+    #[arg(long, value_name = "L,K,M", value_parser = read_sizes, allow_hyphen_values = true)]
+    pub point: Knowledge,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The worst case, ready to be told.
+struct Case<'a> {
+    value: &'a str,
+    values: Values,
+    size: Knowledge,
+    breach: Breach,
+    seats: Seats,
+    target: GroupDetail,
+    family: GroupDetail,
+    /// Others and family members that are worth knowing.
+    others: u64,
+    relatives: u64,
+    steps: [Option<Rational>; 4],
+}
+
+/// Explains, and prints it.
+pub fn run(args: &ExplainArgs) -> Result<Answer> {
+    let (opened, columns) = args.subject.open()?;
+    let certain = Confidence::new(Rational::ONE)
+        .ok_or_else(|| Error::input("1 is no confidence", "this is a defect; please report it"))?;
+    let point = Point { knowledge: args.point, confidence: certain };
+    let requirements = Requirements {
+        skyline: vec![(Some(vec![args.value.clone()]), point)],
+        absent: Absent::Refuse,
+        ..Requirements::nothing()
+    };
+    let subject = opened.subject();
+    let (point, witness, mut found) = with_progress(|progress| {
+        let resources = args.subject.resources(progress);
+        let report = survey(&subject, &columns, &requirements, &Sought::NOTHING, &resources)?.report;
+        let point = report.points.into_iter().next();
+        let Some((point, witness)) = point.and_then(|point| point.statistics.witness().map(|w| (point, w)))
+        else {
+            return Err(Error::input("the value occurs nowhere", "check its spelling"));
+        };
+        let label = opened.label_columns(&columns);
+        let numbers = [witness.target, witness.family];
+        let found = groups(&subject, &columns, report.order, &numbers, &label, &resources)?;
+        Ok((point, witness, found))
+    })?;
+    let (Some(family), Some(target)) = (found.pop(), found.pop()) else {
+        return Err(moved());
+    };
+    let (mut a, mut b) = (Ranking::default(), Ranking::default());
+    let seats = witness.seats();
+    let counts = |detail: &GroupDetail| detail.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>();
+    let own = a.rank(target.people, counts(&target));
+    let theirs = b.rank(family.people, counts(&family));
+    let (s, t) = ((&own, target.count(&args.value)), (&theirs, family.count(&args.value)));
+    if s.1 == 0 || t.1 == 0 {
+        return Err(moved());
+    }
+    let steps = steps(columns.values, args.point, seats, s, t);
+    if let (Breach::Exact(breach), Some(last)) = (&point.breach, &steps[3])
+        && breach != last
+    {
+        return Err(moved());
+    }
+    let (others, relatives) = useful(columns.values, args.point, seats, s, t);
+    let case = Case {
+        value: &args.value,
+        values: columns.values,
+        size: args.point,
+        breach: point.breach,
+        seats,
+        target,
+        family,
+        others,
+        relatives,
+        steps,
+    };
+    print(&if args.json { format!("{}\n", case.to_json()) } else { case.to_text() })?;
+    Ok(Answer::Yes)
+}
+
+fn moved() -> Error {
+    Error::input(
+        "the groups of the worst case were not found again",
+        "the table must not change while it is read",
+    )
+}
+
+/// Rows that are named as examples.
+const EXAMPLES: usize = 5;
+/// Digits after the point.
+const PLACES: usize = 6;
+
+impl Case<'_> {
+    /// The values to rule out, with their counts.
+    fn ruled_out(&self) -> Vec<&(String, u64)> {
+        let others = self.target.counts.iter().filter(|(name, _)| name != self.value);
+        others.take(usize::try_from(self.size.l).unwrap_or(usize::MAX)).collect()
+    }
+
+    fn others_group(&self) -> &GroupDetail {
+        if self.seats == Seats::WithFamily { &self.family } else { &self.target }
+    }
+
+    /// Of single values: what the others have, and how many of them are asked.
+    fn answers(&self) -> Vec<(&str, u64)> {
+        let out = match self.seats {
+            Seats::WithFamily => Vec::new(),
+            _ => self.ruled_out(),
+        };
+        let mut left = self.others;
+        let mut answers = Vec::new();
+        for entry in &self.others_group().counts {
+            if entry.0 == self.value || out.contains(&entry) || left == 0 {
+                continue;
+            }
+            let asked = left.min(entry.1);
+            answers.push((entry.0.as_str(), asked));
+            left -= asked;
+        }
+        answers
+    }
+
+    /// Rows of a target, of others and of the family; none where the rows do not tell.
+    fn examples(&self) -> [Vec<u64>; 3] {
+        let has = |row: &&(u64, Vec<String>), value: &str| row.1.iter().any(|own| own == value);
+        let told = self.target.rows.iter().any(|(_, own)| !own.is_empty());
+        let target: Vec<u64> = match told {
+            true => {
+                self.target.rows.iter().filter(|row| has(row, self.value)).map(|row| row.0).take(1).collect()
+            }
+            false => self.target.rows.iter().map(|row| row.0).take(1).collect(),
+        };
+        let most = usize::try_from(self.others).unwrap_or(usize::MAX);
+        let rows = self.others_group().rows.iter().filter(|row| !target.contains(&row.0));
+        let others: Vec<u64> = match (self.values, told) {
+            (Values::Single, true) => {
+                let mut left = self.answers();
+                let wanted = rows.filter(|row| {
+                    let own = left.iter_mut().find(|(value, asked)| *asked > 0 && has(row, value));
+                    own.map(|(_, asked)| *asked -= 1).is_some()
+                });
+                wanted.map(|row| row.0).take(most).collect()
+            }
+            (_, true) => rows.filter(|row| !has(row, self.value)).map(|row| row.0).take(most).collect(),
+            (_, false) => rows.map(|row| row.0).take(most).collect(),
+        };
+        let most = usize::try_from(self.relatives).unwrap_or(usize::MAX);
+        let free = |row: &&(u64, Vec<String>)| !target.contains(&row.0) && !others.contains(&row.0);
+        let family = self.family.rows.iter().filter(free).map(|row| row.0).take(most).collect();
+        [target, others, family]
+    }
+
+    fn seats_text(&self) -> (&'static str, &'static str) {
+        match self.seats {
+            Seats::Together => ("the same group", "the same group"),
+            Seats::WithTarget => ("the target's group", "another group"),
+            Seats::WithFamily => ("the family's group", "another group"),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let value = visible(self.value);
+        let Knowledge { l, k, m } = self.size;
+        let sure = match &self.breach {
+            Breach::Exact(exact) => fraction(Some(exact)),
+            Breach::AtMost(bound) => format!("at most {bound}"),
+        };
+        let mut text = format!("{value} at l={l}, k={k}, m={m}: an adversary can become sure to {sure}\n\n");
+        let [target_rows, other_rows, family_rows] = self.examples();
+        let mut say = |head: &str, body: String| {
+            if !body.is_empty() {
+                text.push_str(&format!("{head:<12}{body}\n"));
+            }
+        };
+        say("target", format!("one of {}", place(&self.target, self.value)));
+        say("", rows(&target_rows));
+        let ruled_out = self.ruled_out();
+        let names: Vec<String> =
+            ruled_out.iter().map(|(name, count)| format!("{} ({count})", visible(name))).collect();
+        let how = match self.values {
+            Values::Single => "the target does not have them".to_string(),
+            _ => format!("if the target has one of them, then {value} too"),
+        };
+        say(
+            "rule out",
+            if names.is_empty() { "no value".into() } else { format!("{}: {how}", names.join(", ")) },
+        );
+        let (where_others, where_family) = self.seats_text();
+        if self.others == 0 {
+            say("ask", "nobody".to_string());
+        } else {
+            let people = number_of(self.others, "other person", "other people");
+            let have = match self.values {
+                Values::Single => {
+                    let of = |(name, asked): &(&str, u64)| format!("{asked} with {}", visible(name));
+                    self.answers().iter().map(of).collect::<Vec<_>>().join(", ")
+                }
+                _ => format!("they do not have {value}"),
+            };
+            say("ask", format!("{people} of {where_others}: {have}"));
+            say("", rows(&other_rows));
+        }
+        if self.relatives == 0 {
+            say("family", "nobody".to_string());
+        } else {
+            let people = number_of(self.relatives, "person", "people");
+            say(
+                "family",
+                format!("{people} of {where_family}: if one of them has {value}, the target has it"),
+            );
+            if self.seats != Seats::Together {
+                say("", format!("among {}", place(&self.family, self.value)));
+            }
+            say("", rows(&family_rows));
+        }
+        text.push_str("\nwhat is known            how sure\n");
+        for (name, step) in STEPS.iter().zip(&self.steps) {
+            text.push_str(&format!("{name:<24} {}\n", fraction(step.as_ref())));
+        }
+        text
+    }
+
+    fn to_json(&self) -> Value {
+        let [target_rows, other_rows, family_rows] = self.examples();
+        let group = |detail: &GroupDetail| {
+            let label: serde_json::Map<_, _> =
+                detail.label.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
+            json!({"label": label, "people": detail.people, "with_value": detail.count(self.value)})
+        };
+        let step = |(name, step): (&&str, &Option<Rational>)| {
+            json!({
+                "knowing": name,
+                "sure": step.as_ref().map(crate::exact::f64_at_least),
+                "exact": step.as_ref().map(Rational::to_string),
+            })
+        };
+        let few = |rows: Vec<u64>| rows.into_iter().take(EXAMPLES).map(|row| row + 1).collect::<Vec<_>>();
+        let single = self.values == Values::Single;
+        json!({
+            "value": self.value,
+            "l": self.size.l,
+            "k": self.size.k,
+            "m": self.size.m,
+            "breach": self.breach.at_least(),
+            "target": {"group": group(&self.target), "rows": few(target_rows)},
+            "rule_out": self.ruled_out().iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "others": {
+                "people": self.others,
+                "in": self.seats_text().0,
+                "group": group(self.others_group()),
+                "have": single.then(|| {
+                    self.answers().iter().map(|(name, n)| json!({"value": name, "people": n})).collect::<Vec<_>>()
+                }),
+                "rows": few(other_rows),
+            },
+            "family": {
+                "people": self.relatives,
+                "in": self.seats_text().1,
+                "group": group(&self.family),
+                "rows": few(family_rows),
+            },
+            "steps": STEPS.iter().zip(&self.steps).map(step).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What is known after each step.
+const STEPS: [&str; 4] =
+    ["the release alone", "and the ruled out values", "and the others", "and the family"];
+
+fn fraction(value: Option<&Rational>) -> String {
+    /// Longer fractions are told in decimals alone.
+    const MOST_DIGITS: usize = 40;
+    match value {
+        None => "not told: the fraction has too many digits".to_string(),
+        Some(value) => {
+            let (decimal, exact) = (decimal_at_least(value, PLACES), value.to_string());
+            if exact.len() <= MOST_DIGITS { format!("{decimal}  ({exact})") } else { decimal }
+        }
+    }
+}
+
+/// A group in words.
+fn place(detail: &GroupDetail, value: &str) -> String {
+    let label: Vec<String> =
+        detail.label.iter().map(|(name, text)| format!("{}={}", visible(name), visible(text))).collect();
+    let (people, times) = (number_of(detail.people, "person", "people"), detail.count(value));
+    let times = number_of(times, "time", "times");
+    format!("{people} with {}, among whom {} occurs {times}", label.join(", "), visible(value))
+}
+
+/// Example rows, counted from 1; nothing if there are none.
+fn rows(rows: &[u64]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = rows.iter().take(EXAMPLES).map(|row| (row + 1).to_string()).collect();
+    let more = if rows.len() > EXAMPLES { ", ..." } else { "" };
+    let word = if rows.len() == 1 { "row" } else { "rows" };
+    format!("for example {word} {}{more}", shown.join(", "))
+}

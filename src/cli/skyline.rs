@@ -1,0 +1,211 @@
+//! `skyveil skyline`: up to how much knowledge is a table safe?
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::flags::read_sizes;
+use super::subject::SubjectFlags;
+use super::terminal::{complain, print, visible, with_progress};
+use crate::check::{Requirements, Sought, survey};
+use crate::error::{Error, Result};
+use crate::report::svg;
+use crate::skyline::{Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
+
+/// Up to how much knowledge is a release, or any table of groups, safe?
+///
+/// Finds every point L,K,M that keeps an adversary below the confidence while no larger one does. The table is
+/// read as `check` reads it, once where the rows of each group stand together, whatever the number of points.
+#[derive(Debug, Args)]
+pub struct SkylineArgs {
+    #[command(flatten)]
+    subject: SubjectFlags,
+    /// A sensitive value to look at. May be given several times.
+    #[arg(long, value_name = "V", allow_hyphen_values = true, required_unless_present = "all")]
+    pub value: Vec<String>,
+    /// Look at every sensitive value.
+    #[arg(long, conflicts_with = "value")]
+    pub all: bool,
+    /// How sure an adversary must not become: a decimal or a fraction above 0 and at most 1.
+    #[arg(long, value_name = "C", value_parser = read_confidence, allow_hyphen_values = true)]
+    pub confidence: Confidence,
+    /// Search no further than these sizes; very large groups have very long skylines.
+    #[arg(long, value_name = "L,K,M", value_parser = read_sizes)]
+    pub up_to: Option<Knowledge>,
+    /// Print JSON: one object for one value, an array for several.
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the skylines into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+fn read_confidence(text: &str) -> Result<Confidence, String> {
+    let remedy = "expected a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5";
+    Confidence::parse(text).ok_or_else(|| remedy.to_string())
+}
+
+/// Searches, and prints the points.
+pub fn run(args: &SkylineArgs) -> Result<Answer> {
+    let (opened, columns) = args.subject.open()?;
+    let sought = match args.all {
+        true => Sought { every: Some(args.confidence.clone()), ..Sought::NOTHING },
+        false => {
+            let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
+            Sought { these: named.collect(), ..Sought::NOTHING }
+        }
+    };
+    let survey = with_progress(|progress| {
+        let resources = args.subject.resources(progress);
+        survey(&opened.subject(), &columns, &Requirements::nothing(), &sought, &resources)
+    })?;
+    let up_to = args.up_to.map_or(UpTo::ANYTHING, |size| UpTo { l: size.l, k: size.k, m: size.m });
+    let mut found = Vec::new();
+    for (value, kept) in &survey.kept {
+        if kept.overflowed() {
+            return Err(Error::input(
+                format!("column `{}`: too many groups differ too much to keep them all", columns.sensitive),
+                "lower --confidence, or check single points with skyveil check --point",
+            ));
+        }
+        found.push((value.clone(), kept.skyline(up_to)));
+    }
+    for (value, skyline) in &found {
+        if skyline.always_safe {
+            complain("warning", &format!("column `{}` does not hold the value {value:?}", columns.sensitive));
+        }
+    }
+    if let Some(path) = &args.svg {
+        let confidence = args.confidence.value();
+        let title = |value: &str| format!("{}: below {confidence} up to", visible(value));
+        let figures: Vec<_> =
+            found.iter().map(|(value, skyline)| svg::skyline(&title(value), &skyline.levels)).collect();
+        std::fs::write(path, svg::to_file(&figures)).map_err(|source| Error::io(path, source))?;
+    }
+    let text = match args.json {
+        true => {
+            let mut objects = to_json(&found, &args.confidence);
+            let one = !args.all && objects.len() == 1;
+            format!("{}\n", if one { objects.remove(0) } else { Value::from(objects) })
+        }
+        false => found
+            .iter()
+            .map(|(value, found)| to_text(value, found, &args.confidence))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    };
+    print(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn to_json(found: &[(String, KnowledgeSkyline)], confidence: &Confidence) -> Vec<Value> {
+    let number = |reach: Reach| match reach {
+        Reach::Number(number) => json!(number),
+        Reach::Anything => json!("inf"),
+    };
+    let triple = |point: &MaximalPoint| json!([number(point.l), number(point.k), number(point.m)]);
+    let object = |(value, skyline): &(String, KnowledgeSkyline)| {
+        let mut object = json!({
+            "value": value,
+            "confidence": confidence.value().to_string(),
+            "points": skyline.points.iter().map(triple).collect::<Vec<_>>(),
+            "always_safe": skyline.always_safe,
+        });
+        if skyline.ended {
+            object["ended_by_up_to"] = json!(true);
+        }
+        object
+    };
+    found.iter().map(object).collect()
+}
+
+/// Rows and columns of the grid that are shown.
+const MOST_CELLS: usize = 12;
+/// Points that are listed.
+const MOST_POINTS: usize = 40;
+
+/// For people: the grid, then the points.
+fn to_text(value: &str, found: &KnowledgeSkyline, confidence: &Confidence) -> String {
+    let value = visible(value);
+    let confidence = confidence.value();
+    if found.always_safe {
+        return format!("{value}: occurs nowhere, so any knowledge stays below {confidence}\n");
+    }
+    if found.points.is_empty() {
+        return format!("{value}: not below {confidence} even for somebody who knows nothing\n");
+    }
+    let mut text = format!("{value}: below {confidence} up to these points\n\n");
+    text.push_str(&grid(&found.levels));
+    let name = |reach: Reach| match reach {
+        Reach::Number(number) => number.to_string(),
+        Reach::Anything => "any".to_string(),
+    };
+    text.push_str("\n  l,k,m:");
+    for point in found.points.iter().take(MOST_POINTS) {
+        text.push_str(&format!("  {},{},{}", name(point.l), name(point.k), name(point.m)));
+    }
+    if let Some(more) = found.points.len().checked_sub(MOST_POINTS + 1) {
+        text.push_str(&format!("  and {} more; --json lists them", more + 1));
+    }
+    text.push('\n');
+    if found.ended {
+        text.push_str("  searched no further than --up-to; more may be safe\n");
+    }
+    text
+}
+
+/// The largest k in each cell: l down, m across; a dash where nothing is safe.
+fn grid(levels: &[Level]) -> String {
+    let most = levels.iter().map(Level::largest_m).max().unwrap_or(0);
+    let across = thinned(most);
+    let down = thinned(levels.len() as u64 - 1);
+    let mut rows = vec![vec!["largest k".to_string()]];
+    rows[0].extend(across.iter().map(|m| format!("m={m}")));
+    for &at in &down {
+        let level = &levels[at as usize];
+        let mut row = vec![match level.l {
+            Reach::Number(l) => format!("l={l}"),
+            Reach::Anything => format!("l={at} or more"),
+        }];
+        row.extend(across.iter().map(|&m| level.largest_k(m).map_or("-".to_string(), |k| k.to_string())));
+        rows.push(row);
+    }
+    let width = |i: usize| rows.iter().map(|row| row[i].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        text.push_str(&format!("  {:<width$}", row[0], width = widths[0]));
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The numbers up to `most`; all of them if they are few, otherwise the first ones and then ever wider steps.
+fn thinned(most: u64) -> Vec<u64> {
+    if most < MOST_CELLS as u64 {
+        return (0..=most).collect();
+    }
+    let steps = (MOST_CELLS - 1) as f64;
+    let at = |i: usize| ((most as f64 + 1.0).powf(i as f64 / steps) - 1.0).round() as u64;
+    let mut numbers: Vec<u64> = (0..MOST_CELLS).map(at).collect();
+    numbers.dedup();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_grids_are_thinned_and_keep_their_ends() {
+        assert_eq!(thinned(3), [0, 1, 2, 3]);
+        let long = thinned(100_000);
+        assert!(long.len() <= MOST_CELLS && long[0] == 0 && *long.last().unwrap() == 100_000);
+        assert!(long.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

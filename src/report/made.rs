@@ -1,0 +1,82 @@
+//! What does the manifest tell of how a release was made?
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::page::Worth;
+use crate::error::{Error, Result};
+use crate::publish::manifest::MANIFEST;
+
+/// How a release was made.
+pub struct Made {
+    /// The version that made it.
+    pub version: String,
+    /// `generalized` or `bucketized`.
+    pub style: String,
+    /// Rows of the input.
+    pub input_rows: u64,
+    /// What binds the release to the input.
+    pub fingerprint: String,
+    /// What the release is worth.
+    pub worth: Worth,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    skyveil: String,
+    style: String,
+    input: Input,
+    utility: Utility,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    rows: u64,
+    fingerprint: String,
+}
+
+#[derive(Deserialize)]
+struct Utility {
+    average_group_size: f64,
+    discernibility: String,
+    certainty_penalty: Penalty,
+}
+
+#[derive(Deserialize)]
+struct Penalty {
+    published: f64,
+    tight: f64,
+    columns: Vec<Column>,
+}
+
+#[derive(Deserialize)]
+struct Column {
+    column: String,
+    published: f64,
+    tight: f64,
+}
+
+/// Reads the manifest of a release.
+pub fn read(release: &Path) -> Result<Made> {
+    let path = release.join(MANIFEST);
+    let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+        path,
+        problem: format!("the manifest does not tell how the release was made (line {})", error.line()),
+    })?;
+    let Utility { average_group_size, discernibility, certainty_penalty: penalty } = manifest.utility;
+    let columns = penalty.columns.into_iter().map(|column| (column.column, column.published, column.tight));
+    Ok(Made {
+        version: manifest.skyveil,
+        style: manifest.style,
+        input_rows: manifest.input.rows,
+        fingerprint: manifest.input.fingerprint,
+        worth: Worth {
+            average_group_size,
+            discernibility,
+            penalty: (penalty.published, penalty.tight),
+            columns: columns.collect(),
+        },
+    })
+}

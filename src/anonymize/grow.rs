@@ -17,7 +17,7 @@ use crate::plan::criterion::{Criterion, Part, Room};
 use crate::plan::propose::{Candidates, Order, People, Proposal};
 use crate::plan::subtree::{Group, Plan, Present, Rows, Sensitive};
 use crate::plan::tree::{CutTree, NodeId};
-use crate::plan::triples::Triple;
+use crate::plan::triples::{Codes, Triple};
 use crate::spill::Spill;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -418,15 +418,23 @@ fn count_page(rows: &Rows, place: &[usize], binnings: &[Binning], slots: usize, 
     let mut base = 0;
     for (codes, binning) in rows.columns.iter().zip(binnings) {
         if binning.column.codes > 1 {
-            for (row, &place) in place.iter().enumerate() {
-                if place == usize::MAX {
-                    continue;
+            let cells = &mut cells[base..];
+            match (codes, &rows.sensitive) {
+                (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                    count_column(codes, values, place, binning, slots, cells);
                 }
-                let bin = usize::from(binning.bin[usize::from(codes.get(row))]);
-                let cell = place + base + bin * slots;
-                match &rows.sensitive {
-                    Sensitive::Single(values) => cells[cell + usize::from(values.get(row))] += 1,
-                    Sensitive::Lists { .. } => {
+                (Codes::Narrow(codes), Sensitive::Single(Codes::Wide(values))) => {
+                    count_column(codes, values, place, binning, slots, cells);
+                }
+                (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                    count_column(codes, values, place, binning, slots, cells);
+                }
+                (Codes::Wide(codes), Sensitive::Single(Codes::Wide(values))) => {
+                    count_column(codes, values, place, binning, slots, cells);
+                }
+                (codes, Sensitive::Lists { .. }) => {
+                    for (row, &place) in place.iter().enumerate().filter(|&(_, &place)| place != usize::MAX) {
+                        let cell = place + usize::from(binning.bin[usize::from(codes.get(row))]) * slots;
                         cells[cell + slots - 1] += 1;
                         rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
                     }
@@ -434,6 +442,22 @@ fn count_page(rows: &Rows, place: &[usize], binnings: &[Binning], slots: usize, 
             }
         }
         base += binning.column.codes as usize * slots;
+    }
+}
+
+/// Counts one column of single-valued rows.
+fn count_column<C: Copy + Into<usize>, V: Copy + Into<usize>>(
+    codes: &[C],
+    values: &[V],
+    place: &[usize],
+    binning: &Binning,
+    slots: usize,
+    cells: &mut [u64],
+) {
+    for ((&code, &value), &place) in codes.iter().zip(values).zip(place) {
+        if place != usize::MAX {
+            cells[place + usize::from(binning.bin[code.into()]) * slots + value.into()] += 1;
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
 //! another, by skyline points or by [`implications`]; [`knowledge`] keeps beside it what the knowledge skyline
-//! needs. [`groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
+//! needs. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.

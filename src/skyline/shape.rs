@@ -2,7 +2,8 @@
 //!
 //! T and V grow with the number of people and fall with the target's count and with each of the top
 //! counts. So a shape with no fewer people, a target no more frequent and top counts no larger than
-//! another's never attains a smaller minimum: most groups are dismissed by comparing integers.
+//! another's never attains a smaller minimum: most groups are dismissed by comparing integers
+//! ([`Shape::dominates`]).
 
 use super::group::Group;
 use super::point::Knowledge;
@@ -122,18 +123,39 @@ impl Shape {
         Shape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
     }
 
-    /// Whether no ratio of the group for that target can be below the same ratio of `self`; `top_sum` is
-    /// the group's, passed in because callers compare with several shapes.
+    /// Whether this ratio of the group for that target cannot be below the ratio of `self`; `top_sum` is the group's,
+    /// passed in because callers compare with several shapes.
+    ///
+    /// V does not depend on the top counts, and with single values T depends on the people outside the target and the
+    /// top values only through their number.
     #[inline]
-    pub fn dominates(&self, values: Values, group: &Group<'_>, l: u64, target: u64, top_sum: u64) -> bool {
-        if group.people < self.people || target > self.target || top_sum > self.top_sum {
+    pub fn dominates(
+        &self,
+        values: Values,
+        which: Ratio,
+        group: &Group<'_>,
+        l: u64,
+        target: u64,
+        top_sum: u64,
+    ) -> bool {
+        if target > self.target {
             return false;
         }
-        match values {
-            Values::Single | Values::Multiset => true,
-            Values::Set => {
+        let no_smaller = group.people >= self.people;
+        match (which, values) {
+            (Ratio::FamilyAlone | Ratio::FamilyWithOthers, _) => no_smaller,
+            (_, Values::Single) => {
+                let left =
+                    |people: u64, target: u64, top: u64| people.saturating_sub(target.saturating_add(top));
+                let more_left =
+                    left(group.people, target, top_sum) >= left(self.people, self.target, self.top_sum);
+                more_left && (which != Ratio::Together || no_smaller)
+            }
+            (_, Values::Multiset) => no_smaller && top_sum <= self.top_sum,
+            (_, Values::Set) => {
                 let mut own = self.top.iter();
-                group.top(l, target).all(|count| own.next().is_some_and(|&largest| count <= largest))
+                let mut top = group.top(l, target);
+                no_smaller && top.all(|count| own.next().is_some_and(|&largest| count <= largest))
             }
         }
     }

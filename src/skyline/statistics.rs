@@ -97,15 +97,33 @@ impl Statistics {
         if !self.would_change(group, target) {
             return;
         }
-        self.observe_shape(&Shape::new(self.values, group, self.size.l, target), number);
+        let shape = Shape::new(self.values, group, self.size.l, target);
+        for i in 0..Ratio::ALL.len() {
+            if !self.is_dominated(i, group, target, shape.top_sum) {
+                self.observe_ratio(i, &shape, number);
+            }
+        }
     }
 
     /// Takes in a group by its shape at this size.
     pub(super) fn observe_shape(&mut self, shape: &Shape, number: u64) {
-        for (i, which) in Ratio::ALL.into_iter().enumerate() {
-            let rounded = shape.rounded(self.values, which, self.size);
-            self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });
+        for i in 0..Ratio::ALL.len() {
+            self.observe_ratio(i, shape, number);
         }
+    }
+
+    fn observe_ratio(&mut self, i: usize, shape: &Shape, number: u64) {
+        let rounded = shape.rounded(self.values, Ratio::ALL[i], self.size);
+        self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });
+    }
+
+    /// Whether the group cannot lower a statistic, judged by integers alone.
+    #[inline]
+    fn is_dominated(&self, i: usize, group: &Group<'_>, target: u64, top_sum: u64) -> bool {
+        self.minima[i].as_ref().is_some_and(|minimum| {
+            let which = Ratio::ALL[i];
+            minimum.shape.dominates(self.values, which, group, self.size.l, target, top_sum)
+        })
     }
 
     /// Whether the group could lower any statistic, judged by integers alone.
@@ -115,13 +133,9 @@ impl Statistics {
             return false;
         }
         let top_sum = group.top_sum(self.size.l, target);
-        let dominated = |minimum: &Option<Minimum>| match minimum {
-            Some(minimum) => minimum.shape.dominates(self.values, group, self.size.l, target, top_sum),
-            None => false,
-        };
         // Without a family V is 1 in every group, so only the three ratios with T can change.
         let ratios = if self.size.m == 0 { 3 } else { 5 };
-        !self.minima[..ratios].iter().all(dominated)
+        !(0..ratios).all(|i| self.is_dominated(i, group, target, top_sum))
     }
 
     /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.

@@ -421,3 +421,39 @@ fn a_broken_release_is_caught_by_the_check() {
     write(&data.join("part-00000.parquet"), &RecordBatch::try_from_iter(columns).unwrap());
     assert_eq!(check(), Some(1));
 }
+
+#[test]
+fn one_giant_group_is_published_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = [folder.path().join("t.parquet")];
+    write(&input[0], &people(0..20_000));
+    let policy = POLICY
+        .replace("[\"name\"]", "[\"name\", \"cost\"]")
+        .replace("k_anonymity = 4", "k_anonymity = 15000");
+    let run = Run { memory: 1 << 20, ..Run::new(&input, &policy, folder.path().join("out")) };
+    assert_eq!(run.publish().groups, 1);
+    let labels = read(&run.out.join("data"), &["age", "zip", "city"]);
+    assert_eq!(labels.num_rows(), 20_000);
+    assert!(sorted_rows(&labels).iter().flatten().all(|label| label == "*" || label == "0*"));
+}
+
+#[test]
+fn a_hundred_quasi_identifiers_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = [folder.path().join("t.parquet")];
+    let names: Vec<String> = (0..100).map(|i| format!("q{i}")).collect();
+    let numbers = |salt: u64, n: u64| -> ArrayRef {
+        Arc::new((0..2_000u64).map(|row| (scramble(row * 101 + salt) % n) as i64).collect::<Int64Array>())
+    };
+    let mut columns: Vec<(&str, ArrayRef)> =
+        names.iter().enumerate().map(|(i, name)| (name.as_str(), numbers(i as u64, 50))).collect();
+    columns.push(("disease", numbers(100, 6)));
+    write(&input[0], &RecordBatch::try_from_iter(columns).unwrap());
+    let policy =
+        format!("[columns]\nsensitive = \"disease\"\nquasi = {names:?}\n[privacy]\nk_anonymity = 20\n");
+    let first = Run::new(&input, &policy, folder.path().join("one"));
+    assert!(first.publish().groups > 40);
+    let second = Run { memory: 4 << 20, threads: 1, ..Run::new(&input, &policy, folder.path().join("two")) };
+    second.publish();
+    assert!(contents(&first.out) == contents(&second.out));
+}

@@ -6,7 +6,9 @@ use super::terminal::{complain, print, visible, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::hierarchy::to_arx;
 use crate::policy::ColumnType;
-use crate::profile::{Asked, ColumnProfile, Combination, Profile, Proposal, Proposed, Reading, hierarchy_of, propose};
+use crate::profile::{
+    Asked, ColumnProfile, Combination, Profile, Proposal, Proposed, Reading, hierarchy_of, propose,
+};
 use crate::read::{Kind, ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
@@ -117,10 +119,18 @@ fn write_hierarchy(args: &InitArgs, table: &Table, column: &str, threads: usize)
         Some(out) => {
             write(args, out, &text)?;
             let leaves = number_of(u64::from(tree.leaf_count()), "value", "values");
-            print(&format!("{}: {leaves} of {:?} on {} levels\n", out.display(), visible(column), tree.top_level() + 1))?;
+            print(&format!(
+                "{}: {leaves} of {:?} on {} levels\n",
+                out.display(),
+                visible(column),
+                tree.top_level() + 1
+            ))?;
         }
     }
-    complain("warning", "this file lists the values of the column, also rare ones: it is for you, not for publication");
+    complain(
+        "warning",
+        "this file lists the values of the column, also rare ones: it is for you, not for publication",
+    );
     Ok(Answer::Yes)
 }
 
@@ -132,7 +142,8 @@ fn exists(out: &Path) -> Error {
 fn write(args: &InitArgs, out: &Path, text: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
-    let file = if args.force { options.create(true).truncate(true) } else { options.create_new(true) }.open(out);
+    let file =
+        if args.force { options.create(true).truncate(true) } else { options.create_new(true) }.open(out);
     let mut file = file.map_err(|why| match why.kind() {
         std::io::ErrorKind::AlreadyExists => exists(out),
         _ => Error::io(out, why),

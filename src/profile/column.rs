@@ -164,7 +164,9 @@ impl ColumnScan {
                         texts.see(text, times);
                     }
                 }
-                (0..entries.rows()).map(|row| entries.entry(row).map_or(NULL, |entry| hashes[entry])).collect()
+                (0..entries.rows())
+                    .map(|row| entries.entry(row).map_or(NULL, |entry| hashes[entry]))
+                    .collect()
             }
         };
         Ok(Ids { rows })

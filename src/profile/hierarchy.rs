@@ -91,11 +91,14 @@ fn widths(range: &Rational) -> Vec<Rational> {
 
 fn by_calendar(column: &str, scale: Scale, keys: &[i64]) -> Result<Hierarchy> {
     let levels = [DateLevel::Day, DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade];
-    tree(column, keys.iter().map(|&key| {
-        let periods = levels.iter().map(|level| level.label(scale.day(key)));
-        let periods = periods.skip(usize::from(scale == Scale::Date));
-        [scale.text(key)].into_iter().chain(periods).collect()
-    }))
+    tree(
+        column,
+        keys.iter().map(|&key| {
+            let periods = levels.iter().map(|level| level.label(scale.day(key)));
+            let periods = periods.skip(usize::from(scale == Scale::Date));
+            [scale.text(key)].into_iter().chain(periods).collect()
+        }),
+    )
 }
 
 fn flat(column: &str, found: Found) -> Result<Hierarchy> {

@@ -24,70 +24,56 @@ pub(super) enum Hint {
     Nothing,
 }
 
-const IDENTIFIERS: [&str; 40] = [
-    "ssn", "nin", "passport", "email", "mail", "phone", "telephone", "mobile", "cell", "fax", "surname", "firstname",
-    "lastname", "fullname", "forename", "address", "street", "iban", "account", "license", "licence", "plate", "mrn",
-    "nhs", "ip", "mac", "url", "username", "login", "password", "token", "signature", "photo", "latitude", "longitude",
-    "lat", "lon", "lng", "imei", "vin",
-];
+const IDENTIFIERS: &str = "ssn nin passport email mail phone telephone mobile cell fax surname firstname lastname fullname \
+    forename address street iban account license licence plate mrn nhs ip mac url username login \
+    password token signature photo latitude longitude lat lon lng imei vin";
 
-const PERSONS: [&str; 20] = [
-    "person", "patient", "customer", "client", "user", "member", "subject", "individual", "employee", "student",
-    "citizen", "resident", "people", "participant", "beneficiary", "claimant", "respondent", "owner", "visitor",
-    "taxpayer",
-];
+const PERSONS: &str = "person patient customer client user member subject individual employee student citizen resident \
+    people participant beneficiary claimant respondent owner visitor taxpayer";
 
-const NUMBERS: [&str; 14] =
-    ["id", "uid", "uuid", "guid", "name", "key", "no", "nr", "number", "num", "record", "row", "index", "serial"];
+const NUMBERS: &str = "id uid uuid guid name key no nr number num record row index serial";
 
-const CODES: [&str; 8] = ["zip", "zipcode", "postcode", "postal", "plz", "tract", "fips", "nuts"];
+const CODES: &str = "zip zipcode postcode postal plz tract fips nuts";
 
-const KNOWN: [&str; 36] = [
-    "age", "sex", "gender", "birth", "born", "dob", "birthday", "birthdate", "birthyear", "city", "town", "village",
-    "county", "state", "region", "province", "district", "country", "nationality", "race", "ethnicity", "ethnic",
-    "language", "marital", "married", "education", "degree", "school", "household", "children", "family", "residence",
-    "citizenship", "height", "workclass", "employer",
-];
+const KNOWN: &str = "age sex gender birth born dob birthday birthdate birthyear city town village county state region \
+    province district country nationality race ethnicity ethnic language marital married education \
+    degree school household children family residence citizenship height workclass employer";
 
 /// Health, belief and law first, then money, then work.
-const SECRETS: [(u8, &[&str]); 3] = [
+const SECRETS: [(u8, &str); 3] = [
     (
         0,
-        &[
-            "diagnosis", "diagnoses", "disease", "diseases", "illness", "condition", "conditions", "icd", "hiv",
-            "symptom", "symptoms", "medication", "drug", "drugs", "treatment", "therapy", "procedure", "disability",
-            "allergy", "pregnancy", "religion", "sexual", "orientation", "political", "party", "conviction", "offence",
-            "offense", "crime", "arrest", "abuse", "sensitive", "secret",
-        ],
+        "diagnosis diagnoses disease diseases illness condition conditions icd hiv symptom symptoms \
+    medication drug drugs treatment therapy procedure disability allergy pregnancy religion sexual \
+    orientation political party conviction offence offense crime arrest abuse sensitive secret",
     ),
-    (1, &["income", "salary", "wage", "wages", "earnings", "pay", "debt", "credit", "balance", "wealth", "bonus", "tax"]),
-    (2, &["occupation", "job", "profession", "grade", "score", "rating", "vote", "result"]),
+    (1, "income salary wage wages earnings pay debt credit balance wealth bonus tax"),
+    (2, "occupation job profession grade score rating vote result"),
 ];
 
-const WEIGHTS: [&str; 8] = ["count", "weight", "wgt", "fnlwgt", "freq", "frequency", "cnt", "multiplicity"];
+const WEIGHTS: &str = "count wgt fnlwgt freq frequency cnt multiplicity";
 
 /// What the name suggests.
 pub(super) fn hint(name: &str) -> Hint {
     let words = words(name);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
     let secret = SECRETS.iter().find(|(_, list)| has(list));
     let of_a_person = words.len() > 1 && words[words.len() - 1] == "name" && {
-        let kinds = ["first", "last", "full", "family", "given", "middle", "maiden", "sur"];
-        has(&kinds) || has(&PERSONS)
+        has("first last full family given middle maiden sur") || has(PERSONS)
     };
-    if has(&IDENTIFIERS) || of_a_person || words == ["name"] {
+    if has(IDENTIFIERS) || of_a_person || words == ["name"] {
         Hint::Identifier
-    } else if has(&PERSONS) && (has(&NUMBERS) || words.len() == 1) {
+    } else if has(PERSONS) && (has(NUMBERS) || words.len() == 1) {
         Hint::Person
     } else if let Some((rank, _)) = secret {
         Hint::Secret(*rank)
-    } else if has(&CODES) {
+    } else if has(CODES) {
         Hint::Code
-    } else if has(&WEIGHTS) || words == ["n"] {
+    } else if has(WEIGHTS) || words == ["n"] {
         Hint::Weight
-    } else if has(&KNOWN) && !has(&NUMBERS) {
+    } else if has(KNOWN) && !has(NUMBERS) {
         Hint::Known
-    } else if has(&NUMBERS) {
+    } else if has(NUMBERS) {
         Hint::Number
     } else {
         Hint::Nothing

@@ -75,7 +75,8 @@ impl Proposal<'_> {
     fn write_alone(&self, text: &mut String) -> fmt::Result {
         let mut worst: Vec<(f64, &Combination)> = Vec::new();
         for size in [2, 3] {
-            let of_size = self.profile.combinations.iter().filter(|combination| combination.columns.len() == size);
+            let of_size =
+                self.profile.combinations.iter().filter(|combination| combination.columns.len() == size);
             let found = of_size.map(|combination| (self.profile.alone(combination), combination));
             worst.extend(found.max_by(|a, b| a.0.total_cmp(&b.0)));
         }
@@ -84,7 +85,10 @@ impl Proposal<'_> {
         if worst.iter().all(|(share, _)| *share == 0.0) {
             return Ok(());
         }
-        writeln!(text, "#\n# Rows that nobody else shares all these values with, so that whoever knows them finds the row:")?;
+        writeln!(
+            text,
+            "#\n# Rows that nobody else shares all these values with, so that whoever knows them finds the row:"
+        )?;
         for (share, combination) in worst {
             let names: Vec<String> =
                 combination.columns.iter().map(|&at| shown(&self.profile.columns[at].name)).collect();
@@ -101,7 +105,8 @@ impl Proposal<'_> {
             writeln!(text, "delimiter = {}", quoted(&char::from(byte).to_string()))?;
         }
         if !reading.types.is_empty() {
-            let types = reading.types.iter().map(|(name, kind)| format!("{} = \"{}\"", quoted(name), kind.name()));
+            let types =
+                reading.types.iter().map(|(name, kind)| format!("{} = \"{}\"", quoted(name), kind.name()));
             writeln!(text, "types = {{ {} }}", types.collect::<Vec<_>>().join(", "))?;
         }
         writeln!(text, "# {}", on_one_line(&self.roles[self.sensitive].1))?;
@@ -135,18 +140,23 @@ impl Proposal<'_> {
     }
 
     fn write_quasi(&self, text: &mut String) -> fmt::Result {
+        if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(Form::Ranges)) {
+            writeln!(
+                text,
+                "\n# Numbers are published as ranges, open at both ends of the column. To close them add a line such as\n\
+                 # domain = [0, 120] below a column: what is possible, not what occurs."
+            )?;
+        }
         for (at, name, why) in self.names(|role| matches!(role, Proposed::Quasi(_))) {
             writeln!(text, "\n# {}", on_one_line(why))?;
             writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
             let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
             match form {
-                Form::Categories => {}
-                Form::Ranges => writeln!(
-                    text,
-                    "# domain = [lowest, highest]  # the ends to publish: what is possible, not what occurs; without it they are open"
-                )?,
+                Form::Categories | Form::Ranges => {}
                 Form::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
-                Form::Prefix(lengths) => writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?,
+                Form::Prefix(lengths) => {
+                    writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?
+                }
                 Form::Dates(levels) => {
                     let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
                     writeln!(text, "dates = {levels:?}  # published as 2020-07, 2020-Q3, 2020, 2020s")?;
@@ -181,7 +191,7 @@ impl Proposal<'_> {
              #   m   people who, if one of them has a value, then the person has it too (a family),\n\
              # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
              # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
-             # already, so a confidence below that cannot be met.",
+             # already; a confidence near that leaves few groups.",
             (1000.0 * point.whole_table).ceil() / 10.0
         )?;
         writeln!(text, "[[privacy.skyline]]")?;

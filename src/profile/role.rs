@@ -86,7 +86,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
     let mut warnings = Vec::new();
     let person = profile.persons.as_ref().filter(|persons| repeats(profile, persons.column));
     let people = person.map_or(profile.rows, |persons| profile.columns[persons.column].counted.distinct);
-    let (sensitive, why) = sensitive_column(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
+    let (sensitive, why) =
+        sensitive_column(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
     let mut roles = Vec::new();
     for (at, column) in profile.columns.iter().enumerate() {
         let varies = person.is_some_and(|persons| persons.varies[at]);
@@ -105,7 +106,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
         roles.push(role);
     }
     if !roles.iter().any(|(role, _)| matches!(role, Proposed::Quasi(_))) {
-        warnings.push("no column is left that others may know; move one from drop to columns.quasi".to_string());
+        warnings
+            .push("no column is left that others may know; move one from drop to columns.quasi".to_string());
     }
     let list = matches!(profile.columns[sensitive].kind, Some(Kind::List(_)));
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
@@ -122,7 +124,8 @@ fn repeats(profile: &Profile, column: usize) -> bool {
 
 fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
     let rows = profile.rows - column.nulls;
-    column.counted.distinct >= 2 && column.counted.distinct as f64 * (1.0 + column.counted.error) >= 0.9 * rows as f64
+    column.counted.distinct >= 2
+        && column.counted.distinct as f64 * (1.0 + column.counted.error) >= 0.9 * rows as f64
 }
 
 /// `24 different values`, with the error if they were estimated.
@@ -152,7 +155,10 @@ fn sensitive_column(
         let column = &profile.columns[at];
         if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
             return Err(Error::input(
-                format!("column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published", told(column)),
+                format!(
+                    "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
+                    told(column)
+                ),
                 "round or group its values, or rename it, and run again",
             ));
         }
@@ -166,14 +172,19 @@ fn sensitive_column(
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
         let few = column.counted.distinct.saturating_mul(5) <= profile.rows - column.nulls;
-        Some(at) != person && column.name != GROUP && column.counts.is_some() && column.counted.distinct >= least && few
+        Some(at) != person
+            && column.name != GROUP
+            && column.counts.is_some()
+            && column.counted.distinct >= least
+            && few
     };
     let all = || 0..profile.columns.len();
     let rank = |at: &usize| match hint(&profile.columns[*at].name) {
         Hint::Secret(rank) => Some(rank),
         _ => None,
     };
-    let by_name = |least: u64| all().filter(|&at| fits(at, least)).filter(|at| rank(at).is_some()).min_by_key(rank);
+    let by_name =
+        |least: u64| all().filter(|&at| fits(at, least)).filter(|at| rank(at).is_some()).min_by_key(rank);
     if let Some(at) = by_name(3).or_else(|| by_name(2)) {
         let reason = "its name suggests what people keep to themselves";
         return Ok((at, format!("{}; {reason}", told(&profile.columns[at]))));
@@ -191,7 +202,13 @@ fn sensitive_column(
         "no name of a column says what is to be protected; {:?} is only a guess: name the sensitive column with --sensitive COL",
         profile.columns[at].name
     ));
-    Ok((at, format!("{}; ONLY A GUESS: no name of a column says what is to be protected", told(&profile.columns[at]))))
+    Ok((
+        at,
+        format!(
+            "{}; ONLY A GUESS: no name of a column says what is to be protected",
+            told(&profile.columns[at])
+        ),
+    ))
 }
 
 /// The role of a column that is neither sensitive nor tells people apart.
@@ -205,7 +222,9 @@ fn role(profile: &Profile, at: usize, varies: bool, warnings: &mut Vec<String>) 
     let hint = hint(&column.name);
     let rows = profile.rows - column.nulls;
     if column.name == GROUP {
-        return drop("a release numbers its groups in a column of this name; rename it to publish it".to_string());
+        return drop(
+            "a release numbers its groups in a column of this name; rename it to publish it".to_string(),
+        );
     }
     if rows == 0 {
         return drop("it has no values".to_string());
@@ -227,12 +246,15 @@ fn role(profile: &Profile, at: usize, varies: bool, warnings: &mut Vec<String>) 
             "{told}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
         ));
     }
-    if hint == Hint::Weight {
+    let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
+    if hint == Hint::Weight && whole {
         let name = &column.name;
         warnings.push(format!(
             "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
         ));
-        return drop(format!("{told}; looks like a count: if a row stands for that many people, give it the role count"));
+        return drop(format!(
+            "{told}; looks like a count: if a row stands for that many people, give it the role count"
+        ));
     }
     let half = column.counted.distinct.saturating_mul(2) >= rows;
     if hint == Hint::Number && half {
@@ -248,7 +270,9 @@ fn role(profile: &Profile, at: usize, varies: bool, warnings: &mut Vec<String>) 
             return drop(format!("{told}: free text, which may say anything about a person"));
         }
         if texts.mostly(texts.dates) {
-            return drop(format!("{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"));
+            return drop(format!(
+                "{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"
+            ));
         }
     }
     let form = form(column, kind, hint);
@@ -285,7 +309,9 @@ fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
         Kind::Date | Kind::Timestamp { .. } => {
             Form::Dates(vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade])
         }
-        Kind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => code_of_numbers(column),
+        Kind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => {
+            code_of_numbers(column)
+        }
         Kind::Text => match column.texts.and_then(|texts| Some((texts, texts.lengths?))) {
             Some((texts, (least, most))) if few && (2..=12).contains(&most) => {
                 let same_length = least == most && texts.mostly(texts.digits);
@@ -306,7 +332,8 @@ fn code_of_numbers(column: &ColumnProfile) -> Form {
     if low > 0 && digits(low) == digits(high) {
         return prefixes(digits(high));
     }
-    let widths: Vec<u64> = (1..=5).map(|power| 10u64.pow(power)).filter(|&w| w < high.abs_diff(low)).collect();
+    let widths: Vec<u64> =
+        (1..=5).map(|power| 10u64.pow(power)).filter(|&w| w < high.abs_diff(low)).collect();
     if widths.is_empty() { Form::Ranges } else { Form::Widths(widths) }
 }
 

@@ -107,7 +107,9 @@ impl Profile {
         let read: Vec<usize> = (0..names.len()).filter(|&i| kinds[i].is_some()).collect();
         let slots = (COLUMN_SLOTS / read.len().max(1)).min(MOST);
         let scan = |i: &usize| {
-            kinds[*i].clone().map(|kind| Mutex::new((*i, ColumnScan::new(names[*i], kind, slots), Readable::Yes)))
+            kinds[*i]
+                .clone()
+                .map(|kind| Mutex::new((*i, ColumnScan::new(names[*i], kind, slots), Readable::Yes)))
         };
         let scans: Vec<Mutex<(usize, ColumnScan, Readable)>> = read.iter().filter_map(scan).collect();
         let combined = likely(&names, &kinds);
@@ -116,8 +118,8 @@ impl Profile {
         let tallies: Vec<(Vec<usize>, Mutex<Tally>)> =
             sets.into_iter().map(|set| (set, Mutex::new(Tally::new(slots)))).collect();
         let person = read.iter().copied().find(|&i| hint(names[i]) == Hint::Person);
-        let person = person
-            .map(|column| Mutex::new(PersonScan { column, level: 0, first: HashMap::default() }));
+        let person =
+            person.map(|column| Mutex::new(PersonScan { column, level: 0, first: HashMap::default() }));
 
         progress.start("profiling", table.rows());
         let observe = |columns: &[ArrayRef], first: usize, rows: usize| -> Result<()> {
@@ -176,10 +178,14 @@ impl Profile {
             columns,
             counted: tally.into_inner().unwrap_or_else(PoisonError::into_inner).counted(),
         };
-        let persons = person.map(|person| {
-            person.into_inner().unwrap_or_else(PoisonError::into_inner).finish(names.len())
-        });
-        Ok(Profile { rows, columns: profiles, combinations: tallies.into_iter().map(finish).collect(), persons })
+        let persons = person
+            .map(|person| person.into_inner().unwrap_or_else(PoisonError::into_inner).finish(names.len()));
+        Ok(Profile {
+            rows,
+            columns: profiles,
+            combinations: tallies.into_iter().map(finish).collect(),
+            persons,
+        })
     }
 
     /// The share of rows whose values in these columns no other row has; `None` if they were not counted.
@@ -189,8 +195,10 @@ impl Profile {
 
     /// A column that determines another: each of its values goes with one value of the other only.
     pub fn determined_by(&self, column: usize) -> Option<usize> {
-        let distinct = |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
-        let pairs = self.combinations.iter().filter(|pair| pair.columns.len() == 2 && pair.counted.error == 0.0);
+        let distinct =
+            |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
+        let pairs =
+            self.combinations.iter().filter(|pair| pair.columns.len() == 2 && pair.counted.error == 0.0);
         let others = pairs.filter_map(|pair| match pair.columns[..] {
             [a, b] if a == column => Some((b, pair)),
             [a, b] if b == column => Some((a, pair)),
@@ -199,10 +207,11 @@ impl Profile {
         let own = distinct(column)?.counted.distinct;
         let mut finer = others.filter(|(other, pair)| {
             let other = distinct(*other).map(|other| other.counted.distinct);
-            own > 1 && other.is_some_and(|other| {
-                // A column of nearly unique values determines everything, which says nothing.
-                other > own && other == pair.counted.distinct && other * 5 <= self.rows
-            })
+            own > 1
+                && other.is_some_and(|other| {
+                    // A column of nearly unique values determines everything, which says nothing.
+                    other > own && other == pair.counted.distinct && other * 5 <= self.rows
+                })
         });
         finer.next().map(|(other, _)| other)
     }

@@ -64,7 +64,8 @@ impl Tally {
 
     /// What there is to tell.
     pub fn counted(&self) -> Counted {
-        let whole = |kept: usize| (kept as u64).saturating_mul(1u64.checked_shl(self.level).unwrap_or(u64::MAX));
+        let whole =
+            |kept: usize| (kept as u64).saturating_mul(1u64.checked_shl(self.level).unwrap_or(u64::MAX));
         let once = self.counts.values().filter(|&&count| count == 1).count();
         Counted {
             distinct: whole(self.counts.len()),

@@ -171,7 +171,10 @@ fn sensitive_column(
     }
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
-        let few = column.counted.distinct.saturating_mul(5) <= profile.rows - column.nulls;
+        let rows = profile.rows - column.nulls;
+        // In a small table values are few because people are.
+        let few =
+            if rows < 100 { column.counted.distinct < rows } else { column.counted.distinct * 5 <= rows };
         Some(at) != person
             && column.name != GROUP
             && column.counts.is_some()
@@ -316,7 +319,8 @@ fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
             Some((texts, (least, most))) if few && (2..=12).contains(&most) => {
                 let same_length = least == most && texts.mostly(texts.digits);
                 let coded = hint == Hint::Code || same_length || texts.mostly(texts.codes);
-                if coded && column.counted.distinct > 20 { prefixes(most) } else { Form::Categories }
+                let worth = if hint == Hint::Code { 3 } else { 20 };
+                if coded && column.counted.distinct > worth { prefixes(most) } else { Form::Categories }
             }
             _ => Form::Categories,
         },

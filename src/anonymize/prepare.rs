@@ -189,3 +189,30 @@ fn too_many(name: &str) -> Error {
         format!("leave the hierarchy out of columns.quasi.{name}: it is then cut by value, in bins"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, TimestampSecondArray};
+    use arrow::datatypes::TimeUnit;
+    use std::sync::Arc;
+
+    #[test]
+    fn moments_are_told_apart_by_the_day_where_periods_are_stated() {
+        let levels = vec![hierarchy::DateLevel::Week];
+        let shape = Shape::Dates(levels);
+        let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
+        let kind = Kind::Timestamp { unit: TimeUnit::Second, zone: None };
+        let collector = collector(&quasi, &kind);
+        // More moments than a column may have values, on 96 days, some of them before 1970.
+        let moments = (0..83_000).map(|i| 100 * i - 3 * 86_400);
+        let array: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(moments));
+        collector.observe(&array).unwrap();
+        let attribute = attribute(&quasi, collector.finish()).unwrap();
+        assert_eq!(attribute.codes(), 97);
+        let code = |seconds: i64| attribute.coding.number_code(seconds);
+        assert_eq!(code(-3 * 86_400), Some(0));
+        assert_eq!((code(-1), code(0), code(86_399), code(86_400)), (Some(2), Some(3), Some(3), Some(4)));
+        assert_eq!(code(1000 * 86_400), None);
+    }
+}

@@ -75,7 +75,8 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
         print(&format!("{}\n", to_json(&proposal)))?;
         return Ok(Answer::Yes);
     }
-    let name = args.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+    let names = args.paths.iter().map(|path| path.display().to_string());
+    let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
     match &args.out {
         None => print(&policy)?,

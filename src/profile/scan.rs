@@ -193,8 +193,8 @@ impl Profile {
         (combination.counted.once as f64 / self.rows.max(1) as f64).min(1.0)
     }
 
-    /// A column that determines another: each of its values goes with one value of the other only.
-    pub fn determined_by(&self, column: usize) -> Option<usize> {
+    /// A column, other than `aside`, that determines another: each of its values goes with one value of that only.
+    pub fn determined_by(&self, column: usize, aside: usize) -> Option<usize> {
         let distinct =
             |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
         let pairs =
@@ -205,7 +205,7 @@ impl Profile {
             _ => None,
         });
         let own = distinct(column)?.counted.distinct;
-        let mut finer = others.filter(|(other, pair)| {
+        let mut finer = others.filter(|(other, _)| *other != aside).filter(|(other, pair)| {
             let other = distinct(*other).map(|other| other.counted.distinct);
             own > 1
                 && other.is_some_and(|other| {

@@ -48,6 +48,9 @@ pub struct CheckArgs {
     /// The column that tells people apart, where a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
+    /// The column that says for how many equal rows a row stands.
+    #[arg(long, value_name = "COL")]
+    pub count: Option<String>,
     /// The fewest people that a group may have.
     #[arg(long, value_name = "N", value_parser = read_count)]
     pub minimum_group_size: Option<u64>,
@@ -146,11 +149,10 @@ fn task(args: &CheckArgs) -> Result<Task> {
     }
     Ok(Task {
         columns: Columns {
-            groups: args.group.clone(),
-            sensitive,
             values: args.values.unwrap_or(Values::Single),
             individual: args.individual.clone(),
-            null_is: None,
+            count: args.count.clone(),
+            ..Columns::single(args.group.clone(), sensitive)
         },
         requirements: Requirements {
             skyline: points(args),
@@ -193,6 +195,9 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         }
         if args.individual.is_some() {
             columns.individual.clone_from(&args.individual);
+        }
+        if args.count.is_some() {
+            columns.count.clone_from(&args.count);
         }
         if !args.point.is_empty() {
             requirements.skyline = points(args);

@@ -21,7 +21,6 @@ use crate::implications::IMPLICATIONS_LIMIT;
 use crate::plot::{Curve, LineChart};
 use crate::policy::{Policy, Target};
 use crate::read::Table;
-use crate::skyline::Values;
 
 /// How sure can an adversary become who knows K implications, whichever they are?
 ///
@@ -48,6 +47,9 @@ pub struct DisclosureArgs {
     /// The column that tells people apart, where a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
+    /// The column that says for how many equal rows a row stands.
+    #[arg(long, value_name = "COL")]
+    pub count: Option<String>,
     #[command(flatten)]
     resources: ResourceFlags,
     /// The character between the cells of a CSV file.
@@ -114,8 +116,7 @@ fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> 
 
 /// The protected column of the policy that is meant.
 fn target<'a>(args: &DisclosureArgs, policy: &'a Policy) -> Result<&'a Target> {
-    let meant =
-        |target: &&Target| args.sensitive.as_ref().is_none_or(|name| target.columns[..] == [name.clone()]);
+    let meant = |target: &&Target| args.sensitive.as_ref().is_none_or(|name| target.name() == *name);
     let targets: Vec<&Target> = policy.privacy.targets.iter().filter(meant).collect();
     match (&targets[..], &args.sensitive) {
         ([target], _) => Ok(target),
@@ -123,8 +124,12 @@ fn target<'a>(args: &DisclosureArgs, policy: &'a Policy) -> Result<&'a Target> {
             format!("column `{name}` is not a sensitive column of the policy"),
             "leave out --sensitive: the policy names them",
         )),
-        _ => {
-            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
+        (several, _) => {
+            let names: Vec<String> = several.iter().map(|target| target.name()).collect();
+            Err(Error::input(
+                "the policy has several sensitive columns",
+                format!("name one of them with --sensitive: {}", names.join(", ")),
+            ))
         }
     }
 }
@@ -138,11 +143,9 @@ fn stated(args: &DisclosureArgs) -> Result<Columns> {
         )
     })?;
     Ok(Columns {
-        groups: args.group.clone(),
-        sensitive,
-        values: Values::Single,
         individual: args.individual.clone(),
-        null_is: None,
+        count: args.count.clone(),
+        ..Columns::single(args.group.clone(), sensitive)
     })
 }
 
@@ -153,6 +156,9 @@ fn adapted(args: &DisclosureArgs, mut columns: Columns) -> Columns {
     }
     if args.individual.is_some() {
         columns.individual.clone_from(&args.individual);
+    }
+    if args.count.is_some() {
+        columns.count.clone_from(&args.count);
     }
     columns
 }

@@ -35,6 +35,9 @@ pub struct SubjectFlags {
     /// The column that tells people apart, where a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
+    /// The column that says for how many equal rows a row stands.
+    #[arg(long, value_name = "COL")]
+    pub count: Option<String>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
@@ -112,21 +115,17 @@ impl SubjectFlags {
                             "leave it out: the policy names them",
                         ));
                     }
-                    _ => {
+                    several => {
+                        let names: Vec<&str> =
+                            several.iter().map(|task| task.columns.sensitive.as_str()).collect();
                         return Err(Error::input(
                             "the policy has several sensitive columns",
-                            "name one of them with --sensitive",
+                            format!("name one of them with --sensitive: {}", names.join(", ")),
                         ));
                     }
                 }
             }
-            (None, Some(sensitive)) => Columns {
-                groups: Vec::new(),
-                sensitive: sensitive.clone(),
-                values: Values::Single,
-                individual: None,
-                null_is: None,
-            },
+            (None, Some(sensitive)) => Columns::single(Vec::new(), sensitive.clone()),
             (None, None) => {
                 return Err(Error::input(
                     "no sensitive column is given",
@@ -142,6 +141,9 @@ impl SubjectFlags {
         }
         if self.individual.is_some() {
             columns.individual.clone_from(&self.individual);
+        }
+        if self.count.is_some() {
+            columns.count.clone_from(&self.count);
         }
         Ok(columns)
     }

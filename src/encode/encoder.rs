@@ -3,7 +3,7 @@
 //! Memory: per ordered column at most [`TABLE_CODES`] entries of 2 bytes to look codes up, if the budget has
 //! them; without them codes are found by bisection, which is slower and gives the same codes.
 
-use super::attribute::{Attribute, Coding};
+use super::attribute::{Attribute, Coding, Leaves};
 use super::combination::SensitiveColumns;
 use super::distinct::mix;
 use super::keys::{Keys, Texts, keys};
@@ -265,7 +265,7 @@ fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
 fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     let scale = match &attribute.coding {
         Coding::Numbers { scale, .. } => Some(*scale),
-        Coding::Tree { leaves: super::attribute::Leaves::ByKey(scale, _), .. } => Some(*scale),
+        Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => Some(*scale),
         _ => None,
     };
     match scale {

@@ -23,6 +23,7 @@ mod tree;
 pub use bind::Role;
 pub use columns::{ColumnType, Columns, Nearness, Sensitive};
 pub use parse::closest;
+pub(crate) use parse::quoted;
 pub use privacy::{
     Belief, Beliefs, Criterion, Distance, Distributions, Model, Privacy, Protected, Requirement, Robust,
     RobustTest, Target, Values, joint_value,

@@ -156,8 +156,13 @@ impl ColumnScan {
             }
             None => {
                 let entries = Entries::new(array);
-                let (used, nulls) = entries.used();
-                self.nulls += nulls;
+                let mut used = vec![0; entries.dictionary.len()];
+                for row in 0..entries.rows() {
+                    match entries.entry(row) {
+                        Some(entry) => used[entry] += 1,
+                        None => self.nulls += 1,
+                    }
+                }
                 let mut hashes = vec![NULL; used.len()];
                 for (entry, &times) in used.iter().enumerate().filter(|&(_, &times)| times > 0) {
                     let text = entries.dictionary.value(entry);

@@ -178,7 +178,7 @@ fn built(name: &str, tree: Result<Hierarchy, Vec<Problem>>) -> Result<Hierarchy>
 
 fn not_for(name: &str, what: &str, only: &str) -> Error {
     Error::input(
-        format!("column {name:?}: {what} are only for {only}"),
+        format!("column {name:?}: {what} can be stated only for {only}"),
         format!("change columns.quasi.{name}, or the type of the column in columns.types"),
     )
 }

@@ -31,7 +31,8 @@ use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::report::REPORT;
-use crate::report::page::{Contents, to_html};
+use crate::report::kept::{self, KeptColumn, Standing};
+use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
 use crate::spill::Spill;
 use full_domain::FullDomain;
 pub use full_domain::Searched;
@@ -187,15 +188,21 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let survey = check_written(job, &shape, staging.folder(), budget)?;
     let report = &survey.report;
     let style = if shape.is_joined() { "generalized" } else { "bucketized" };
+    let kept = kept_written(job, &shape, staging.folder())?;
     let page = to_html(&Contents {
-        policy: job.policy,
-        style,
         sensitive: &sensitive.name,
         survey: &survey,
+        asked: Asked::Policy,
+        origin: Origin::Release {
+            policy: job.policy,
+            style,
+            input_rows: fingerprint.rows,
+            fingerprint: Some(fingerprint.text()),
+            version: env!("CARGO_PKG_VERSION"),
+        },
         worth: (&utility).into(),
-        input_rows: fingerprint.rows,
-        fingerprint: fingerprint.text(),
-        version: env!("CARGO_PKG_VERSION"),
+        compared: Compared::Not(WITHOUT_ORIGINAL),
+        kept: &kept,
     });
     let path = staging.folder().join(REPORT);
     std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
@@ -266,6 +273,15 @@ fn judge_written(
     task.requirements.validate()?;
     let sought = check::Sought::of(&task.requirements);
     check::survey(&subject, &columns, &task.requirements, &sought, &resources)
+}
+
+/// What the kept columns tell beside the groups.
+fn kept_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path) -> Result<Vec<KeptColumn>> {
+    let people = folder.join(if shape.is_joined() { "data" } else { "quasi" });
+    let table = Table::open(&[people], &Default::default())?;
+    let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), Budget::new(job.memory));
+    let resources = check::Resources { threads, budget, temp, progress: job.progress };
+    kept::measure(&table, &[GROUP.to_string()], &job.policy.columns.keep, Standing::Together, &resources)
 }
 
 fn labels<'a>(

@@ -103,6 +103,17 @@ impl<'a> Encoder<'a> {
         Ok(Fingerprint { rows: hashes.len() as u64, quasi, sensitive })
     }
 
+    /// The codes of a batch's quasi-identifiers alone.
+    pub fn quasi_codes(&self, columns: &[ArrayRef]) -> Result<Vec<Codes>> {
+        let columns = self.attributes.iter().zip(&self.lookups).zip(columns);
+        let coded = |((attribute, lookup), array): ((&Attribute, &Lookup), &ArrayRef)| {
+            let mut codes = Codes::with_capacity(attribute.codes(), array.len());
+            encode(attribute, lookup, array, &mut codes)?;
+            Ok(codes)
+        };
+        columns.map(coded).collect()
+    }
+
     /// How many sensitive values a row has.
     pub fn lists(values: Values) -> Lists {
         match values {

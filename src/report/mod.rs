@@ -1,9 +1,11 @@
 //! What did a release cost, and what is left to risk?
 //!
-//! [`made`] reads the manifest, [`svg`] draws, [`page`] arranges the numbers of a check and of the manifest into one page.
+//! [`comparison`] measures a release against its original, [`made`] reads the manifest, [`svg`] draws, [`page`] arranges the numbers of a check and of the manifest into one page.
 //!
 //! Not here: counting (`check`), the bounds (`skyline`).
 
+pub mod comparison;
+pub mod kept;
 pub mod made;
 pub mod page;
 pub mod svg;

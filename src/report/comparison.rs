@@ -7,19 +7,18 @@
 //! of each column; for a bucketized release also the values of all groups, taken from the budget.
 //! Not here: the measures (`utility`), what labels mean (`publish::reader`).
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 
+use super::covers::{Opened, Written, covered_codes};
 use crate::anonymize::prepare;
 use crate::check::{Buckets, Columns, Resources, Subject};
-use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::attribute::Attribute;
 use crate::encode::collect::Collector;
 use crate::encode::encoder::Encoder;
-use crate::encode::keys::{Keys, Texts, keys};
 use crate::encode::page::{Layout, Lists};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
@@ -27,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::plan::subtree::{Rows, Sensitive};
 use crate::plan::triples::Codes;
 use crate::policy::{Policy, Quasi};
-use crate::publish::reader::{Cell, Covered, Label, LabelReader, Upper};
+use crate::publish::reader::LabelReader;
 use crate::publish::rows::GROUP;
 use crate::read::{Column, Kind, Morsel, Table};
 use crate::skyline::Values;
@@ -77,7 +76,9 @@ pub fn compare(
     design: &Design,
     resources: &Resources<'_>,
 ) -> Result<Comparison> {
-    let quasi: Vec<&Quasi> = policy.columns.quasi.iter().collect();
+    let mut quasi: Vec<&Quasi> = policy.columns.quasi.iter().collect();
+    quasi
+        .sort_by_key(|quasi| original.schema().fields().iter().position(|field| *field.name() == quasi.name));
     let original = Original::read(original, quasi, columns, resources)?;
     let codes: Vec<u32> = original.attributes.iter().map(Attribute::codes).collect();
     let workload = Workload::draw(&codes, original.sensitive.len() as u32, design)?;
@@ -331,123 +332,6 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// The labels of one column in a batch.
-enum Opened<'a> {
-    Label(Written<'a>),
-    Bounds(Scale, [Written<'a>; 2]),
-}
-
-/// A published column: texts, or what a CSV file let look like numbers.
-enum Written<'a> {
-    Texts(Texts<'a>),
-    Keys(Scale, Keys<'a>),
-}
-
-impl<'a> Written<'a> {
-    fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
-        let kind = Kind::of(array.data_type()).ok_or_else(unfit)?;
-        Ok(match Scale::of(&kind) {
-            None => Written::Texts(Texts::new(array)),
-            Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
-        })
-    }
-
-    fn text(&self, row: usize) -> Cow<'_, str> {
-        match self {
-            Written::Texts(texts) => {
-                texts.entry(row).map_or(Cow::Borrowed("null"), |entry| texts.dictionary.value(entry).into())
-            }
-            Written::Keys(scale, keys) => {
-                keys.get(row).map_or(Cow::Borrowed("null"), |key| scale.text(key).into())
-            }
-        }
-    }
-
-    /// The key of an end, in the scale of the original; `None` where it is open.
-    fn key(&self, row: usize, wanted: Scale) -> Result<Option<i64>> {
-        match self {
-            Written::Keys(scale, keys) if *scale == wanted => Ok(keys.get(row)),
-            Written::Keys(scale, keys) => match keys.get(row) {
-                None => Ok(None),
-                Some(key) => wanted.parse(&scale.text(key)).map(Some).ok_or_else(unfit),
-            },
-            // A CSV column without any end.
-            Written::Texts(texts) => match texts.entry(row) {
-                None => Ok(None),
-                Some(entry) => wanted.parse(texts.dictionary.value(entry)).map(Some).ok_or_else(unfit),
-            },
-        }
-    }
-}
-
-/// The codes of the original that a label covers.
-fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &Label) -> Cover {
-    let null = label.null && attribute.nulls;
-    let shift = |codes: Range<u32>| attribute.shifted(codes.start)..attribute.shifted(codes.end);
-    let values = match (&label.values, &attribute.coding) {
-        (Covered::Nothing, _) => 0..0,
-        (Covered::Everything, coding) => shift(0..coding.len()),
-        (Covered::Keys { from, to }, coding @ Coding::Numbers { .. }) => {
-            let code = |key: i64| coding.number_code(key).unwrap_or(0);
-            let last = match *to {
-                None => coding.len(),
-                Some(Upper::Open(end)) => end.checked_sub(1).map_or(0, |last| code(last) + 1),
-                Some(Upper::Closed(last)) => code(last) + 1,
-            };
-            shift(from.map_or(0, code)..last)
-        }
-        (Covered::Texts { from, to }, coding @ Coding::TextRanges { starts }) => {
-            let first = from.as_deref().and_then(|from| coding.text_code(from)).unwrap_or(0);
-            let last = to
-                .as_deref()
-                .map_or(coding.len(), |to| starts.partition_point(|start| **start < *to) as u32 + 1);
-            shift(first..last)
-        }
-        (Covered::Node(node), Coding::Tree { hierarchy, .. }) => shift(hierarchy.range(*node)),
-        (Covered::Set(values), coding @ (Coding::Set { .. } | Coding::TextRanges { .. })) => {
-            let mut codes: Vec<u32> = values
-                .iter()
-                .filter_map(|value| coding.text_code(value))
-                .map(|code| attribute.shifted(code))
-                .collect();
-            codes.extend(null.then_some(0));
-            codes.sort_unstable();
-            codes.dedup();
-            return Cover::Listed(codes);
-        }
-        // Nodes that were made from the values: their leaves are neighbours.
-        (_, Coding::Tree { hierarchy, leaves }) => {
-            let mut covered = 0..0;
-            let mut add = |leaf: u32| {
-                covered = if covered.is_empty() {
-                    leaf..leaf + 1
-                } else {
-                    covered.start.min(leaf)..covered.end.max(leaf + 1)
-                };
-            };
-            match leaves {
-                Leaves::ByKey(_, keys) => {
-                    let own = keys.iter().filter(|(key, _)| reader.covers(label, Cell::Key(*key)));
-                    own.for_each(|(_, leaf)| add(*leaf));
-                }
-                Leaves::ByText => (0..hierarchy.leaf_count())
-                    .filter(|&leaf| {
-                        reader.covers(label, Cell::Text(hierarchy.name(hierarchy.leaf_node(leaf))))
-                    })
-                    .for_each(add),
-            }
-            if covered.is_empty() { covered } else { shift(covered) }
-        }
-        _ => 0..0,
-    };
-    match (null, values.is_empty(), values.start) {
-        (false, ..) => Cover::Range(values),
-        (true, true, _) => Cover::Range(0..1),
-        (true, false, 1) => Cover::Range(0..values.end),
-        (true, false, _) => Cover::Listed([0].into_iter().chain(values).collect()),
-    }
-}
-
 /// The runs of equal group numbers.
 fn runs(groups: &ArrayRef) -> Result<Vec<Range<usize>>> {
     let numbers = groups.as_primitive_opt::<Int64Type>().ok_or_else(unfit)?.values();
@@ -543,7 +427,7 @@ impl Original<'_> {
     }
 }
 
-fn unfit() -> Error {
+pub(super) fn unfit() -> Error {
     Error::input(
         "the release and the original do not fit together",
         "give the table that the release was made from with --original",

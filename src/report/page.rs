@@ -9,9 +9,10 @@ use std::fmt::Write;
 
 use super::comparison::Comparison;
 use super::kept::{Distinct, KeptColumn};
-use super::svg::{self, escape, grouped};
+use super::svg::{self, escape, grouped, grouped_digits};
 use crate::anonymize::Utility;
 use crate::check::{PointReport, Survey};
+use crate::error::number_of;
 use crate::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::policy::Policy;
 use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
@@ -139,24 +140,7 @@ impl From<&Survey> for Worth {
     }
 }
 
-const STYLE: &str = "\
-:root{color-scheme:light}\
-body{margin:0 auto;max-width:62rem;padding:1.2rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
-h1{font-size:1.6rem;line-height:1.2;margin:.2rem 0}h2{font-size:1.2rem;margin:2.2rem 0 .5rem;border-bottom:1px solid #ccc}\
-h3{font-size:1rem;margin:.6rem 0 .2rem;overflow-wrap:anywhere}\
-.verdict{display:inline-block;padding:.1rem .7rem;border-radius:.3rem;color:#fff;font-weight:600}\
-.safe{background:#00664a}.unsafe{background:#a63c00}.open{background:#555}\
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.8rem;margin:1rem 0}\
-dl div{background:#f3f5f7;border-radius:.3rem;padding:.5rem .8rem}dt{font-size:.85rem;color:#444}\
-dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #e3e3e3;white-space:nowrap}\
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:7rem}th{font-weight:600;background:#f3f5f7}\
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem}\
-figure{margin:0;break-inside:avoid}svg{width:100%;max-width:38rem;height:auto}\
-pre{background:#f3f5f7;padding:.8rem;overflow-x:auto;font-size:.85rem}code{overflow-wrap:anywhere}\
-.note{color:#444;font-size:.92rem}.warning{border-left:.3rem solid #d55e00;padding:.2rem .8rem;margin:.6rem 0;background:#fff6f0}\
-@media print{body{max-width:none;padding:0;font-size:11pt}pre{white-space:pre-wrap}.verdict{border:1px solid #222;color:#222;background:none}}";
+const STYLE: &str = include_str!("page.css");
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
@@ -227,9 +211,9 @@ fn points(page: &mut String, contents: &Contents<'_>) {
     }
     page.push_str(
         "<p class=\"note\">Whoever knows l values that a person does not have, the values of k others and m \
-         members of the person's family can become as sure of the value as the breach says, and no surer. \
-         Breaches are rounded up, margins down.</p>\n<div class=\"scroll\"><table><thead><tr><th>value</th>\
-         <th>l</th><th>k</th><th>m</th><th>breach</th><th>must stay below</th><th>margin</th><th>verdict</th>\
+         members of the person's family can become as sure of the value as the breach says, and no surer. It must \
+         stay below the limit. Breaches are rounded up, margins down.</p>\n<div class=\"scroll\"><table><thead><tr><th>value</th>\
+         <th>l, k, m</th><th>breach</th><th>limit</th><th>margin</th><th>verdict</th>\
          </tr></thead><tbody>\n",
     );
     let margins = by_margin(contents);
@@ -238,11 +222,12 @@ fn points(page: &mut String, contents: &Contents<'_>) {
         let size = point.knowledge;
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><td>{}</td><td>{}, {}, {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            if *safe { "" } else { " class=\"bad\"" },
             escape(value),
-            grouped(size.l),
-            grouped(size.k),
-            grouped(size.m),
+            size.l,
+            size.k,
+            size.m,
             decimal_at_least(&breach.upper_bound(), PLACES),
             point.confidence.value(),
             decimal_at_most(margin, PLACES),
@@ -264,7 +249,7 @@ fn points(page: &mut String, contents: &Contents<'_>) {
 fn alone(page: &mut String, contents: &Contents<'_>) {
     page.push_str(
         "<p>No verdict: neither a policy nor a point (<code>--point L,K,M,C</code>) says what must hold. This is how \
-         sure the groups alone make somebody who knows nothing else.</p>\n<div class=\"scroll\"><table><thead><tr>\
+         sure the groups alone make somebody who knows nothing else.</p>\n<div class=\"scroll few\"><table><thead><tr>\
          <th>value</th><th>sure up to</th></tr></thead><tbody>\n",
     );
     let margins = by_margin(contents);
@@ -354,7 +339,7 @@ fn worth(page: &mut String, contents: &Contents<'_>) {
     page.push_str("<h2>What is it still worth?</h2>\n");
     let mut told = vec![
         ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
-        ("discernibility (sum of squared group sizes)", worth.discernibility.clone()),
+        ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
     ];
     if let Some(penalty) = &worth.penalty {
         told.push(("certainty penalty as published", format!("{:.4}", penalty.published)));
@@ -411,16 +396,16 @@ fn compared(page: &mut String, comparison: &Comparison, origin: &Origin<'_>) {
         page,
         "<p class=\"note\">{queries} random queries (seed {seed}) count the people in a range of {dimension} \
          quasi-identifiers and of the sensitive value, at an expected selectivity of {selectivity}. They are answered from the \
-         release {knows}. An error is relative to the true count, or to {least} people where that is less ({below} queries).</p>",
+         release {knows}. An error is relative to the true count, or to {least} people where that is less ({below}).</p>",
         queries = grouped(design.queries as u64),
         seed = design.seed,
         dimension = design.dimension,
         selectivity = percent(design.selectivity),
         least = grouped(errors.least),
-        below = grouped(errors.below_least as u64),
+        below = number_of(errors.below_least as u64, "query", "queries"),
     );
     page.push_str(
-        "<div class=\"scroll\"><table><thead><tr><th>column</th><th>divergence of its marginal (bits)</th></tr>\
+        "<div class=\"scroll few\"><table><thead><tr><th>column</th><th>divergence of its marginal (bits)</th></tr>\
          </thead><tbody>\n",
     );
     for (name, divergence) in divergences {

@@ -9,7 +9,7 @@ use super::flags::{read_confidence, read_options, read_point};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
 use crate::check::policy::Task;
-use crate::check::{Absent, Columns, Order, Requirements, Resources, Sought, Subject, Survey, survey};
+use crate::check::{Absent, Order, Requirements, Resources, Sought, Subject, Survey, survey};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::read::Table;
@@ -61,8 +61,8 @@ const MOST_COLUMNS: usize = 20;
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
     let (opened, tasks) = args.subject.open_tasks()?;
-    let (Task { columns, requirements }, asked) = asked(args, tasks)?;
-    requirements.validate()?;
+    let (tasks, asked) = asked(args, tasks)?;
+    tasks.iter().try_for_each(|task| task.requirements.validate())?;
     if let (Opened::Table(_), false) = (&opened, args.original.is_empty()) {
         return Err(Error::input(
             "only the labels of a release can be compared with an original",
@@ -70,18 +70,22 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         ));
     }
     let subject = opened.subject();
-    let (survey, kept, compared) = with_progress(|progress| {
+    let (surveys, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        let sought = Sought::of(&requirements);
-        let survey = survey(&subject, &columns, &requirements, &sought, &resources)?;
-        let kept = kept(&opened, &columns, &survey, &resources)?;
+        let one = |task: &Task| {
+            let sought = Sought::of(&task.requirements);
+            let survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
+            Ok((task.columns.sensitive.clone(), survey))
+        };
+        let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
+        let kept = kept(&opened, &tasks, &surveys[0].1, &resources)?;
         let compared = match &opened {
-            Opened::Release(release) => compared(args, &subject, &release.1, &columns, &resources)?,
+            Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
             Opened::Table(_) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
         };
-        Ok::<_, Error>((survey, kept, compared))
+        Ok::<_, Error>((surveys, kept, compared))
     })?;
     let made = match &opened {
         Opened::Release(_) => Some(made::read(&args.subject.paths[0])?),
@@ -99,67 +103,56 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             };
             (origin, made.worth.clone())
         }
-        _ => (Origin::Table { groups: &columns.groups, policy: policy.as_ref() }, Worth::from(&survey)),
+        _ => (
+            Origin::Table { groups: &tasks[0].columns.groups, policy: policy.as_ref() },
+            Worth::from(&surveys[0].1),
+        ),
     };
-    let page = to_html(&Contents {
-        sensitive: &columns.sensitive,
-        survey: &survey,
-        asked,
-        origin,
-        worth,
-        compared,
-        kept: &kept,
-    });
+    let page = to_html(&Contents { surveys: &surveys, asked, origin, worth, compared, kept: &kept });
     match &args.out {
         None => print(&page)?,
         Some(path) => std::fs::write(path, page).map_err(|source| Error::io(path, source))?,
     }
-    Ok(if survey.report.safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
+    let safe = surveys.iter().all(|(_, survey)| survey.report.safe);
+    Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
 }
 
 /// What is asked of which columns, and by whom.
-fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Task, Asked)> {
+fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
     let every = |point: &Point| (None, point.clone());
     let points: Vec<_> = args.point.iter().map(every).collect();
     let mut asked = if points.is_empty() { Asked::Policy } else { Asked::Points };
-    let mut task = match tasks {
-        Some(tasks) => one(tasks)?,
+    let mut tasks = match tasks {
+        Some(tasks) if !tasks.is_empty() => tasks,
+        Some(_) => {
+            return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
+        }
         None => {
             if points.is_empty() {
                 asked = Asked::Nothing;
             }
             let alone =
                 Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
-            Task {
-                columns: args.subject.stated()?,
-                requirements: Requirements { skyline: vec![every(&alone)], ..Requirements::nothing() },
-            }
+            let requirements = Requirements { skyline: vec![every(&alone)], ..Requirements::nothing() };
+            vec![Task { columns: args.subject.stated()?, requirements }]
         }
     };
-    if asked == Asked::Points {
-        task.requirements.skyline = points;
-        task.requirements.implications = None;
-        task.requirements.absent = Absent::Refuse;
+    for Task { requirements, .. } in tasks.iter_mut().filter(|_| asked == Asked::Points) {
+        requirements.skyline.clone_from(&points);
+        requirements.implications = None;
+        requirements.absent = Absent::Refuse;
     }
-    Ok((task, asked))
-}
-
-fn one(mut tasks: Vec<Task>) -> Result<Task> {
-    match (tasks.pop(), tasks.is_empty()) {
-        (Some(task), true) => Ok(task),
-        _ => {
-            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
-        }
-    }
+    Ok((tasks, asked))
 }
 
 /// What is published beside groups and sensitive values.
 fn kept(
     opened: &Opened,
-    columns: &Columns,
+    tasks: &[Task],
     survey: &Survey,
     resources: &Resources<'_>,
 ) -> Result<Vec<KeptColumn>> {
+    let columns = &tasks[0].columns;
     match (opened, opened.subject()) {
         (Opened::Release(release), subject) => {
             let table = match subject {
@@ -171,9 +164,14 @@ fn kept(
         (Opened::Table(table), _) => {
             let fields = table.schema().fields().iter().map(|field| field.name());
             let known = |name: &&String| {
+                let sensitive = |task: &Task| {
+                    task.columns.sensitive == **name
+                        || task.columns.parts.iter().any(|part| part.name == **name)
+                };
                 columns.groups.contains(name)
-                    || **name == columns.sensitive
+                    || tasks.iter().any(sensitive)
                     || columns.individual.as_ref() == Some(name)
+                    || columns.count.as_ref() == Some(name)
             };
             let names: Vec<String> = fields.filter(|name| !known(name)).take(MOST_COLUMNS).cloned().collect();
             let standing = match survey.report.order {
@@ -190,15 +188,19 @@ fn compared(
     args: &ReportArgs,
     subject: &Subject<'_>,
     policy: &Policy,
-    columns: &Columns,
+    tasks: &[Task],
     resources: &Resources<'_>,
 ) -> Result<Compared> {
     if args.original.is_empty() {
         return Ok(Compared::Not(WITHOUT_ORIGINAL));
     }
-    if let Some(obstacle) = obstacle(policy, columns) {
-        return Ok(Compared::Not(obstacle));
-    }
+    // Queries ask about one sensitive column: the first that holds one value of each person.
+    let candidates = tasks.iter().map(|task| (&task.columns, obstacle(policy, &task.columns)));
+    let columns = match candidates.min_by_key(|(_, obstacle)| obstacle.is_some()) {
+        Some((columns, None)) => columns,
+        Some((_, Some(obstacle))) => return Ok(Compared::Not(obstacle)),
+        None => return Ok(Compared::Not("nothing is protected")),
+    };
     let original = Table::open(&args.original, &read_options(args.subject.delimiter, Some(policy)))?;
     let usual = Design::default().dimension.min(policy.columns.quasi.len());
     let design = Design {

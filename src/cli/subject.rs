@@ -35,6 +35,9 @@ pub struct SubjectFlags {
     /// The column that tells people apart, where a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
+    /// The column that says for how many equal rows a row stands.
+    #[arg(long, value_name = "COL")]
+    pub count: Option<String>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
@@ -114,13 +117,7 @@ impl SubjectFlags {
                 "name it with --sensitive, or give a policy or a release",
             )
         })?;
-        Ok(Columns {
-            groups: self.group.clone(),
-            sensitive,
-            values: self.values.unwrap_or(Values::Single),
-            individual: self.individual.clone(),
-            null_is: None,
-        })
+        Ok(self.adapted(Columns::single(self.group.clone(), sensitive)))
     }
 
     /// The tables, and the policy that was named for a table that is no release.
@@ -141,16 +138,17 @@ impl SubjectFlags {
 
     /// The protected column of the policy that is meant.
     fn target<'a>(&self, policy: &'a Policy) -> Result<&'a Target> {
-        let meant = |target: &&Target| {
-            self.sensitive.as_ref().is_none_or(|name| target.columns[..] == [name.clone()])
-        };
+        let meant = |target: &&Target| self.sensitive.as_ref().is_none_or(|name| target.name() == *name);
         match (&policy.privacy.targets.iter().filter(meant).collect::<Vec<_>>()[..], &self.sensitive) {
             ([target], _) => Ok(target),
             ([], Some(name)) => Err(not_sensitive(name)),
-            _ => Err(Error::input(
-                "the policy has several sensitive columns",
-                "name one of them with --sensitive",
-            )),
+            (several, _) => {
+                let names: Vec<String> = several.iter().map(|target| target.name()).collect();
+                Err(Error::input(
+                    "the policy has several sensitive columns",
+                    format!("name one of them with --sensitive: {}", names.join(", ")),
+                ))
+            }
         }
     }
 
@@ -175,6 +173,9 @@ impl SubjectFlags {
         }
         if self.individual.is_some() {
             columns.individual.clone_from(&self.individual);
+        }
+        if self.count.is_some() {
+            columns.count.clone_from(&self.count);
         }
         columns
     }

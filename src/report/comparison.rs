@@ -18,6 +18,7 @@ use crate::anonymize::prepare;
 use crate::check::{Buckets, Columns, Resources, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::collect::Collector;
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::{Layout, Lists};
 use crate::encode::scale::Scale;
@@ -41,6 +42,8 @@ const MOST_LABELS: usize = 1 << 14;
 pub struct Comparison {
     /// Each quasi-identifier with its divergence.
     pub divergences: Vec<(String, Divergence)>,
+    /// The sensitive column that the queries ask about.
+    pub sensitive: String,
     /// Which queries were asked.
     pub design: Design,
     /// How wrong their answers are.
@@ -53,12 +56,15 @@ struct Original<'a> {
     quasi: Vec<&'a Quasi>,
     kinds: Vec<Kind>,
     attributes: Vec<Attribute>,
-    sensitive: SensitiveCoding,
+    name: String,
+    sensitive: SensitiveColumns,
 }
 
 /// Why a release cannot be compared with its original, if so.
 pub fn obstacle(policy: &Policy, columns: &Columns) -> Option<&'static str> {
-    if columns.values != Values::Single {
+    if !columns.parts.is_empty() {
+        Some("the sensitive value is a combination of columns")
+    } else if columns.values != Values::Single {
         Some("people may have several sensitive values")
     } else if policy.columns.individual.is_some() || policy.columns.count.is_some() {
         Some("a row of the original is not one person")
@@ -97,6 +103,7 @@ pub fn compare(
     let names = original.quasi.iter().map(|quasi| quasi.name.clone());
     Ok(Comparison {
         divergences: names.zip(marginals.divergences()).collect(),
+        sensitive: columns.sensitive.clone(),
         design: *design,
         errors: QueryErrors::of(&counts, &answers, QueryErrors::usual_least(people)),
     })
@@ -143,7 +150,8 @@ impl<'a> Original<'a> {
         let sensitive = SensitiveCoding::new(&columns.sensitive, &kind, values, columns.null_is.as_deref())?;
         let attributes = quasi.iter().zip(found).map(|(quasi, found)| prepare::attribute(quasi, found));
         let attributes = attributes.collect::<Result<Vec<_>>>()?;
-        Ok(Original { table, quasi, kinds, attributes, sensitive })
+        let (name, sensitive) = (columns.sensitive.clone(), SensitiveColumns::one(sensitive));
+        Ok(Original { table, quasi, kinds, attributes, name, sensitive })
     }
 
     /// The columns of a table with these people, and what else is wanted of it.
@@ -171,7 +179,7 @@ impl<'a> Original<'a> {
                 let batch = batch?;
                 let mut rows = layout.empty(batch.num_rows());
                 let (quasi, rest) = batch.columns().split_at(codes.len());
-                encoder.append(quasi, &rest[0], &mut rows)?;
+                encoder.append(quasi, rest, &mut rows)?;
                 for row in 0..rows.len() {
                     for (column, own) in person.iter_mut().enumerate() {
                         *own = u32::from(rows.columns[column].get(row));
@@ -183,16 +191,12 @@ impl<'a> Original<'a> {
             }
             Ok((counts, marginals))
         };
-        let outcome = self.table.scan(
-            &self.columns([self.sensitive.name.as_str()]),
-            resources.threads,
-            count,
-            |part| {
+        let outcome =
+            self.table.scan(&self.columns([self.name.as_str()]), resources.threads, count, |part| {
                 counts.iter_mut().zip(&part.0).for_each(|(own, theirs)| *own += theirs);
                 marginals.merge(&part.1);
                 Ok(())
-            },
-        );
+            });
         resources.progress.finish();
         outcome.map(|()| (counts, marginals))
     }
@@ -247,7 +251,7 @@ impl<'a> Labelled<'a> {
             Form::Bounds(_) => ["from", "to"].map(|end| format!("{}_{end}", quasi.name)).to_vec(),
         });
         let sensitive = &self.original.sensitive;
-        let names = [GROUP.to_string()].into_iter().chain(quasi).chain([sensitive.name.clone()]);
+        let names = [GROUP.to_string()].into_iter().chain(quasi).chain([self.original.name.clone()]);
         let wanted: Vec<Column> = names.map(Column::canonical).collect();
         let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
         let layout = Layout { columns: vec![], values: sensitive.len() as u32, lists: Lists::One };
@@ -260,7 +264,7 @@ impl<'a> Labelled<'a> {
                 let columns = batch.columns();
                 let (labels, last) = (&columns[1..columns.len() - 1], &columns[columns.len() - 1]);
                 let mut rows = layout.empty(batch.num_rows());
-                encoder.append(&[], last, &mut rows)?;
+                encoder.append(&[], std::slice::from_ref(last), &mut rows)?;
                 let labels = self.open(labels)?;
                 for run in runs(&columns[0])? {
                     let covers = self.covers(&labels, run.start, &mut known)?;
@@ -368,7 +372,7 @@ impl Original<'_> {
     ) -> Result<()> {
         let mut room = resources.budget.reserve("the values of all groups", 0)?;
         let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
-        let wanted = [GROUP, self.sensitive.name.as_str(), buckets.count.as_str()].map(Column::canonical);
+        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(Column::canonical);
         let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
         let layout = Layout { columns: vec![], values: self.sensitive.len() as u32, lists: Lists::One };
         let read = |morsel: Morsel<'_>| {
@@ -376,7 +380,7 @@ impl Original<'_> {
             for batch in morsel {
                 let batch = batch?;
                 let mut rows = layout.empty(batch.num_rows());
-                encoder.append(&[], batch.column(1), &mut rows)?;
+                encoder.append(&[], &batch.columns()[1..2], &mut rows)?;
                 let [groups, counts] =
                     [0, 2].map(|i| batch.column(i).as_primitive_opt::<Int64Type>().ok_or_else(unfit));
                 let (groups, counts) = (groups?, counts?);

@@ -113,6 +113,10 @@ pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, lab
                 };
             };
             match leaves {
+                Leaves::ByDay(scale, days) => {
+                    let own = |day: i64| reader.covers(label, Cell::Key(scale.of_day(day)));
+                    days.iter().filter(|(day, _)| own(*day)).for_each(|(_, leaf)| add(*leaf));
+                }
                 Leaves::ByKey(_, keys) => {
                     let own = keys.iter().filter(|(key, _)| reader.covers(label, Cell::Key(*key)));
                     own.for_each(|(_, leaf)| add(*leaf));

@@ -17,6 +17,10 @@ use crate::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::policy::Policy;
 use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 
+/// What holds for several columns, and what does not.
+const SEVERAL: &str = "Each column is judged on its own, as if the others were not published. Whoever already knows a \
+    person's value in one of them can use it against the others; a column that others may know should be a \
+    quasi-identifier.";
 /// Knowledge skylines that are drawn, those of the values with the least margin.
 pub const MOST_SKYLINES: usize = 12;
 /// Points that are listed, those with the least margin.
@@ -32,10 +36,9 @@ pub const WITHOUT_ORIGINAL: &str =
 
 /// All that a page tells.
 pub struct Contents<'a> {
-    /// The sensitive column.
-    pub sensitive: &'a str,
-    /// The verdict, the groups that decide the skylines, and the sizes of all groups.
-    pub survey: &'a Survey,
+    /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
+    /// all groups.
+    pub surveys: &'a [(String, Survey)],
     /// What was asked for.
     pub asked: Asked,
     /// Where the groups come from.
@@ -144,8 +147,10 @@ const STYLE: &str = include_str!("page.css");
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
-    let report = &contents.survey.report;
-    let (class, verdict) = match (contents.asked, report.safe) {
+    let report = &contents.surveys[0].1.report;
+    let columns: Vec<String> = contents.surveys.iter().map(|(column, _)| escape(column)).collect();
+    let safe = contents.surveys.iter().all(|(_, survey)| survey.report.safe);
+    let (class, verdict) = match (contents.asked, safe) {
         (Asked::Policy, true) => ("safe", "safe by its policy"),
         (Asked::Policy, false) => ("unsafe", "not safe by its policy"),
         (Asked::Points, true) => ("safe", "safe at the points that were asked for"),
@@ -159,22 +164,39 @@ pub fn to_html(contents: &Contents<'_>) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{what} report: {column}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <title>{what} report: {title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <h1>{what} of <code>{column}</code></h1>\n<p><span class=\"verdict {class}\">{verdict}</span></p>\n",
-        column = escape(contents.sensitive)
+        title = columns.join(", "),
+        column = columns.join("</code>, <code>")
     );
+    let fewest = contents.surveys.iter().map(|(_, survey)| survey.report.fewest_values).min();
     facts(
         &mut page,
         &[
             ("people", grouped(report.individuals)),
             ("groups", grouped(report.groups)),
             ("people in the smallest group", grouped(report.smallest_group)),
-            ("fewest different values in a group", grouped(report.fewest_values)),
+            ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
             ("style", format!("{style}, {} values", report.values.name())),
         ],
     );
-    points(&mut page, contents);
-    skylines(&mut page, contents);
+    match contents.surveys {
+        [(_, only)] => {
+            page.push_str("<h2>Is it safe?</h2>\n");
+            points(&mut page, only, contents.asked);
+            page.push_str("<h2>How much more could an adversary know?</h2>\n");
+            skylines(&mut page, only);
+        }
+        several => {
+            let _ = writeln!(page, "<h2>Is it safe?</h2>\n<p class=\"note\">{SEVERAL}</p>");
+            for (column, survey) in several {
+                let _ = writeln!(page, "<h2>Is <code>{}</code> safe?</h2>", escape(column));
+                points(&mut page, survey, contents.asked);
+                page.push_str("<h3>How much more could an adversary know?</h3>\n");
+                skylines(&mut page, survey);
+            }
+        }
+    }
     sizes(&mut page, contents);
     worth(&mut page, contents);
     kept_columns(&mut page, contents);
@@ -192,22 +214,21 @@ fn facts(page: &mut String, facts: &[(&str, String)]) {
 }
 
 /// The points with their margins, least first.
-fn by_margin(contents: &Contents<'_>) -> Vec<(Rational, usize)> {
-    let points = contents.survey.report.points.iter().enumerate();
+fn by_margin(survey: &Survey) -> Vec<(Rational, usize)> {
+    let points = survey.report.points.iter().enumerate();
     let mut margins: Vec<_> = points.map(|(i, point)| (point.margin(), i)).collect();
     margins.sort();
     margins
 }
 
-fn points(page: &mut String, contents: &Contents<'_>) {
-    page.push_str("<h2>Is it safe?</h2>\n");
-    let report = &contents.survey.report;
+fn points(page: &mut String, survey: &Survey, asked: Asked) {
+    let report = &survey.report;
     if report.points.is_empty() {
         page.push_str("<p>No skyline point is asked for; only the sizes of groups were required.</p>\n");
         return;
     }
-    if contents.asked == Asked::Nothing {
-        return alone(page, contents);
+    if asked == Asked::Nothing {
+        return alone(page, survey);
     }
     page.push_str(
         "<p class=\"note\">Whoever knows l values that a person does not have, the values of k others and m \
@@ -216,7 +237,7 @@ fn points(page: &mut String, contents: &Contents<'_>) {
          <th>l, k, m</th><th>breach</th><th>limit</th><th>margin</th><th>verdict</th>\
          </tr></thead><tbody>\n",
     );
-    let margins = by_margin(contents);
+    let margins = by_margin(survey);
     for (margin, i) in margins.iter().take(MOST_POINTS) {
         let PointReport { value, point, breach, safe, .. } = &report.points[*i];
         let size = point.knowledge;
@@ -246,15 +267,15 @@ fn points(page: &mut String, contents: &Contents<'_>) {
 }
 
 /// How sure the groups alone make an adversary, where nobody said what must hold.
-fn alone(page: &mut String, contents: &Contents<'_>) {
+fn alone(page: &mut String, survey: &Survey) {
     page.push_str(
         "<p>No verdict: neither a policy nor a point (<code>--point L,K,M,C</code>) says what must hold. This is how \
          sure the groups alone make somebody who knows nothing else.</p>\n<div class=\"scroll few\"><table><thead><tr>\
          <th>value</th><th>sure up to</th></tr></thead><tbody>\n",
     );
-    let margins = by_margin(contents);
+    let margins = by_margin(survey);
     for (_, i) in margins.iter().take(MOST_POINTS) {
-        let PointReport { value, breach, .. } = &contents.survey.report.points[*i];
+        let PointReport { value, breach, .. } = &survey.report.points[*i];
         let sure = decimal_at_least(&breach.upper_bound(), PLACES);
         let _ = writeln!(page, "<tr><td>{}</td><td>{sure}</td></tr>", escape(value));
     }
@@ -268,11 +289,10 @@ fn alone(page: &mut String, contents: &Contents<'_>) {
     }
 }
 
-fn skylines(page: &mut String, contents: &Contents<'_>) {
-    page.push_str("<h2>How much more could an adversary know?</h2>\n");
-    let report = &contents.survey.report;
+fn skylines(page: &mut String, survey: &Survey) {
+    let report = &survey.report;
     let mut names: Vec<&str> = Vec::new();
-    for (_, i) in by_margin(contents) {
+    for (_, i) in by_margin(survey) {
         let name = report.points[i].value.as_str();
         if !names.contains(&name) {
             names.push(name);
@@ -287,7 +307,7 @@ fn skylines(page: &mut String, contents: &Contents<'_>) {
          one step beyond it does not. Each line is for one number l of values ruled out.</p>\n<div class=\"figures\">\n",
     );
     for &name in names.iter().take(MOST_SKYLINES) {
-        let kept = contents.survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
+        let kept = survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
         let _ = writeln!(page, "<figure>{}</figure>", figure(name, kept));
     }
     page.push_str("</div>\n");
@@ -330,7 +350,7 @@ fn figure(name: &str, kept: Option<&KeptGroups>) -> String {
 }
 
 fn sizes(page: &mut String, contents: &Contents<'_>) {
-    let drawing = svg::histogram("Groups by size", &contents.survey.sizes.bars()).to_element();
+    let drawing = svg::histogram("Groups by size", &contents.surveys[0].1.sizes.bars()).to_element();
     let _ = writeln!(page, "<h2>How large are the groups?</h2>\n<figure>{drawing}</figure>");
 }
 
@@ -383,7 +403,7 @@ fn compared(page: &mut String, comparison: &Comparison, origin: &Origin<'_>) {
         }
         _ => "as if the people of a group were spread evenly over what its label covers",
     };
-    let Comparison { divergences, design, errors } = comparison;
+    let Comparison { divergences, sensitive, design, errors } = comparison;
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     facts(
         page,
@@ -395,10 +415,11 @@ fn compared(page: &mut String, comparison: &Comparison, origin: &Origin<'_>) {
     let _ = writeln!(
         page,
         "<p class=\"note\">{queries} random queries (seed {seed}) count the people in a range of {dimension} \
-         quasi-identifiers and of the sensitive value, at an expected selectivity of {selectivity}. They are answered from the \
+         quasi-identifiers and of <code>{sensitive}</code>, at an expected selectivity of {selectivity}. They are answered from the \
          release {knows}. An error is relative to the true count, or to {least} people where that is less ({below}).</p>",
         queries = grouped(design.queries as u64),
         seed = design.seed,
+        sensitive = escape(sensitive),
         dimension = design.dimension,
         selectivity = percent(design.selectivity),
         least = grouped(errors.least),
@@ -433,7 +454,7 @@ fn kept_columns(page: &mut String, contents: &Contents<'_>) {
         page.push_str("<p>No column is kept beside the quasi-identifiers and the sensitive values.</p>\n");
         return;
     }
-    let people = contents.survey.report.individuals;
+    let people = contents.surveys[0].1.report.individuals;
     for KeptColumn { name, distinct, alone } in contents.kept {
         let distinct = match distinct {
             Distinct::Exactly(1) => "1 value".to_string(),

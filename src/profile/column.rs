@@ -83,7 +83,7 @@ impl Texts {
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split(['/', '.']).collect();
     let number = |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
-    parts.len() == 3 && text.len() >= 6 && parts.iter().all(|part| number(part))
+    parts.len() == 3 && text.len() >= 6 && parts.iter().all(number)
 }
 
 /// A column while it is scanned.

@@ -12,6 +12,7 @@ mod explain;
 mod flags;
 mod generate;
 mod report;
+mod reproduce;
 mod skyline;
 mod subject;
 mod terminal;
@@ -40,6 +41,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
     Report(report::ReportArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Skyline(skyline::SkylineArgs),
 }
 
@@ -82,6 +84,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Report(args) => report::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
 }

@@ -36,7 +36,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
     let paper = [1, 10, 20, 40, 80, 100].map(|millions| millions * MILLION);
     let small = [MILLION / 4, MILLION, 4 * MILLION, 12 * MILLION];
     let sizes = match setting.rows {
-        [] => setting.scale.pick(&paper[..], &small[..], &[10_000, 20_000]),
+        [] => setting.scale.pick(&paper[..], &small[..], &[20_000, 30_000]),
         rows => rows,
     };
     let budget = setting.scale.pick("256MiB", "48MiB", "48MiB");

@@ -29,6 +29,7 @@ pub mod reproduce;
 pub mod robust;
 pub mod skyline;
 pub mod spill;
+pub mod utility;
 pub mod write;
 
 pub use error::{Error, Result};

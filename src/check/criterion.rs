@@ -239,6 +239,23 @@ impl Criterion {
     }
 }
 
+/// The statistics of a value, one for each point asked of it.
+#[inline]
+fn statistics_of<'a>(
+    asked: &Asked,
+    by_code: &'a mut Vec<Option<Box<[Statistics]>>>,
+    code: u32,
+) -> &'a mut [Statistics] {
+    let place = code as usize;
+    if place >= by_code.len() {
+        by_code.resize_with(place + 1, || None);
+    }
+    by_code[place].get_or_insert_with(|| {
+        let points = asked.points(code).iter();
+        points.map(|point| Statistics::new(asked.values, point.knowledge)).collect()
+    })
+}
+
 impl SkylineEvidence {
     /// Whether a value was met.
     fn met(&self, code: u32) -> bool {
@@ -246,26 +263,16 @@ impl SkylineEvidence {
     }
 
     fn of(&mut self, code: u32) -> &mut [Statistics] {
-        let place = code as usize;
-        if place >= self.by_code.len() {
-            self.by_code.resize_with(place + 1, || None);
-        }
-        let asked = &self.asked;
-        self.by_code[place].get_or_insert_with(|| {
-            let points = asked.points(code).iter();
-            points.map(|point| Statistics::new(asked.values, point.knowledge)).collect()
-        })
+        statistics_of(&self.asked, &mut self.by_code, code)
     }
 
     fn observe(&mut self, group: &GroupCount, number: u64) {
-        let mut ranking = std::mem::take(&mut self.ranking);
-        let ranked = ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
         for (code, count) in group.counts() {
-            for statistics in self.of(code) {
+            for statistics in statistics_of(&self.asked, &mut self.by_code, code) {
                 statistics.observe(&ranked, count, number);
             }
         }
-        self.ranking = ranking;
     }
 
     fn merge(&mut self, other: SkylineEvidence) {

@@ -35,6 +35,8 @@ pub struct Axis {
 pub enum Scale {
     /// Equal differences are equally far apart.
     Linear,
+    /// Linear, and only whole numbers are named.
+    Whole,
     /// Equal ratios are equally far apart.
     Logarithmic,
 }
@@ -57,6 +59,11 @@ impl Axis {
     /// A linear axis from 0 to 1.
     pub fn unit(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Linear, include: vec![0.0, 1.0] }
+    }
+
+    /// A linear axis of whole numbers that shows 0.
+    pub fn whole(label: impl Into<String>) -> Self {
+        Axis { label: label.into(), scale: Scale::Whole, include: vec![0.0] }
     }
 
     /// A linear axis as long as the points.
@@ -122,7 +129,7 @@ impl Chart {
 
     fn shown(&self, series: &Series) -> Vec<(f64, f64)> {
         let fits =
-            |axis: &Axis, value: f64| value.is_finite() && (axis.scale == Scale::Linear || value > 0.0);
+            |axis: &Axis, value: f64| value.is_finite() && (axis.scale != Scale::Logarithmic || value > 0.0);
         let both = |&&(x, y): &&(f64, f64)| fits(&self.horizontal, x) && fits(&self.vertical, y);
         series.points.iter().filter(both).copied().collect()
     }
@@ -202,7 +209,7 @@ struct Ruler {
 impl Ruler {
     fn new(axis: &Axis, values: &[f64], (from, to): (f64, f64)) -> Self {
         let scaled = |value: &f64| match axis.scale {
-            Scale::Linear => *value,
+            Scale::Linear | Scale::Whole => *value,
             Scale::Logarithmic => value.log10(),
         };
         let all = || values.iter().chain(&axis.include).map(scaled);
@@ -221,17 +228,18 @@ impl Ruler {
     }
 
     fn place(&self, value: f64) -> f64 {
-        let scaled = if self.scale == Scale::Linear { value } else { value.log10() };
+        let scaled = if self.scale == Scale::Logarithmic { value.log10() } else { value };
         self.from + (self.to - self.from) * (scaled - self.low) / (self.high - self.low)
     }
 
     fn ticks(&self) -> Vec<f64> {
-        if self.scale == Scale::Linear || self.high - self.low < 0.5 {
+        if self.scale != Scale::Logarithmic || self.high - self.low < 0.5 {
             let (low, high) = match self.scale {
-                Scale::Linear => (self.low, self.high),
+                Scale::Linear | Scale::Whole => (self.low, self.high),
                 Scale::Logarithmic => (10f64.powf(self.low), 10f64.powf(self.high)),
             };
-            let step = round_step((high - low) / TICKS);
+            let least = if self.scale == Scale::Whole { 1.0 } else { 0.0 };
+            let step = round_step((high - low) / TICKS).max(least);
             let first = (low / step - 1e-9).ceil();
             let last = (high / step + 1e-9).floor();
             return (0..=(last - first).max(0.0) as u32).map(|i| (first + f64::from(i)) * step).collect();

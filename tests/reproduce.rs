@@ -122,12 +122,18 @@ fn experiments_on_adult_run() {
     for name in ["adult-skyline", "implications"] {
         reproduce(name, folder.path());
     }
+    let (_, robust) = reproduce("robust", folder.path());
+    let exact: Vec<_> = rows(&robust, "V").into_iter().map(|row| row[5].as_str().unwrap()).collect();
+    assert_eq!(exact, ["9/190", "21/170", "1/6", "9/110", "7/40", "21/95", "63/410", "21/220"]);
+    let mut sound = rows(&robust, "ART");
+    sound.retain(|row| row[1] == "ART, exact" || row[1] == "ART, ratio");
+    assert!(!sound.is_empty() && sound.iter().all(|row| row[7] == 0), "{sound:?}");
 }
 
 #[test]
 fn without_adult_the_script_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["adult-skyline", "implications"] {
+    for name in ["adult-skyline", "implications", "robust"] {
         let output = skyveil(&["reproduce", name, "--quick"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains("scripts/fetch-adult.sh"));

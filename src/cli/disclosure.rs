@@ -164,7 +164,7 @@ fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
     };
     let chart = Chart {
         title: "Maximum disclosure".to_string(),
-        horizontal: Axis::from_zero("pieces of knowledge k (number)"),
+        horizontal: Axis::whole("pieces of knowledge k (number)"),
         vertical: Axis::unit("maximum disclosure (probability)"),
         series: vec![
             series("implications", |point| &point.disclosure),

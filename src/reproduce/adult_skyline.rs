@@ -177,8 +177,8 @@ fn chart(title: &str, points: &[Point]) -> Chart {
     });
     Chart {
         title: title.to_string(),
-        horizontal: Axis::from_zero("m: members of the family (people)"),
-        vertical: Axis::from_zero("largest safe k (people)"),
+        horizontal: Axis::whole("m: members of the family (people)"),
+        vertical: Axis::whole("largest safe k (people)"),
         series: series.filter(|series| !series.points.is_empty()).collect(),
     }
 }

@@ -52,7 +52,7 @@ th:first-child,td:first-child{text-align:left}\
 /// One experiment with its plot; self-contained.
 pub fn to_html(outcome: &Outcome, plot: &str) -> String {
     let list = |items: &[String]| -> String {
-        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
+        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", with_code(item))).collect();
         format!("<ul>{}</ul>\n", items.concat())
     };
     let warning = match outcome.caution() {
@@ -91,6 +91,15 @@ pub fn to_html(outcome: &Outcome, plot: &str) -> String {
         "<p>All digits are in <code>numbers.csv</code> and <code>result.json</code>.</p>\n</body></html>\n",
     );
     page
+}
+
+/// Text for a page; what stands between backticks is code.
+fn with_code(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    });
+    parts.collect()
 }
 
 impl Outcome {
@@ -202,5 +211,9 @@ fn to_markdown(outcome: &Outcome, picture: Option<&str>) -> String {
 
 /// Text that Markdown takes as it is.
 fn marked(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_"),
+        _ => format!("`{part}`"),
+    });
+    parts.collect()
 }

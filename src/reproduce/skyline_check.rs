@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::{Findings, Scale, Setting, Table, random::Random};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::plot::{Axis, Chart, Series};
 use crate::skyline::program::Program;
 use crate::skyline::{Knowledge, Ranking, Statistics, Values};
@@ -81,8 +81,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
                 super::findings::rounded(records as f64)
             ),
             format!(
-                "Both algorithms on the same groups in memory, on one thread; elapsed time, average of {runs} run(s) on \
-                 different groups. Ranking the counts of a group is part of both. They agreed in every run."
+                "Both algorithms on the same groups in memory, on one thread; elapsed time, average of {} on \
+                 different groups. Ranking the counts of a group is part of both. They agreed in every run.",
+                number_of(runs, "run", "runs")
             ),
             "The program is the paper's without recursion, with rolling tables and the ratios of a group computed once: a \
              faster opponent than a plain one."
@@ -201,7 +202,10 @@ fn chart(figure: &Figure, points: &[Measured]) -> Chart {
     }
     Chart {
         title: figure.title.to_string(),
-        horizontal: Axis::from_zero(figure.axis),
+        horizontal: match figure.name {
+            "a" => Axis::from_zero(figure.axis),
+            _ => Axis::whole(figure.axis),
+        },
         vertical: match figure.name {
             "c" => Axis::logarithmic("improvement ratio (times)"),
             _ => Axis::from_zero("improvement ratio (times)"),

@@ -78,15 +78,14 @@ impl Released {
     /// A group of the planner: ordered columns cover what lies between their cuts, others their node or
     /// the codes that occur.
     pub fn of_group(group: &Group, columns: &[Column]) -> Self {
-        let cover =
-            |(column, (extent, present)): (&Column, (&Range<u32>, &crate::plan::subtree::Present))| match (
-                &column.splitting,
-                &column.width,
-            ) {
-                (Splitting::Tree(tree), _) => Cover::Range(tree.codes(tree.smallest_cover(present.ends))),
-                (_, Width::Span(_)) => Cover::Range(extent.clone()),
-                (_, Width::Share) => Cover::Listed(present.codes.iter().map(|&code| code.into()).collect()),
-            };
+        let cover = |(column, (extent, present)): (
+            &Column,
+            (&Range<u32>, &crate::plan::subtree::Present),
+        )| match (&column.splitting, &column.width) {
+            (Splitting::Tree(tree), _) => Cover::Range(tree.codes(tree.smallest_cover(present.ends))),
+            (_, Width::Span(_)) => Cover::Range(extent.clone()),
+            (_, Width::Share) => Cover::Listed(present.codes.iter().map(|&code| code.into()).collect()),
+        };
         let covers = columns.iter().zip(group.extent.iter().zip(&group.present)).map(cover).collect();
         Released::new(group.part.people, covers, &group.part.counts)
     }

@@ -13,6 +13,6 @@ cargo build --release --quiet
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet anonypy==0.2.1 anjana==1.2.3 pycanon==1.3.5 duckdb pandas pyarrow psutil
+"$work/venv/bin/pip" install --quiet anonypy==0.2.1 anjana==1.2.3 pycanon==1.3.5 duckdb pandas pyarrow
 [ "${1:-}" ] || out=
 "$work/venv/bin/python" scripts/peers.py "$PWD/target/release/skyveil" "$work" "$out" "${2:-10}" "${3:-1000000}"

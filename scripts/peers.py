@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
 ADULT = ["age", "workclass", "education", "marital-status", "race", "sex"]
@@ -83,25 +84,30 @@ def peer(name, table, quasi, sensitive, k):
     raise SystemExit(f"no such peer: {name}")
 
 
+def peak_bytes(process):
+    """The largest resident memory of a process so far; 0 if it is gone."""
+    try:
+        with open(f"/proc/{process}/status") as file:
+            return next((int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM")), 0)
+    except OSError:
+        return 0
+
+
 def run(command, minutes):
     """The JSON object that a process prints, its wall time and its peak memory; or why there is none."""
     started = time.time()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        import psutil
-
-        peak, process = 0, psutil.Process(child.pid)
-        while True:
-            try:
-                peak = max(peak, process.memory_info().rss)
-                said, errors = child.communicate(timeout=0.05)
-                break
-            except subprocess.TimeoutExpired:
-                if time.time() - started > minutes * 60:
-                    child.kill()
-                    return {"failed": f"not finished after {minutes:g} minutes", "peak": peak}
-            except psutil.NoSuchProcess:
-                said, errors = child.communicate()
-                break
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as errors:
+        child, peak = subprocess.Popen(command, stdout=said, stderr=errors), 0
+        while child.poll() is None:
+            peak = max(peak, peak_bytes(child.pid))
+            if time.time() - started > minutes * 60:
+                child.kill()
+                child.wait()
+                return {"failed": f"not finished after {minutes:g} minutes", "peak": peak}
+            time.sleep(0.003)
+        said.seek(0)
+        errors.seek(0)
+        said, errors = said.read(), errors.read()
     if child.returncode != 0:
         last = (errors.strip().splitlines() or ["no message"])[-1]
         return {"failed": f"failed: {last[:120]}", "peak": peak}
@@ -194,7 +200,7 @@ def write(out, skyveil, rows, agrawal_rows, minutes, seconds):
         "run": [
             "k-anonymity only, the one requirement that all of them have: Adult with six quasi-identifiers and k = 10, "
             f"Agrawal with {agrawal_rows:,} rows, eight quasi-identifiers and k = 1000.",
-            f"{versions}; each in a process of its own, peak resident memory sampled every 0.05 s. Times leave out the "
+            f"{versions}; each in a process of its own, peak resident memory as the system keeps it. Times leave out the "
             "imports of Python; skyveil's include reading, writing and checking the release, the peers' end with the table "
             "in memory. anjana generalizes whole columns (16, 8, 4, 2 and 1 parts of a numeric one) without suppression.",
             "The check of skyveil is of the whole policy, with exact verdicts; pyCANON computes the least group size, DuckDB counts "

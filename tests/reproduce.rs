@@ -119,7 +119,7 @@ fn experiments_without_data_run() {
 fn experiments_on_adult_run() {
     let folder = tempfile::tempdir().unwrap();
     write_adult(folder.path(), 1200);
-    for name in ["adult-skyline", "implications"] {
+    for name in ["adult-skyline", "implications", "beliefs"] {
         reproduce(name, folder.path());
     }
     let (_, robust) = reproduce("robust", folder.path());
@@ -133,7 +133,7 @@ fn experiments_on_adult_run() {
 #[test]
 fn without_adult_the_script_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["adult-skyline", "implications", "robust"] {
+    for name in ["adult-skyline", "implications", "robust", "beliefs"] {
         let output = skyveil(&["reproduce", name, "--quick"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains("scripts/fetch-adult.sh"));

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod plot;
 pub mod policy;
 pub mod posterior;
+pub mod profile;
 pub mod progress;
 pub mod publish;
 pub mod read;

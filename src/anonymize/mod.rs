@@ -39,6 +39,7 @@ use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
 use source::{Encoded, Source};
 use std::path::Path;
+use std::sync::Arc;
 pub use target::Obstacle;
 use target::Protection;
 pub use utility::{Penalty, Utility};
@@ -79,8 +80,9 @@ pub enum Search {
 pub enum Outcome {
     /// The release is in place.
     Published(Summary),
-    /// Not even the whole table in one group is safe, so nothing can be released.
-    Impossible(Vec<Obstacle>),
+    /// Not even the whole table in one group is safe, so nothing can be released: what stands against it, each with
+    /// its sensitive column.
+    Impossible(Vec<(String, Obstacle)>),
     /// The strategy publishes nothing, for this reason.
     Withheld(String),
 }
@@ -184,14 +186,13 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();
-    let survey = check_written(job, &shape, staging.folder(), budget)?;
-    let report = &survey.report;
+    let surveys = check_written(job, &shape, staging.folder(), &budget)?;
+    let report = &surveys[0].1.report;
     let style = if shape.is_joined() { "generalized" } else { "bucketized" };
     let page = to_html(&Contents {
         policy: job.policy,
         style,
-        sensitive: &sensitive.name,
-        survey: &survey,
+        surveys: &surveys,
         worth: (&utility).into(),
         input_rows: fingerprint.rows,
         fingerprint: fingerprint.text(),
@@ -203,10 +204,9 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         staging.folder(),
         &Evidence {
             policy: job.policy,
-            sensitive: &sensitive.name,
             style,
             input: Input::Read(fingerprint),
-            check: report,
+            checks: &checks(&surveys),
             utility: &utility,
         },
     )?;
@@ -221,15 +221,17 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     }))
 }
 
-fn check_written(
-    job: &Job<'_>,
-    shape: &Shape<'_>,
-    folder: &Path,
-    budget: std::sync::Arc<Budget>,
-) -> Result<check::Survey> {
-    let survey = judge_written(job, shape, folder, budget)?;
-    if survey.report.safe {
-        Ok(survey)
+/// What an independent check found for each protected column.
+type Surveys = Vec<(String, check::Survey)>;
+
+fn checks(surveys: &[(String, check::Survey)]) -> Vec<(&str, &check::CheckReport)> {
+    surveys.iter().map(|(column, survey)| (column.as_str(), &survey.report)).collect()
+}
+
+fn check_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
+    let surveys = judge_written(job, shape, folder, budget)?;
+    if surveys.iter().all(|(_, survey)| survey.report.safe) {
+        Ok(surveys)
     } else {
         Err(Error::input(
             "the check of the finished release found it unsafe, so it is not published",
@@ -238,13 +240,9 @@ fn check_written(
     }
 }
 
-/// Reads the written files back and judges them by the policy, without asking the planner.
-fn judge_written(
-    job: &Job<'_>,
-    shape: &Shape<'_>,
-    folder: &Path,
-    budget: std::sync::Arc<Budget>,
-) -> Result<check::Survey> {
+/// Reads the written files back and judges them by the policy, without asking the planner: a verdict for each
+/// protected column, at least one.
+fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let tables = match shape.is_joined() {
         true => (open("data")?, None),
@@ -257,15 +255,19 @@ fn judge_written(
         }
     };
     let tasks = check::policy::tasks(job.policy, &[GROUP.to_string()])?;
-    let [task] = &tasks[..] else {
-        return Err(Error::input("a release protects one sensitive column", "name one in columns.sensitive"));
+    if tasks.is_empty() {
+        return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
+    }
+    let judge = |task: check::policy::Task| {
+        let columns = task.columns.of_release();
+        let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), budget.clone());
+        let resources = check::Resources { threads, budget, temp, progress: job.progress };
+        task.requirements.validate()?;
+        let sought = check::Sought::of(&task.requirements);
+        let survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
+        Ok((columns.sensitive, survey))
     };
-    let columns = check::Columns { individual: None, ..task.columns.clone() };
-    let (threads, temp) = (job.threads, job.temp.to_path_buf());
-    let resources = check::Resources { threads, budget, temp, progress: job.progress };
-    task.requirements.validate()?;
-    let sought = check::Sought::of(&task.requirements);
-    check::survey(&subject, &columns, &task.requirements, &sought, &resources)
+    tasks.into_iter().map(judge).collect()
 }
 
 fn labels<'a>(

@@ -101,14 +101,14 @@ impl GroupCount {
         self.counts[place] += times;
     }
 
-    /// Adds the values of one person, each of them once.
-    pub fn add_once(&mut self, codes: impl Iterator<Item = u32>) {
+    /// Adds the values of `times` people with the same values, each of them once.
+    pub fn add_once(&mut self, codes: impl Iterator<Item = u32>, times: u64) {
         let mut person = std::mem::take(&mut self.person);
         person.clear();
         person.extend(codes);
         person.sort_unstable();
         person.dedup();
-        person.iter().for_each(|&code| self.add(code, 1));
+        person.iter().for_each(|&code| self.add(code, times));
         self.person = person;
     }
 
@@ -356,6 +356,10 @@ impl Judge {
 
     /// Takes in a group; `number` tells groups apart in the evidence.
     pub fn observe(&mut self, group: &GroupCount, number: u64) {
+        // All rows of a group may stand for nobody.
+        if group.people == 0 && group.present.is_empty() {
+            return;
+        }
         let possible = match self.values {
             Values::Single => group.counts().map(|(_, count)| count).sum::<u64>() == group.people,
             Values::Set => group.counts().all(|(_, count)| count <= group.people),

@@ -1,20 +1,16 @@
 //! `skyveil check`: is this table safe?
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::Answer;
-use super::flags::{ResourceFlags, read_count, read_delimiter, read_options, read_point, read_values};
+use super::flags::{read_count, read_point};
+use super::subject::SubjectFlags;
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
-use crate::check::policy::{Task, tasks};
-use crate::check::release::{Release, is_release};
-use crate::check::{Absent, CheckReport, Columns, Order, Requirements, Resources, Subject, check};
+use crate::check::policy::Task;
+use crate::check::{Absent, CheckReport, Order, Requirements, Subject, check};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
-use crate::read::Table;
-use crate::skyline::{Point, Values};
+use crate::skyline::Point;
 
 /// Is a release, or any table of groups, safe?
 ///
@@ -23,18 +19,8 @@ use crate::skyline::{Point, Values};
 /// out of core.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// A release directory; or Parquet, Arrow IPC or CSV files, a directory of them, or - for standard input.
-    #[arg(required = true, value_name = "RELEASE|TABLE")]
-    pub paths: Vec<PathBuf>,
-    /// The policy that must hold; a release holds the one it was made with.
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
-    /// Columns that make a group: rows that agree in all of them.
-    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
-    pub group: Vec<String>,
-    /// The sensitive column.
-    #[arg(long, value_name = "COL")]
-    pub sensitive: Option<String>,
+    #[command(flatten)]
+    subject: SubjectFlags,
     /// A skyline point: whoever knows L values that the target lacks, the values of K others and M members of
     /// the target's family must stay less sure than C. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
@@ -42,20 +28,9 @@ pub struct CheckArgs {
     /// A sensitive value to protect; all of them unless told. May be given several times.
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub value: Vec<String>,
-    /// How many values a person may have: single, set or multiset.
-    #[arg(long, value_name = "MODE", value_parser = read_values)]
-    pub values: Option<Values>,
-    /// The column that tells people apart, where a person has several rows.
-    #[arg(long, value_name = "COL")]
-    pub individual: Option<String>,
     /// The fewest people that a group may have.
     #[arg(long, value_name = "N", value_parser = read_count)]
     pub minimum_group_size: Option<u64>,
-    #[command(flatten)]
-    resources: ResourceFlags,
-    /// The character between the cells of a CSV file.
-    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
-    pub delimiter: Option<u8>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -66,23 +41,12 @@ pub struct CheckArgs {
 
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
-    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
-    let reports = match &args.paths[..] {
-        [directory] if is_release(directory) => {
-            let release = Release::open(directory)?;
-            let policy = policy.map_or_else(|| release.policy(), Ok)?;
-            let tasks = adapted(args, release.tasks(&policy)?)?;
-            checked(args, &release.subject(), &tasks)?
-        }
-        paths => {
-            let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
-            let tasks = match &policy {
-                Some(policy) => adapted(args, tasks(policy, &quasi_names(policy))?)?,
-                None => vec![task(args)?],
-            };
-            checked(args, &Subject::Table(&table), &tasks)?
-        }
+    let (opened, tasks) = args.subject.open_tasks()?;
+    let tasks = match tasks {
+        Some(tasks) => adapted(args, tasks)?,
+        None => vec![task(args)?],
     };
+    let reports = checked(args, &opened.subject(), &tasks)?;
     warn(&reports);
     if args.json {
         print(&format!("{}\n", verdict::to_json(&reports)))?;
@@ -98,13 +62,8 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
 fn checked(args: &CheckArgs, subject: &Subject<'_>, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
     with_progress(|progress| {
         let one = |task: &Task| {
-            let resources = Resources {
-                threads: args.resources.threads(),
-                budget: args.resources.budget(),
-                temp: args.resources.temp(),
-                progress,
-            };
-            let report = check(subject, &task.columns, &task.requirements, &resources)?;
+            let report =
+                check(subject, &task.columns, &task.requirements, &args.subject.resources(progress))?;
             Ok((task.columns.sensitive.clone(), report))
         };
         tasks.iter().map(one).collect()
@@ -132,12 +91,7 @@ fn warn(reports: &[(String, CheckReport)]) {
 
 /// The task that the flags alone describe.
 fn task(args: &CheckArgs) -> Result<Task> {
-    let sensitive = args.sensitive.clone().ok_or_else(|| {
-        Error::input(
-            "no sensitive column is given",
-            "name it with --sensitive, or give a policy or a release",
-        )
-    })?;
+    let columns = args.subject.stated()?;
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(
             "--value is given, but no point that its values must fulfil",
@@ -145,13 +99,7 @@ fn task(args: &CheckArgs) -> Result<Task> {
         ));
     }
     Ok(Task {
-        columns: Columns {
-            groups: args.group.clone(),
-            sensitive,
-            values: args.values.unwrap_or(Values::Single),
-            individual: args.individual.clone(),
-            null_is: None,
-        },
+        columns,
         requirements: Requirements {
             skyline: points(args),
             implications: None,
@@ -167,33 +115,15 @@ fn points(args: &CheckArgs) -> Vec<(Option<Vec<String>>, Point)> {
     args.point.iter().map(|point| (names.clone(), point.clone())).collect()
 }
 
-/// The tasks of a policy as the flags change them: flags win, and points take the place of its points.
+/// The tasks of a policy as the flags change them: points take the place of its points.
 fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
-    if let Some(sensitive) = &args.sensitive {
-        tasks.retain(|task| task.columns.sensitive == *sensitive);
-        if tasks.is_empty() {
-            return Err(Error::input(
-                format!("column `{sensitive}` is not a sensitive column of the policy"),
-                "leave out --sensitive: the policy names them",
-            ));
-        }
-    }
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(
             "--value is given, but no point that its values must fulfil",
             "add --point L,K,M,C, or leave out --value: the policy says what it protects",
         ));
     }
-    for Task { columns, requirements } in &mut tasks {
-        if !args.group.is_empty() {
-            columns.groups.clone_from(&args.group);
-        }
-        if let Some(values) = args.values {
-            columns.values = values;
-        }
-        if args.individual.is_some() {
-            columns.individual.clone_from(&args.individual);
-        }
+    for Task { requirements, .. } in &mut tasks {
         if !args.point.is_empty() {
             requirements.skyline = points(args);
             requirements.implications = None;
@@ -204,9 +134,4 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         }
     }
     Ok(tasks)
-}
-
-/// Where no groups are named, people who agree in all quasi-identifiers are one.
-fn quasi_names(policy: &Policy) -> Vec<String> {
-    policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
 }

@@ -11,6 +11,7 @@ mod disclosure;
 mod explain;
 mod flags;
 mod generate;
+mod init;
 mod report;
 mod reproduce;
 mod skyline;
@@ -40,6 +41,7 @@ enum Command {
     Disclosure(disclosure::DisclosureArgs),
     Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
+    Init(init::InitArgs),
     Report(report::ReportArgs),
     Reproduce(reproduce::ReproduceArgs),
     Skyline(skyline::SkylineArgs),
@@ -83,6 +85,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Disclosure(args) => disclosure::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Init(args) => init::run(args),
         Command::Report(args) => report::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Skyline(args) => skyline::run(args),

@@ -6,7 +6,7 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
-use crate::check::{CheckReport, DisclosureReport};
+use crate::check::{CheckReport, DisclosureReport, PointReport};
 use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
@@ -30,14 +30,12 @@ pub const TREE: &str = "tree.json";
 pub struct Evidence<'a> {
     /// The policy.
     pub policy: &'a Policy,
-    /// The sensitive column.
-    pub sensitive: &'a str,
     /// `generalized` if people and values stand in one table, `bucketized` if in two.
     pub style: &'a str,
     /// What was read, or how the groups were chosen from it.
     pub input: Input,
-    /// What the independent check found.
-    pub check: &'a CheckReport,
+    /// What the independent check found for each protected column, at least one.
+    pub checks: &'a [(&'a str, &'a CheckReport)],
     /// What the release is worth.
     pub utility: &'a Utility,
 }
@@ -70,21 +68,18 @@ pub struct Chosen {
 pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let mut files = Vec::new();
     list(folder, folder, &mut files)?;
-    let check = evidence.check;
-    let points = check.points.iter().map(|point| {
-        json!({
-            "value": point.value,
-            "l": point.point.knowledge.l,
-            "k": point.point.knowledge.k,
-            "m": point.point.knowledge.m,
-            "confidence": point.point.confidence.value().to_string(),
-            "statistics": statistics(&point.statistics),
-            "breach": point.breach.at_least(),
-            "breach_exact": exact(&point.breach),
-            "safe": point.safe,
-        })
-    });
-    let points = points.chain(check.disclosure.as_ref().map(disclosure));
+    let (_, check) = evidence.checks[0];
+    let names: Vec<&str> = evidence.checks.iter().map(|(column, _)| *column).collect();
+    let mut points: Vec<Value> = Vec::new();
+    for (column, check) in evidence.checks {
+        let own = check.points.iter().map(point_json).chain(check.disclosure.as_ref().map(disclosure));
+        points.extend(own.map(|mut point| {
+            if names.len() > 1 {
+                point["column"] = json!(column);
+            }
+            point
+        }));
+    }
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -94,14 +89,14 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         "policy": evidence.policy.canonical(),
         "policy_sha256": evidence.policy.hash(),
         "style": evidence.style,
-        "sensitive": evidence.sensitive,
+        "sensitive": if let [only] = names[..] { json!(only) } else { json!(names) },
         "values": check.values.name(),
         "input": {"rows": check.records},
         "records": check.records,
         "individuals": check.individuals,
         "groups": check.groups,
         "smallest_group": check.smallest_group,
-        "points": points.collect::<Vec<Value>>(),
+        "points": points,
         "utility": {
             "average_group_size": evidence.utility.average_group_size,
             "discernibility": evidence.utility.discernibility.to_string(),
@@ -122,6 +117,20 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let path = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+}
+
+fn point_json(point: &PointReport) -> Value {
+    json!({
+        "value": point.value,
+        "l": point.point.knowledge.l,
+        "k": point.point.knowledge.k,
+        "m": point.point.knowledge.m,
+        "confidence": point.point.confidence.value().to_string(),
+        "statistics": statistics(&point.statistics),
+        "breach": point.breach.at_least(),
+        "breach_exact": exact(&point.breach),
+        "safe": point.safe,
+    })
 }
 
 /// What anyone can compute who knows the release, the quasi-identifiers and the strategy; no more than that.

@@ -21,12 +21,12 @@ pub struct Ranking {
     ranked: Vec<u64>,
     prefix: Vec<u64>,
     /// How many values have each small count; all zero between two groups.
-    tally: [u32; TALLIED],
+    tally: Box<[u32; TALLIED]>,
 }
 
 impl Default for Ranking {
     fn default() -> Self {
-        Ranking { ranked: Vec::new(), prefix: Vec::new(), tally: [0; TALLIED] }
+        Ranking { ranked: Vec::new(), prefix: Vec::new(), tally: Box::new([0; TALLIED]) }
     }
 }
 

@@ -246,11 +246,6 @@ fn mistakes_in_the_columns() {
         ),
         ("individual = \"\"", "", "line 3: columns.individual: is empty; write the name of one column"),
         (
-            "individual = \"p\"",
-            "",
-            "line 3: columns.individual: a person with several rows has several values; write values = \"set\" or \"multiset\" below [privacy], or put the column into drop",
-        ),
-        (
             "joint = [\"d\"]",
             "",
             "line 3: columns.joint: needs at least two columns; list sensitive columns, or leave it out",

@@ -114,6 +114,24 @@ fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() 
 }
 
 #[test]
+fn ranges_cover_the_values_between_their_ends() {
+    let folder = Folder::new();
+    let mut rows = String::from("q,s\n");
+    for (i, q) in [1, 1, 1, 1, 2, 11, 12, 12, 12, 12].into_iter().enumerate() {
+        rows.push_str(&format!("{q},v{}\n", i % 2));
+    }
+    let table = folder.write("t.csv", &rows);
+    for ranges in ["label", "bounds"] {
+        let sections =
+            format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
+        let out = folder.release(ranges, &table, "", &sections);
+        let page = plain(&run(&["report", &out, "--original", &table], 0));
+        // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
+        assert!(page.contains("marginal (bits) q 0.2781"), "{page}");
+    }
+}
+
+#[test]
 fn how_ranges_are_written_does_not_change_what_they_tell() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());

@@ -103,6 +103,26 @@ fn missing_sensitive_values_get_a_name() {
 }
 
 #[test]
+fn people_with_several_rows_stay_one_person() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("visits.csv");
+    let row = |i: usize| {
+        let person = i * 7 % 300;
+        format!("P{person},{},z{},c{},d{}\n", person % 60, person % 5, (i + i / 300) % 4, i % 11)
+    };
+    let rows: String = (0..900).map(row).collect();
+    std::fs::write(&table, format!("patient_id,age,zone,clinic,diagnosis\n{rows}")).unwrap();
+    let policy = runs_as_it_is(&table, &[]);
+    for line in [
+        "individual = \"patient_id\"",
+        "values = \"multiset\"",
+        "    \"clinic\",  # 4 different values; it differs",
+    ] {
+        assert!(policy.contains(line), "{line}\n{policy}");
+    }
+}
+
+#[test]
 fn an_existing_file_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let (census, out) = (dataset("census.csv"), folder.path().join("policy.toml"));

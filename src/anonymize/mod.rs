@@ -7,6 +7,7 @@
 
 mod full_domain;
 pub mod grow;
+mod long_table;
 mod output;
 pub(crate) mod prepare;
 mod source;
@@ -122,9 +123,10 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let source = Source::new(job, protection.values())?;
     let payload = source.payload()?;
 
-    let (attributes, sensitive) = source.read_values()?;
+    let (mut attributes, sensitive) = source.read_values()?;
     release_freed();
-    let labels = labels(job, &source, &attributes)?;
+    // A mistake in the labels shows before the rows are read.
+    drop(labels(job, &source, &attributes)?);
     let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let layout = source.layout(&attributes, &sensitive);
     let limits = Limits::new(&layout, job.subtree_bytes);
@@ -133,9 +135,10 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
     let room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
     let Encoded { mut store, whole, fingerprint } =
-        source.read_rows(&layout, &attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
+        source.read_rows(&layout, &mut attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
     drop(room);
     release_freed();
+    let labels = labels(job, &source, &attributes)?;
 
     let mut criterion = protection.criterion(&sensitive)?;
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {

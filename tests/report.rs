@@ -102,7 +102,7 @@ fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() 
         0,
     ));
     // 3/4 log2(3/2) + 1/4 log2(1/2) bits.
-    assert!(page.contains("divergence of its marginal (bits) q 0.1887"), "{page}");
+    assert!(page.contains("divergence (bits) q 0.1887"), "{page}");
     // A query asks for one of two codes and one of two values: 2 of 3, or 2 of 1, an error of 1/3 or of 1.
     assert!(page.contains("50 random queries (seed 1)") && page.contains("range of 1 quasi-identifiers"));
     let mean: f64 = {
@@ -111,6 +111,24 @@ fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() 
     };
     let ones = (mean / 100.0 - 1.0 / 3.0) / (2.0 / 3.0) * 50.0;
     assert!((ones - ones.round()).abs() < 0.02 && (10.0..40.0).contains(&ones), "{mean}");
+}
+
+#[test]
+fn ranges_cover_the_values_between_their_ends() {
+    let folder = Folder::new();
+    let mut rows = String::from("q,s\n");
+    for (i, q) in [1, 1, 1, 1, 2, 11, 12, 12, 12, 12].into_iter().enumerate() {
+        rows.push_str(&format!("{q},v{}\n", i % 2));
+    }
+    let table = folder.write("t.csv", &rows);
+    for ranges in ["label", "bounds"] {
+        let sections =
+            format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
+        let out = folder.release(ranges, &table, "", &sections);
+        let page = plain(&run(&["report", &out, "--original", &table], 0));
+        // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
+        assert!(page.contains("divergence (bits) q 0.2781"), "{page}");
+    }
 }
 
 #[test]
@@ -147,7 +165,7 @@ fn hierarchies_and_periods_are_compared_too() {
                  \"decade\"]\n";
     let out = folder.release("r", &table, "drop = [\"pay\"]", &format!("{quasi}{POINT}"));
     let page = plain(&run(&["report", &out, "--original", &table], 0));
-    let at = page.find("marginal (bits)").unwrap();
+    let at = page.find("divergence (bits)").unwrap();
     let words: Vec<&str> = page[at..].split_whitespace().skip(2).take(6).collect();
     assert_eq!([words[0], words[2], words[4]], ["age", "city", "born"]);
     for bits in [words[1], words[3], words[5]] {

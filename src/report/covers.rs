@@ -138,3 +138,69 @@ pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, lab
         (true, false, _) => Cover::Listed([0].into_iter().chain(values).collect()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anonymize::prepare;
+    use crate::plan::subtree::Present;
+    use crate::policy::{Policy, Quasi};
+    use crate::publish::label::Labels;
+    use arrow::array::{Int64Array, StringArray};
+    use std::sync::Arc;
+
+    fn quasi(table: &str) -> Quasi {
+        let text = format!(
+            "[columns]\nsensitive = \"s\"\n[columns.quasi]\nq = {{ {table} }}\n[privacy]\nk_anonymity = 2\n"
+        );
+        Policy::parse(&text, "policy.toml").unwrap().columns.quasi[0].clone()
+    }
+
+    /// Asks the label of every possible group which codes it covers, and then about each value.
+    fn assert_covers(quasi: &Quasi, kind: &Kind, array: ArrayRef, cells: &[Cell<'_>]) {
+        let collector = prepare::collector(quasi, kind);
+        collector.observe(&kind.canonical(&array).unwrap()).unwrap();
+        let attribute = prepare::attribute(quasi, collector.finish()).unwrap();
+        let (labels, reader) =
+            (Labels::new(&attribute, quasi, kind.clone()).unwrap(), LabelReader::new(quasi, kind));
+        for low in 0..attribute.codes() {
+            for high in low..attribute.codes() {
+                let codes = (low..=high).map(|code| code as u16).collect();
+                let text = labels.label(&(low..high + 1), &Present { ends: (low, high), codes });
+                let label = reader.read(&text).unwrap();
+                let cover = covered_codes(&attribute, &reader, &label);
+                for &cell in cells {
+                    let code = match cell {
+                        Cell::Null => 0,
+                        Cell::Key(key) => attribute.shifted(attribute.coding.number_code(key).unwrap()),
+                        Cell::Text(text) => attribute.shifted(attribute.coding.text_code(text).unwrap()),
+                    };
+                    let covered = cover.within(&(code..code + 1)) == 1;
+                    assert_eq!(covered, reader.covers(&label, cell), "{text} {cell:?}");
+                }
+                assert!(cover.len() >= u64::from(high - low + 1));
+            }
+        }
+    }
+
+    #[test]
+    fn the_codes_of_a_label_are_those_of_the_values_it_covers() {
+        let numbers = [None, Some(3), Some(7), Some(18), Some(19), Some(40), Some(41), Some(90)];
+        let cells = numbers.map(|key| key.map_or(Cell::Null, Cell::Key));
+        for shape in ["", "domain = [0, 90]", "levels = [10, 50]", "ends = [7, 40]", "prefix = [1]"] {
+            let array = Arc::new(Int64Array::from_iter(numbers)) as ArrayRef;
+            assert_covers(&quasi(shape), &Kind::Integer, array, &cells);
+        }
+        let texts = ["a", "b", "ba", "|", "c"];
+        let cells = texts.map(Cell::Text);
+        for shape in [
+            "",
+            "order = [\"c\", \"b\", \"ba\", \"|\", \"a\"]",
+            "hierarchy = { x = [\"a\", \"|\"], y = [\"b\", \"ba\", \"c\"] }",
+            "prefix = [1]",
+        ] {
+            let array = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+            assert_covers(&quasi(shape), &Kind::Text, array, &cells);
+        }
+    }
+}

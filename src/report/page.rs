@@ -426,7 +426,7 @@ fn compared(page: &mut String, comparison: &Comparison, origin: &Origin<'_>) {
         below = number_of(errors.below_least as u64, "query", "queries"),
     );
     page.push_str(
-        "<div class=\"scroll few\"><table><thead><tr><th>column</th><th>divergence of its marginal (bits)</th></tr>\
+        "<div class=\"scroll few\"><table><thead><tr><th>column</th><th>divergence (bits)</th></tr>\
          </thead><tbody>\n",
     );
     for (name, divergence) in divergences {

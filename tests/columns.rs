@@ -517,6 +517,15 @@ fn single_values_of_a_long_table_must_agree() {
         publish(&long, &of_long, &folder.path().join(name), means);
         assert!(contents(&folder.path().join(name)) == contents(&folder.path().join("once")), "{name}");
     }
+    // The check takes the same people from both tables.
+    let verdict = |file: &str, more: &[&str]| {
+        let columns = ["--group", "city", "--sensitive", "job", "--point", "1,2,0,0.99", "--json"];
+        let command: Vec<&str> =
+            ["check", file].into_iter().chain(columns).chain(more.iter().copied()).collect();
+        let answer: Value = serde_json::from_slice(&skyveil(&command, folder.path()).stdout).unwrap();
+        (answer["safe"].clone(), answer["individuals"].clone(), answer["points"].clone())
+    };
+    assert_eq!(verdict("long.csv", &["--individual", "id"]), verdict("once.csv", &[]));
     let fails = |extra: &[&str], policy: &str| {
         let rows = visits.iter().cloned().chain(extra.iter().map(|row| row.to_string()));
         write_csv(&long, &format!("id,{TWO}"), rows);

@@ -25,7 +25,7 @@ pub use columns::{ColumnType, Columns, Nearness, Sensitive};
 pub use parse::closest;
 pub use privacy::{
     Belief, Beliefs, Criterion, Distance, Distributions, Model, Privacy, Protected, Requirement, Robust,
-    RobustTest, Target, Values, joint_value,
+    RobustTest, Target, Values, joint_parts, joint_value,
 };
 pub use publish::{Coarseness, Cuts, Function, Publish, Ranges, Strategy, Style};
 pub use quasi::{End, Grid, Quasi, Shape};

@@ -284,6 +284,32 @@ fn a_release_that_is_safe_for_one_column_and_not_for_the_other_is_caught() {
 }
 
 #[test]
+fn a_value_that_the_check_does_not_find_is_not_taken_for_safe() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("t.csv");
+    let row = |i: u64| format!("{},{}.5,{}", i, i % 4, ["a", "b+c"][(i / 4 % 2) as usize]);
+    write_csv(&table, "age,dose,kind", (0..64).map(row).chain(["70,1.0,a".to_string()]));
+    let publish = |value: &str, out: &str| {
+        let policy = format!(
+            "[columns]\nsensitive = [\"dose\", \"kind\"]\njoint = [\"dose\", \"kind\"]\nquasi = [\"age\"]\n\
+             [privacy]\nk_anonymity = 8\n[[privacy.column.\"dose+kind\".skyline]]\nfor = ['{value}']\n\
+             l = 0\nk = 0\nm = 0\nconfidence = 0.5\n"
+        );
+        anonymize(&table, &policy, &folder.path().join(out), PLENTY)
+    };
+    for (value, out) in [("0.5 + a", "one"), ("1.5 + b\\+c", "two"), ("1.0 + a", "three")] {
+        assert!(matches!(publish(value, out).unwrap(), Outcome::Published(_)), "{value}");
+        let checked = skyveil(&["check", out, "--sensitive", "dose+kind", "--json"], folder.path());
+        let answer: Value = serde_json::from_slice(&checked.stdout).unwrap();
+        assert!(answer["points"][0]["breach"].as_f64().unwrap() > 0.0, "{answer}");
+    }
+    // The planner takes 1 for 1.0; the check knows it by its text.
+    assert!(publish("1 + a", "four").unwrap_err().to_string().contains("does not hold the value"));
+    assert!(publish("1.5 + b+c + a", "five").unwrap_err().to_string().contains("does not occur"));
+    assert!(!folder.path().join("four").exists());
+}
+
+#[test]
 fn several_columns_with_lists_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("t.csv");
@@ -517,6 +543,15 @@ fn single_values_of_a_long_table_must_agree() {
         publish(&long, &of_long, &folder.path().join(name), means);
         assert!(contents(&folder.path().join(name)) == contents(&folder.path().join("once")), "{name}");
     }
+    // The check takes the same people from both tables.
+    let verdict = |file: &str, more: &[&str]| {
+        let columns = ["--group", "city", "--sensitive", "job", "--point", "1,2,0,0.99", "--json"];
+        let command: Vec<&str> =
+            ["check", file].into_iter().chain(columns).chain(more.iter().copied()).collect();
+        let answer: Value = serde_json::from_slice(&skyveil(&command, folder.path()).stdout).unwrap();
+        (answer["safe"].clone(), answer["individuals"].clone(), answer["points"].clone())
+    };
+    assert_eq!(verdict("long.csv", &["--individual", "id"]), verdict("once.csv", &[]));
     let fails = |extra: &[&str], policy: &str| {
         let rows = visits.iter().cloned().chain(extra.iter().map(|row| row.to_string()));
         write_csv(&long, &format!("id,{TWO}"), rows);

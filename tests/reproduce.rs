@@ -1,5 +1,7 @@
 //! Each experiment runs, and writes what it promises.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

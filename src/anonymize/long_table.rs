@@ -178,7 +178,10 @@ impl LongTable<'_> {
         }
         let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget, spill));
         while let Some(last) = store.len().checked_sub(1) {
-            let payload = store.load_payload(last, &mut Travelling::default())?.clone();
+            let payload = match self.payload {
+                Some(_) => store.load_payload(last, &mut Travelling::default())?.clone(),
+                None => Travelling::default(),
+            };
             let Some(mut rows) = store.take()? else { break };
             let columns = rows.columns.iter_mut().zip(orders).zip(&self.layout.columns);
             for ((codes, order), &many) in columns {

@@ -268,7 +268,9 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
     if tasks.is_empty() {
         return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
     }
-    let judge = |task: check::policy::Task| {
+    let judge = |mut task: check::policy::Task| {
+        // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
+        task.requirements.absent = check::Absent::Refuse;
         let columns = task.columns.of_release();
         let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), budget.clone());
         let resources = check::Resources { threads, budget, temp, progress: job.progress };

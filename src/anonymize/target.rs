@@ -8,7 +8,7 @@ use crate::exact::Rational;
 use crate::implications::{Bucket, Scanner};
 use crate::plan::criterion::{Criterion, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
 use crate::plan::several::{Judged, Several};
-use crate::policy::{self, Model, Policy, Protected, Requirement};
+use crate::policy::{self, Model, Policy, Protected, Requirement, joint_parts, joint_value};
 use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
 
 /// Why the whole table in one group is not safe.
@@ -65,16 +65,23 @@ enum Adversary<'a> {
 struct ValueTexts<'v> {
     column: &'v str,
     texts: &'v [String],
-    /// Of a single column, whose values may be written in other ways than their text.
-    coding: Option<&'v SensitiveCoding>,
+    /// The columns, whose values may be written in other ways than their text.
+    codings: Vec<&'v SensitiveCoding>,
 }
 
 impl ValueTexts<'_> {
     fn code(&self, text: &str) -> Option<u32> {
-        match self.coding {
-            Some(coding) => coding.code_of_text(text).map(u32::from),
-            None => self.texts.iter().position(|own| own == text).map(|code| code as u32),
+        if let [only] = self.codings[..] {
+            return only.code_of_text(text).map(u32::from);
         }
+        let parts = joint_parts(text);
+        let own = |(coding, part): (&&SensitiveCoding, &String)| {
+            Some(coding.texts().swap_remove(usize::from(coding.code_of_text(part)?)))
+        };
+        let own: Vec<String> = self.codings.iter().zip(&parts).map(own).collect::<Option<_>>()?;
+        let name = joint_value(&own.iter().map(String::as_str).collect::<Vec<_>>());
+        let known = self.codings.len() == parts.len();
+        self.texts.iter().position(|text| known && *text == name).map(|code| code as u32)
     }
 }
 
@@ -108,7 +115,7 @@ impl<'a> Protection<'a> {
             return target.criterion(&ValueTexts {
                 column: &only.name,
                 texts: &only.texts(),
-                coding: Some(only),
+                codings: vec![only],
             });
         }
         let mut criteria = Vec::new();
@@ -191,11 +198,9 @@ impl<'a> ProtectedTarget<'a> {
         texts: &'v [String],
         sensitive: &'v SensitiveColumns,
     ) -> ValueTexts<'v> {
-        let coding = match &self.target.columns[..] {
-            [only] => sensitive.columns().iter().find(|coding| coding.name == *only),
-            _ => None,
-        };
-        ValueTexts { column, texts, coding }
+        let coding = |name: &String| sensitive.columns().iter().find(|coding| coding.name == *name);
+        let codings = self.target.columns.iter().filter_map(coding).collect();
+        ValueTexts { column, texts, codings }
     }
 
     fn criterion(&self, values: &ValueTexts<'_>) -> Result<Box<dyn Criterion>> {

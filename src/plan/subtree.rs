@@ -5,10 +5,12 @@
 //! a node without a proposal is a group; what was proposed then is asked again, and if it is refused now
 //! the node proposes anew. So the result depends on the rows alone, not on the number of threads.
 //!
-//! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
+//! Memory: the rows' codes, 4 bytes per row to move them, the packed counts of a level and of the groups, and per
+//! thread the triples of one column and the counts of one node.
 
 use super::column::{Column, Width};
 use super::criterion::{Criterion, Part, Room};
+use super::packed::Packed;
 use super::propose::{Candidates, Order, People, Proposal};
 use super::tree::{CutTree, NodeId};
 use super::triples::{Codes, Counter};
@@ -159,7 +161,45 @@ struct Node {
     id: NodeId,
     rows: Range<usize>,
     extent: Vec<Range<u32>>,
-    part: Part,
+    part: Packed,
+}
+
+/// The groups of a node in order, unpacked one after the other.
+pub struct Groups(std::vec::IntoIter<Finished>);
+
+struct Finished {
+    node: NodeId,
+    extent: Vec<Range<u32>>,
+    present: Vec<Present>,
+    part: Packed,
+}
+
+impl Iterator for Groups {
+    type Item = Group;
+
+    fn next(&mut self) -> Option<Group> {
+        let Finished { node, extent, present, part } = self.0.next()?;
+        Some(Group { node, extent, present, part: part.unpack() })
+    }
+}
+
+/// A proposal whose parts wait, packed, until it is committed.
+struct Waiting {
+    proposal: Proposal,
+    parts: Vec<Packed>,
+}
+
+impl Waiting {
+    fn new(mut proposal: Proposal) -> Self {
+        let parts = std::mem::take(&mut proposal.parts).into_iter().map(Packed::new).collect();
+        Waiting { proposal, parts }
+    }
+
+    fn resume(self) -> Proposal {
+        let mut proposal = self.proposal;
+        proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
+        proposal
+    }
 }
 
 impl Part {
@@ -188,16 +228,16 @@ impl Plan<'_> {
         part: Part,
         tree: &mut CutTree,
         criterion: &mut dyn Criterion,
-    ) -> Vec<Group> {
-        let mut level = vec![Node { id, rows: 0..rows.len(), extent, part }];
+    ) -> Groups {
+        let mut level = vec![Node { id, rows: 0..rows.len(), extent, part: Packed::new(part) }];
         let mut groups = Vec::new();
         let mut room = Room::default();
         while !level.is_empty() {
-            let proposals: Vec<Option<Proposal>> =
-                level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
+            let propose = |node| self.propose(rows, node, &*criterion).map(Waiting::new);
+            let proposals: Vec<Option<Waiting>> = level.par_iter().map(propose).collect();
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
-                let proposal = match proposal {
+                let proposal = match proposal.map(Waiting::resume) {
                     Some(stale) if !criterion.admits(&stale.parts, &mut room) => {
                         self.propose(rows, &node, &*criterion)
                     }
@@ -217,32 +257,32 @@ impl Plan<'_> {
         let order = tree.groups_below(id);
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
             order.iter().enumerate().map(|(place, &node)| (node, place)).collect();
-        groups.sort_unstable_by_key(|group| place[&group.node]);
-        groups
+        groups.sort_unstable_by_key(|group: &Finished| place[&group.node]);
+        Groups(groups.into_iter())
     }
 
     fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Proposal> {
-        if node.part.people < 2 * criterion.least_people() {
+        if node.part.people() < 2 * criterion.least_people() {
             return None;
         }
+        let total = node.part.clone().unpack();
         let proposals =
             self.columns.par_iter().enumerate().map_init(Counter::default, |counter, (number, column)| {
-                let triples = rows.count(number, node, counter);
-                let candidates =
-                    Candidates { number, column, triples, total: &node.part, people: rows.people() };
+                let triples = rows.count(number, node, total.counts.len(), counter);
+                let candidates = Candidates { number, column, triples, total: &total, people: rows.people() };
                 candidates.propose(self.order, criterion)
             });
         proposals.flatten().reduce_with(Proposal::better)
     }
 
-    fn finish(&self, rows: &Rows, node: Node) -> Group {
+    fn finish(&self, rows: &Rows, node: Node) -> Finished {
         let present = self.columns.iter().zip(&rows.columns).map(|(column, codes)| match codes {
             Codes::Narrow(codes) => {
                 present(column, codes[node.rows.clone()].iter().map(|&code| u16::from(code)))
             }
             Codes::Wide(codes) => present(column, codes[node.rows.clone()].iter().copied()),
         });
-        Group { node: node.id, extent: node.extent, present: present.collect(), part: node.part }
+        Finished { node: node.id, extent: node.extent, present: present.collect(), part: node.part }
     }
 }
 
@@ -297,7 +337,7 @@ fn children(
         start = rows.end;
         let mut extent = node.extent.clone();
         extent[column] = range;
-        Node { id: first + i as NodeId, rows, extent, part }
+        Node { id: first + i as NodeId, rows, extent, part: Packed::new(part) }
     });
     let children = children.collect();
     moves.push(Move { rows: node.rows, sources: sources.concat() });
@@ -309,10 +349,10 @@ impl Rows {
         &self,
         column: usize,
         node: &Node,
+        values: usize,
         counter: &'c mut Counter,
     ) -> &'c [super::triples::Triple] {
         let extent = node.extent[column].clone();
-        let values = node.part.counts.len();
         match (&self.columns[column], &self.sensitive) {
             (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values_))) => {
                 let (codes, own) = (&codes[node.rows.clone()], &values_[node.rows.clone()]);

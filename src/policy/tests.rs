@@ -677,7 +677,9 @@ fn different_combinations_of_values_have_different_names() {
     let mut names = std::collections::BTreeSet::new();
     for one in parts {
         for other in parts {
-            assert!(names.insert(joint_value(&[one, other])), "{one:?} {other:?}");
+            let name = joint_value(&[one, other]);
+            assert_eq!(joint_parts(&name), [one, other]);
+            assert!(names.insert(name), "{one:?} {other:?}");
         }
     }
     assert_eq!(joint_value(&["R+D", "b"]), "R\\+D + b");

@@ -105,7 +105,7 @@ pub fn compare(
         divergences: names.zip(marginals.divergences()).collect(),
         sensitive: columns.sensitive.clone(),
         design: *design,
-        errors: QueryErrors::of(&counts, &answers, QueryErrors::usual_least(people)),
+        errors: QueryErrors::of(&counts, &answers, QueryErrors::least_of(people)),
     })
 }
 

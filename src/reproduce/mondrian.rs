@@ -161,7 +161,7 @@ impl Rows<'_> {
         for row in 0..self.len() as u32 {
             workload.count(&self.row(row), self.sensitive.codes[row as usize].into(), &mut counts);
         }
-        let least = QueryErrors::usual_least(self.len() as u64);
+        let least = QueryErrors::least_of(self.len() as u64);
         let error = |(&count, answer): (&u64, &f64)| (answer - count as f64).abs() / count.max(least) as f64;
         let mut errors: Vec<f64> = counts.iter().zip(answers).map(error).collect();
         errors.sort_by(f64::total_cmp);

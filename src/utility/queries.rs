@@ -331,8 +331,8 @@ impl QueryErrors {
         QueryErrors { median, mean, least, below_least }
     }
 
-    /// The bound that is usual: one person in a thousand.
-    pub fn usual_least(people: u64) -> u64 {
+    /// One person in a thousand, the bound that reports take.
+    pub fn least_of(people: u64) -> u64 {
         (people / 1000).max(1)
     }
 }

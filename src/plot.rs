@@ -316,7 +316,7 @@ fn mark(svg: &mut String, (x, y): (f64, f64), number: usize) {
     let colour = STYLES[number % STYLES.len()].0;
     let corners: &[(f64, f64)] = match number % STYLES.len() {
         0 | 5 => {
-            let fill = if number % STYLES.len() == 0 { colour } else { "white" };
+            let fill = if number.is_multiple_of(STYLES.len()) { colour } else { "white" };
             return push(
                 svg,
                 format_args!(

@@ -95,8 +95,9 @@ fn names_of_any_kind_are_quoted() {
 fn missing_sensitive_values_get_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("gaps.csv");
-    let row =
-        |i: usize| format!("{},{}\n", i % 30, if i.is_multiple_of(8) { String::new() } else { format!("d{}", i % 7) });
+    let row = |i: usize| {
+        format!("{},{}\n", i % 30, if i.is_multiple_of(8) { String::new() } else { format!("d{}", i % 7) })
+    };
     std::fs::write(&table, format!("age,disease\n{}", (0..400).map(row).collect::<String>())).unwrap();
     assert!(runs_as_it_is(&table, &[]).contains("null_is = \"unknown\""));
 }

@@ -214,14 +214,16 @@ impl Ruler {
         };
         let all = || values.iter().chain(&axis.include).map(scaled);
         let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+        let stated = |end: f64| axis.include.iter().map(scaled).any(|value| value == end);
         let (low, high) = match low <= high {
             true if low < high => (low, high),
+            // One number only: a stated one is the lower end.
+            true if stated(low) => (low, high + 1.0),
             true => (low - 0.5, high + 0.5),
             false => (0.0, 1.0),
         };
         // Points at the very end of an axis are hard to read; stated ends are kept.
         let room = (high - low) * 0.04;
-        let stated = |end: f64| axis.include.iter().map(scaled).any(|value| value == end);
         let low = if stated(low) { low } else { low - room };
         let high = if stated(high) { high } else { high + room };
         Ruler { scale: axis.scale, low, high, from, to }

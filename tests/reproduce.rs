@@ -24,17 +24,20 @@ fn reproduce(name: &str, folder: &Path) -> (PathBuf, serde_json::Value) {
         let text = std::fs::read_to_string(results.join(file)).expect(file);
         assert!(!text.is_empty() && !text.contains("NaN"), "{name}/{file}");
     }
-    let json = std::fs::read_to_string(results.join("result.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = std::fs::read_to_string(results.join("result.json")).expect("as it was written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("as it was written");
     assert_eq!(json["experiment"], name);
-    assert!(!json["shows"].as_array().unwrap().is_empty());
-    assert!(!json["run"].as_array().unwrap().is_empty());
-    assert!(!json["compared"].as_array().unwrap().is_empty());
+    assert!(!json["shows"].as_array().expect("as it was written").is_empty());
+    assert!(!json["run"].as_array().expect("as it was written").is_empty());
+    assert!(!json["compared"].as_array().expect("as it was written").is_empty());
     let cells: usize = json["tables"]
         .as_array()
-        .unwrap()
+        .expect("as it was written")
         .iter()
-        .map(|table| table["columns"].as_array().unwrap().len() * table["rows"].as_array().unwrap().len())
+        .map(|table| {
+            table["columns"].as_array().expect("as it was written").len()
+                * table["rows"].as_array().expect("as it was written").len()
+        })
         .sum();
     assert_eq!(csv_rows(&results.join("numbers.csv")), cells, "{name}: every cell has its line");
     (results, json)
@@ -43,7 +46,7 @@ fn reproduce(name: &str, folder: &Path) -> (PathBuf, serde_json::Value) {
 /// The rows of a CSV file with four columns each, read by the reader of tables.
 fn csv_rows(path: &Path) -> usize {
     use skyveil::read::{Column, ReadOptions, Table};
-    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
+    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).expect("as it was written");
     let names = ["table", "row", "column", "value"].map(Column::as_is);
     let mut rows = 0;
     let count = |morsel: skyveil::read::Morsel<'_>| {
@@ -54,15 +57,20 @@ fn csv_rows(path: &Path) -> usize {
             rows += found;
             Ok(())
         })
-        .unwrap();
+        .expect("as it was written");
     rows
 }
 
 /// The cells of a table of a result, row by row.
 fn rows<'a>(result: &'a serde_json::Value, name: &str) -> Vec<&'a Vec<serde_json::Value>> {
-    let tables = result["tables"].as_array().unwrap();
+    let tables = result["tables"].as_array().expect("as it was written");
     let table = tables.iter().find(|table| table["name"] == name).expect(name);
-    table["rows"].as_array().unwrap().iter().map(|row| row.as_array().unwrap()).collect()
+    table["rows"]
+        .as_array()
+        .expect("as it was written")
+        .iter()
+        .map(|row| row.as_array().expect("as it was written"))
+        .collect()
 }
 
 /// A table with the columns and some of the values of Adult, drawn by a fixed rule.
@@ -99,12 +107,12 @@ fn write_adult(folder: &Path, people: u64) {
             ["Male", "Female"][below(2)],
         ));
     }
-    std::fs::write(folder.join("adult.csv"), text).unwrap();
+    std::fs::write(folder.join("adult.csv"), text).expect("as it was written");
 }
 
 #[test]
 fn experiments_without_data_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("as it was written");
     for name in ["skyline-check", "scale-up", "exclusive"] {
         reproduce(name, folder.path());
     }
@@ -119,13 +127,14 @@ fn experiments_without_data_run() {
 
 #[test]
 fn experiments_on_adult_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("as it was written");
     write_adult(folder.path(), 1200);
     for name in ["adult-skyline", "implications", "beliefs"] {
         reproduce(name, folder.path());
     }
     let (_, robust) = reproduce("robust", folder.path());
-    let exact: Vec<_> = rows(&robust, "V").into_iter().map(|row| row[5].as_str().unwrap()).collect();
+    let exact: Vec<_> =
+        rows(&robust, "V").into_iter().map(|row| row[5].as_str().expect("as it was written")).collect();
     assert_eq!(exact, ["9/190", "21/170", "1/6", "9/110", "7/40", "21/95", "63/410", "21/220"]);
     let mut sound = rows(&robust, "ART");
     sound.retain(|row| row[1] == "ART, exact" || row[1] == "ART, ratio");
@@ -134,7 +143,7 @@ fn experiments_on_adult_run() {
 
 #[test]
 fn without_adult_the_script_is_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("as it was written");
     for name in ["adult-skyline", "implications", "robust", "beliefs"] {
         let output = skyveil(&["reproduce", name, "--quick"], folder.path());
         assert_eq!(output.status.code(), Some(2));
@@ -148,14 +157,14 @@ fn without_adult_the_script_is_named() {
 
 #[test]
 fn the_page_is_made_from_the_results() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("as it was written");
     let (_, result) = reproduce("exclusive", folder.path());
     reproduce("theorem4", folder.path());
     let output = skyveil(&["reproduce", "page", "--out", "out"], folder.path());
     assert!(output.status.success());
-    let page = std::fs::read_to_string(folder.path().join("out/page/results.md")).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("out/page/results.md")).expect("as it was written");
     assert!(page.contains("skyveil reproduce exclusive --tiny") && page.contains("Not a full run"));
-    assert!(page.contains(result["question"].as_str().unwrap()));
+    assert!(page.contains(result["question"].as_str().expect("as it was written")));
     assert!(page.find("merging groups") < page.find("naive, the inclusive"), "the order of the experiments");
     assert!(folder.path().join("out/page/results/exclusive.svg").is_file());
 }

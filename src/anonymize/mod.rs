@@ -9,6 +9,7 @@ mod full_domain;
 pub mod grow;
 mod output;
 pub(crate) mod prepare;
+pub mod robust;
 mod source;
 pub mod strategy;
 mod target;
@@ -37,6 +38,7 @@ use full_domain::FullDomain;
 pub use full_domain::Searched;
 use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
+use robust::RobustSummary;
 use source::{Encoded, Source};
 use std::path::Path;
 pub use target::Obstacle;
@@ -100,6 +102,8 @@ pub struct Summary {
     pub utility: Utility,
     /// What the search over the lattice found, if that was asked for.
     pub searched: Option<Searched>,
+    /// What is told of a robust release beside this.
+    pub robust: Option<Box<RobustSummary>>,
 }
 
 /// Runs a job.
@@ -107,6 +111,11 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
         let limit_steps = crate::disclosure_sets::Limits::default().steps;
         return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
+    }
+    if robust::model(job.policy).is_some() {
+        let suppressed = robust::default_list(job.out);
+        let part_people = robust::PART_PEOPLE;
+        return robust::run(job, &robust::Options { suppressed: &suppressed, part_people });
     }
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
@@ -218,6 +227,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched,
+        robust: None,
     }))
 }
 

@@ -6,13 +6,16 @@ use clap::Args;
 
 use super::Answer;
 use super::flags::{ResourceFlags, read_count, read_delimiter, read_options, read_point, read_values};
+use super::robust;
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
+use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::{Task, tasks};
 use crate::check::release::{Release, is_release};
 use crate::check::{Absent, CheckReport, Columns, Order, Requirements, Resources, Subject, check};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
+use crate::publish::rows::GROUP;
 use crate::read::Table;
 use crate::skyline::{Point, Values};
 
@@ -29,6 +32,10 @@ pub struct CheckArgs {
     /// The policy that must hold; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// The table that the release was made from, where the adversary's knowledge is estimated from it. May be
+    /// given several times.
+    #[arg(long, value_name = "TABLE")]
+    pub original: Vec<PathBuf>,
     /// Columns that make a group: rows that agree in all of them.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub group: Vec<String>,
@@ -71,11 +78,18 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
         [directory] if is_release(directory) => {
             let release = Release::open(directory)?;
             let policy = policy.map_or_else(|| release.policy(), Ok)?;
+            if robust_model(&policy).is_some() {
+                return robust_answer(args, &policy, &release.subject(), &[GROUP.to_string()]);
+            }
             let tasks = adapted(args, release.tasks(&policy)?)?;
             checked(args, &release.subject(), &tasks)?
         }
         paths => {
             let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
+            if let Some(policy) = policy.as_ref().filter(|policy| robust_model(policy).is_some()) {
+                let groups = if args.group.is_empty() { quasi_names(policy) } else { args.group.clone() };
+                return robust_answer(args, policy, &Subject::Table(&table), &groups);
+            }
             let tasks = match &policy {
                 Some(policy) => adapted(args, tasks(policy, &quasi_names(policy))?)?,
                 None => vec![task(args)?],
@@ -83,15 +97,39 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
             checked(args, &Subject::Table(&table), &tasks)?
         }
     };
-    warn(&reports);
+    tell(args, &reports)
+}
+
+fn tell(args: &CheckArgs, reports: &[(String, CheckReport)]) -> Result<Answer> {
+    warn(reports);
     if args.json {
-        print(&format!("{}\n", verdict::to_json(&reports)))?;
+        print(&format!("{}\n", verdict::to_json(reports)))?;
     } else {
         let detail = if args.all { Detail::All } else { Detail::Worst };
-        print(&verdict::to_text(&reports, detail))?;
+        print(&verdict::to_text(reports, detail))?;
     }
     let safe = reports.iter().all(|(_, report)| report.safe);
     Ok(if safe { Answer::Yes } else { Answer::No })
+}
+
+/// Checks against an adversary who knows distributions; flags that name another one are refused.
+fn robust_answer(args: &CheckArgs, policy: &Policy, subject: &Subject<'_>, groups: &[String]) -> Result<Answer> {
+    if !args.point.is_empty() || !args.value.is_empty() || args.minimum_group_size.is_some() {
+        return Err(Error::input(
+            "--point, --value and --minimum-group-size have no meaning for the model \"robust\"",
+            "leave them out: the policy says what must hold",
+        ));
+    }
+    let report = with_progress(|progress| {
+        let resources = Resources {
+            threads: args.resources.threads(),
+            budget: args.resources.budget(),
+            temp: args.resources.temp(),
+            progress,
+        };
+        robust::check(policy, subject, groups, &args.original, &resources)
+    })?;
+    tell(args, &[report])
 }
 
 /// The report on each task, with its sensitive column.

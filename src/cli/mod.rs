@@ -12,6 +12,7 @@ mod explain;
 mod flags;
 mod generate;
 mod report;
+mod robust;
 mod skyline;
 mod subject;
 mod terminal;

@@ -6,6 +6,7 @@
 
 pub mod made;
 pub mod page;
+mod robust;
 pub mod svg;
 
 /// The name of the page in a release.

@@ -138,6 +138,10 @@ fn by_margin(contents: &Contents<'_>) -> Vec<(Rational, usize)> {
 }
 
 fn points(page: &mut String, contents: &Contents<'_>) {
+    if let Some(report) = &contents.survey.report.robust {
+        page.push_str(&super::robust::section(report));
+        return;
+    }
     page.push_str("<h2>Is it safe?</h2>\n");
     let report = &contents.survey.report;
     if report.points.is_empty() {
@@ -179,6 +183,9 @@ fn points(page: &mut String, contents: &Contents<'_>) {
 }
 
 fn skylines(page: &mut String, contents: &Contents<'_>) {
+    if contents.survey.report.robust.is_some() {
+        return;
+    }
     page.push_str("<h2>How much more could an adversary know?</h2>\n");
     let report = &contents.survey.report;
     let mut names: Vec<&str> = Vec::new();

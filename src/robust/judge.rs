@@ -195,6 +195,11 @@ fn set_posterior(
             posteriors.iter().enumerate().for_each(|(at, p)| take(at, f64_at_least(p)));
         }
     }
+    if against == Against::AtMost {
+        // Both are bounds from above; the certain one is not spoilt by rounding.
+        let most = f64_at_least(requirement.threshold());
+        largest.iter_mut().for_each(|largest| *largest = largest.min(most));
+    }
     Ok((against, largest))
 }
 

@@ -105,16 +105,18 @@ impl fmt::Display for Infeasible {
     }
 }
 
+impl Infeasible {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self.tuples / self.frequency.max(1) {
+            most @ 2.. => format!("give r, and a minimum group size, of at most {most}"),
+            _ => "no r greater than 1 is possible".to_string(),
+        }
+    }
+}
+
 impl From<Infeasible> for Error {
     fn from(infeasible: Infeasible) -> Self {
-        let most = infeasible.tuples / infeasible.frequency.max(1);
-        Error::input(
-            format!("privacy.r: {infeasible}"),
-            if most > 1 {
-                format!("give r of at most {most}")
-            } else {
-                "no r greater than 1 is possible".to_string()
-            },
-        )
+        Error::input(format!("privacy.r: {infeasible}"), infeasible.remedy())
     }
 }

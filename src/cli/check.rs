@@ -120,7 +120,7 @@ fn robust_answer(args: &CheckArgs, policy: &Policy, subject: &Subject<'_>, group
             "leave them out: the policy says what must hold",
         ));
     }
-    let report = with_progress(|progress| {
+    let (column, survey) = with_progress(|progress| {
         let resources = Resources {
             threads: args.resources.threads(),
             budget: args.resources.budget(),
@@ -129,7 +129,7 @@ fn robust_answer(args: &CheckArgs, policy: &Policy, subject: &Subject<'_>, group
         };
         robust::check(policy, subject, groups, &args.original, &resources)
     })?;
-    tell(args, &[report])
+    tell(args, &[(column, survey.report)])
 }
 
 /// The report on each task, with its sensitive column.

@@ -10,7 +10,7 @@ use super::terminal::{complain, visible};
 use super::verdict::aligned;
 use crate::anonymize::robust::{RobustSummary, model, requirement};
 use crate::anonymize::Summary;
-use crate::check::{self, CheckReport, Columns, Resources, RobustReport, Robustness, Subject};
+use crate::check::{self, Columns, Resources, RobustReport, Robustness, Subject, Survey};
 use crate::distributions::census::{Census, Counted};
 use crate::distributions::{Known, known_columns};
 use crate::error::{Error, Result, number_of};
@@ -132,14 +132,15 @@ fn upwards(probability: f64) -> String {
     Rational::try_from(probability).map_or_else(|_| "1".to_string(), |exact| decimal_at_least(&exact, PLACES))
 }
 
-/// Checks groups against the adversary of a policy, whose distributions come from its file or from the original.
+/// Checks groups against the adversary of a policy, whose distributions come from its file or from the original; tells
+/// the sensitive column, too.
 pub fn check(
     policy: &Policy,
     subject: &Subject<'_>,
     groups: &[String],
     original: &[PathBuf],
     resources: &Resources<'_>,
-) -> Result<(String, CheckReport)> {
+) -> Result<(String, Survey)> {
     let Some((target, robust)) = model(policy) else {
         return Err(Error::input("the policy has another model", "set privacy.model = \"robust\""));
     };
@@ -184,5 +185,5 @@ pub fn check(
         minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
     };
     let survey = check::robust(subject, &columns, &robustness, resources)?;
-    Ok((columns.sensitive.clone(), survey.report))
+    Ok((columns.sensitive.clone(), survey))
 }

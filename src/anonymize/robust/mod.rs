@@ -21,7 +21,7 @@ use crate::distributions::Known;
 use crate::distributions::census::{Census, Counted};
 use crate::error::{Error, Result};
 use crate::memory::{Budget, release_freed};
-use crate::policy::{Distributions, Model, Policy, Robust, RobustTest, Role, Target};
+use crate::policy::{Distributions, Model, Policy, Robust, RobustTest, Role, Style, Target};
 use crate::publish::manifest::{self, Evidence, Input};
 use crate::publish::payload::Payload;
 use crate::publish::rows::{COUNT, GROUP};
@@ -265,6 +265,12 @@ fn refuse_unknown(job: &Job<'_>, target: &Target) -> Result<()> {
         return Err(Error::input(
             "the model \"robust\" protects one sensitive column, and knows no criteria beside it",
             "leave the others out of the policy",
+        ));
+    }
+    if job.policy.publish.style != Style::Bucketized {
+        return Err(Error::input(
+            "publish.style: the model \"robust\" publishes exact quasi-identifiers beside the values of their group",
+            "write style = \"bucketized\" below [publish]",
         ));
     }
     if job.search != Search::Tree {

@@ -37,7 +37,7 @@ pub use criterion::{Absent, Implications, Requirements};
 pub use groups::{GroupDetail, SAMPLE, groups};
 pub use job::{Buckets, Columns, Resources, Subject, Survey, check, survey};
 pub use knowledge::Sought;
-pub use robust::{DeltaClaims, DeltaInstead, RobustReport, Robustness, robust};
 pub use report::{
     Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, Statements,
 };
+pub use robust::{DeltaClaims, DeltaInstead, RobustReport, Robustness, robust};

@@ -31,8 +31,8 @@ use crate::spill::Spill;
 
 /// Posteriors of groups with up to so many states are always computed: twelve different values.
 const STATES: u64 = 1 << 12;
-/// Where the ratio condition fails, up to so many: eighteen different values.
-const MOST_STATES: u64 = 1 << 18;
+/// Where the ratio condition fails, up to so many: sixteen different values.
+const MOST_STATES: u64 = 1 << 16;
 /// Numbers of signatures that are judged at once.
 const BATCH: usize = 1 << 18;
 
@@ -301,7 +301,8 @@ fn gather(
                     signatures.clear();
                     match known.signatures(&row_codes, &mut key, &mut signatures) {
                         true => {
-                            let bytes: Vec<u8> = signatures.iter().flat_map(|own| own.to_be_bytes()).collect();
+                            let bytes: Vec<u8> =
+                                signatures.iter().flat_map(|own| own.to_be_bytes()).collect();
                             sorter.push(&[&head, group, &[0], &bytes])?;
                         }
                         false => unknown_rows += 1,
@@ -329,7 +330,11 @@ fn gather(
         return Err(Error::input(
             format!(
                 "{} a combination of {} for which no distribution is known",
-                if unknown_rows == 1 { "1 person has".to_string() } else { format!("{unknown_rows} people have") },
+                if unknown_rows == 1 {
+                    "1 person has".to_string()
+                } else {
+                    format!("{unknown_rows} people have")
+                },
                 known.columns().join(", ")
             ),
             "the known columns must hold original values, as in a bucketized release; give the table that it was \
@@ -341,7 +346,11 @@ fn gather(
             format!(
                 "column `{}`: {} a value for which no distribution is known",
                 columns.sensitive,
-                if unknown_values == 1 { "1 row has".to_string() } else { format!("{unknown_values} rows have") }
+                if unknown_values == 1 {
+                    "1 row has".to_string()
+                } else {
+                    format!("{unknown_values} rows have")
+                }
             ),
             "give the table that the release was made from with --original, or distributions with all values",
         ));
@@ -351,15 +360,18 @@ fn gather(
 
 fn counts(column: &ArrayRef, name: &str) -> Result<Vec<u32>> {
     let numbers = column.as_primitive_opt::<Int64Type>().filter(|numbers| numbers.null_count() == 0);
-    let counts: Option<Vec<u32>> = numbers
-        .and_then(|numbers| numbers.values().iter().map(|&count| u32::try_from(count).ok()).collect());
+    let counts: Option<Vec<u32>> =
+        numbers.and_then(|numbers| numbers.values().iter().map(|&count| u32::try_from(count).ok()).collect());
     counts.ok_or_else(|| {
         Error::input(format!("column `{name}` does not hold counts"), "give a release as skyveil writes it")
     })
 }
 
 fn long_key() -> Error {
-    Error::input("the group columns hold a very long text", "number the groups, and name that column with --group")
+    Error::input(
+        "the group columns hold a very long text",
+        "number the groups, and name that column with --group",
+    )
 }
 
 #[derive(Default)]
@@ -474,14 +486,16 @@ impl<'a> Tally<'a> {
     fn finish(mut self) -> Result<RobustReport> {
         if self.contradictions > 0 {
             let groups = number_of(self.contradictions, "group", "groups");
-            let first = self.first_contradiction.map_or(String::new(), |name| format!(", the first is {name}"));
+            let first =
+                self.first_contradiction.map_or(String::new(), |name| format!(", the first is {name}"));
             return Err(Error::input(
                 format!("the distributions contradict the table: they make {groups} impossible{first}"),
                 "give the distributions that belong to this table; what contradicts it proves nothing",
             ));
         }
         let texts = self.asked.known.value_texts();
-        let worst = texts.iter().zip(&self.worst).filter_map(|(text, worst)| Some((text.to_string(), (*worst)?)));
+        let worst =
+            texts.iter().zip(&self.worst).filter_map(|(text, worst)| Some((text.to_string(), (*worst)?)));
         self.report.worst = worst.collect();
         self.report.worst.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(self.report)

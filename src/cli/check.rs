@@ -113,7 +113,12 @@ fn tell(args: &CheckArgs, reports: &[(String, CheckReport)]) -> Result<Answer> {
 }
 
 /// Checks against an adversary who knows distributions; flags that name another one are refused.
-fn robust_answer(args: &CheckArgs, policy: &Policy, subject: &Subject<'_>, groups: &[String]) -> Result<Answer> {
+fn robust_answer(
+    args: &CheckArgs,
+    policy: &Policy,
+    subject: &Subject<'_>,
+    groups: &[String],
+) -> Result<Answer> {
     if !args.point.is_empty() || !args.value.is_empty() || args.minimum_group_size.is_some() {
         return Err(Error::input(
             "--point, --value and --minimum-group-size have no meaning for the model \"robust\"",

@@ -35,7 +35,8 @@ pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
     let several = reports.len() > 1;
     let one = |(column, report): &(String, CheckReport)| {
         let head = if several { format!("{}: ", visible(column)) } else { String::new() };
-        let posteriors = report.robust.as_ref().map(|report| robust::table(report, shown)).unwrap_or_default();
+        let posteriors =
+            report.robust.as_ref().map(|report| robust::table(report, shown)).unwrap_or_default();
         format!("{head}{}{}{posteriors}", verdict(report), table(report, shown))
     };
     reports.iter().map(one).collect::<Vec<_>>().join("\n")

@@ -84,9 +84,9 @@ impl Known {
                     let value = cell(columns.len())
                         .or(null_is)
                         .ok_or_else(|| row_mistake(path, row_number, "has no sensitive value"))?;
-                    let given = cell(columns.len() + 1).and_then(probability).ok_or_else(|| {
-                        row_mistake(path, row_number, "has no probability from 0 to 1")
-                    })?;
+                    let given = cell(columns.len() + 1)
+                        .and_then(probability)
+                        .ok_or_else(|| row_mistake(path, row_number, "has no probability from 0 to 1"))?;
                     let set = &mut sets[at];
                     let key: Box<[u32]> =
                         set_places[at].iter().map(|&place| dictionaries[place].add(cell(place))).collect();
@@ -179,7 +179,8 @@ fn check_set(path: &Path, set: &SetRows, names: &[String]) -> Result<()> {
             "add rows for every set of privacy.known, or take the set out of it",
         ));
     }
-    let mut pairs: Vec<(u32, u32)> = set.priors.iter().map(|&(signature, value, _)| (signature, value)).collect();
+    let mut pairs: Vec<(u32, u32)> =
+        set.priors.iter().map(|&(signature, value, _)| (signature, value)).collect();
     pairs.sort_unstable();
     let repeated = pairs.windows(2).filter(|pair| pair[0] == pair[1]).count();
     if repeated > 0 {

@@ -199,8 +199,9 @@ impl Known {
         let mut rows = 0u64;
         for &(at, value, count) in &census.classes {
             let own = &signatures[at as usize * sets..][..sets];
-            let impossible =
-                |(set, &signature): (usize, &u32)| self.priors.is_zero(set, signature, values[value as usize]);
+            let impossible = |(set, &signature): (usize, &u32)| {
+                self.priors.is_zero(set, signature, values[value as usize])
+            };
             if own.iter().enumerate().any(impossible) {
                 rows += u64::from(count);
             }
@@ -240,6 +241,5 @@ fn too_many_rows() -> Error {
 
 /// A probability as a file states it: a decimal or a fraction, read exactly.
 fn probability(text: &str) -> Option<Rational> {
-    crate::exact::parse_fraction(text)
-        .filter(|value| *value >= Rational::ZERO && *value <= Rational::ONE)
+    crate::exact::parse_fraction(text).filter(|value| *value >= Rational::ZERO && *value <= Rational::ONE)
 }

@@ -37,7 +37,9 @@ pub fn section(report: &RobustReport) -> String {
             let _ = writeln!(page, "<p>Not every group is shown to keep posteriors at most {threshold}.</p>");
         }
     }
-    page.push_str("<div class=\"scroll\"><table><thead><tr><th>groups</th><th>number</th></tr></thead><tbody>\n");
+    page.push_str(
+        "<div class=\"scroll\"><table><thead><tr><th>groups</th><th>number</th></tr></thead><tbody>\n",
+    );
     for (what, groups) in [
         ("at most 1/r by their exact posteriors", report.by_posterior),
         ("at most 1/r by the ratio condition, being too large for posteriors", report.by_ratio),

@@ -62,7 +62,8 @@ impl Priors {
             used.dedup();
             let mut part = SetPriors { starts: vec![0], values: Vec::new(), ranks: Vec::new() };
             for &signature in &used {
-                let row = set.starts[signature as usize] as usize..set.starts[signature as usize + 1] as usize;
+                let row =
+                    set.starts[signature as usize] as usize..set.starts[signature as usize + 1] as usize;
                 part.values.extend_from_slice(&set.values[row.clone()]);
                 part.ranks.extend_from_slice(&set.ranks[row]);
                 part.starts.push(part.values.len() as u32);

@@ -194,8 +194,9 @@ impl Grouping<'_> {
                 group.iter().map(|&tuple| (tuples.values[tuple as usize], 1)).collect();
             values.sort_unstable();
             let members = group.iter();
-            let signatures: Vec<u32> =
-                members.flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize])).collect();
+            let signatures: Vec<u32> = members
+                .flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize]))
+                .collect();
             let published = Published { signatures: &signatures, values: &values };
             let verdict = judged(self.known, self.requirement, published)?.verdict;
             claims.add(delta_claims(self.known.priors(), self.requirement, published)?, &verdict);

@@ -169,7 +169,8 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let mut sorter = Sorter::new(&budget, &spill)?;
     let fingerprint = tuples::read(job, &columns, &census, &payload, &places, &mut sorter)?;
     let pool = thread_pool(job.threads)?;
-    let mut output = Output::create(staging.folder(), &payload, &census.sensitive, job.threads, &budget, &spill)?;
+    let mut output =
+        Output::create(staging.folder(), &payload, &census.sensitive, job.threads, &budget, &spill)?;
     let grouping = Grouping {
         known: &known,
         bound: &bound,

@@ -157,7 +157,8 @@ mod tests {
             row,
         };
         let places = [Place { first: 1, parts: 1 }, Place { first: 0, parts: 1 }];
-        let people = [person(0, 1, b"b", 3), person(0, 1, b"b", 2), person(0, 0, b"c", 1), person(1, 9, b"z", 0)];
+        let people =
+            [person(0, 1, b"b", 3), person(0, 1, b"b", 2), person(0, 0, b"c", 1), person(1, 9, b"z", 0)];
         people.iter().for_each(|person| person.dealt(&places).push(&mut sorter).unwrap());
         let mut rows = vec![];
         sorter

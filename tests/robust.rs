@@ -158,7 +158,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
         contents(&out)
     };
     assert_eq!(again("three", &[&halves[0], &halves[1]]), first);
-    let table = Table::open(&[place.table.clone()], &ReadOptions::default()).unwrap();
+    let table = Table::open(std::slice::from_ref(&place.table), &ReadOptions::default()).unwrap();
     let columns: Vec<Column> =
         table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
     let mut writer = TableWriter::create(&parquet, table.schema().clone(), &WriteOptions::default()).unwrap();
@@ -551,7 +551,7 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     assert_eq!(check().status.code(), Some(0));
     // Two people change places: the groups have the same sizes and values, but a and b stand together.
     let quasi = place.path("out/quasi/part-00000.parquet");
-    let table = Table::open(&[quasi.clone()], &ReadOptions::default()).unwrap();
+    let table = Table::open(std::slice::from_ref(&quasi), &ReadOptions::default()).unwrap();
     let columns: Vec<Column> =
         table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
     let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();

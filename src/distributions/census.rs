@@ -45,6 +45,9 @@ pub struct Census {
     _room: Reservation,
 }
 
+/// Rows by combination and, last, sensitive value.
+type Counts = Map<Box<[u32]>, u32>;
+
 /// What a combination takes while it is counted and sorted, its numbers aside.
 const ENTRY_BYTES: u64 = 96;
 
@@ -197,11 +200,11 @@ fn count(
     sensitive: &SensitiveCoding,
     resources: &Resources<'_>,
     room: &mut Reservation,
-) -> Result<Map<Box<[u32]>, u32>> {
+) -> Result<Counts> {
     let value_codes = Dictionary::of_sensitive(sensitive);
     let width = dictionaries.len() + 1;
     let entry = ENTRY_BYTES + 8 * width as u64;
-    let shared: Mutex<(Map<Box<[u32]>, u32>, &mut Reservation)> = Mutex::new((Map::default(), room));
+    let shared: Mutex<(Counts, &mut Reservation)> = Mutex::new((Map::default(), room));
     resources.progress.start("counting", table.rows());
     table.scan(
         &scanned(counted),

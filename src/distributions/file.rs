@@ -15,7 +15,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::policy::Robust;
-use crate::read::{Column, ColumnType, ReadOptions, Table};
+use crate::read::{Column, ColumnType, Morsel, ReadOptions, Table};
 use crate::robust::PriorsBuilder;
 use arrow::array::ArrayRef;
 
@@ -49,75 +49,108 @@ impl Known {
         let scales: Vec<Option<Scale>> =
             names.iter().map(|name| Ok(Scale::of(&table.kind(name)?))).collect::<Result<_>>()?;
 
-        let mut dictionaries = vec![Dictionary::default(); columns.len()];
-        let mut values = Dictionary::default();
-        let mut sets: Vec<SetRows> = robust.known.iter().map(|_| SetRows::default()).collect();
-        let set_places: Vec<Vec<usize>> =
-            robust.known.iter().map(|set| places(&columns, set)).collect::<Result<_>>()?;
+        let mut stated = Stated {
+            path,
+            null_is,
+            places: robust.known.iter().map(|set| places(&columns, set)).collect::<Result<_>>()?,
+            rows: 0,
+            dictionaries: vec![Dictionary::default(); columns.len()],
+            values: Dictionary::default(),
+            sets: robust.known.iter().map(|_| SetRows::default()).collect(),
+        };
         let mut room = resources.budget.reserve("the known distributions", 0)?;
-        let mut row_number = 0u64;
         let wanted: Vec<Column> = names.iter().map(|name| Column::canonical(*name)).collect();
         resources.progress.start("reading distributions", table.rows());
         // Rows are few beside those of a table, so the workers only decode.
-        let work = |morsel: crate::read::Morsel<'_>| {
-            let mut all = Vec::new();
+        let work = |morsel: Morsel<'_>| {
+            let mut all: Vec<Vec<Cells>> = Vec::new();
             for batch in morsel {
                 let batch = batch?;
-                let cells: Vec<Vec<Option<String>>> = batch
-                    .columns()
-                    .iter()
-                    .zip(&scales)
-                    .zip(&names)
-                    .map(|((array, scale), name)| texts(array, *scale, name))
-                    .collect::<Result<_>>()?;
-                all.push(cells);
+                let columns = batch.columns().iter().zip(&scales).zip(&names);
+                all.push(
+                    columns
+                        .map(|((array, scale), name)| texts(array, *scale, name))
+                        .collect::<Result<_>>()?,
+                );
             }
             Ok(all)
         };
         table.scan(&wanted, resources.threads, work, |batches| {
             for cells in batches {
-                for row in 0..cells.first().map_or(0, Vec::len) {
-                    row_number += 1;
-                    let cell = |column: usize| cells[column][row].as_deref();
-                    let at = set_of(&set_places, |place| cell(place).is_some())
-                        .ok_or_else(|| no_set(path, row_number))?;
-                    let value = cell(columns.len())
-                        .or(null_is)
-                        .ok_or_else(|| row_mistake(path, row_number, "has no sensitive value"))?;
-                    let given = cell(columns.len() + 1)
-                        .and_then(probability)
-                        .ok_or_else(|| row_mistake(path, row_number, "has no probability from 0 to 1"))?;
-                    let set = &mut sets[at];
-                    let key: Box<[u32]> =
-                        set_places[at].iter().map(|&place| dictionaries[place].add(cell(place))).collect();
-                    let next = set.signatures.len() as u32;
-                    let signature = *set.signatures.entry(key).or_insert(next);
-                    set.priors.push((signature, values.add(Some(value)), given));
-                }
+                let rows = cells.first().map_or(0, Vec::len);
+                (0..rows).try_for_each(|row| stated.row(|column| cells[column][row].as_deref()))?;
             }
-            let bytes = |set: &SetRows| {
-                set.signatures.len() as u64 * SIGNATURE_BYTES + set.priors.len() as u64 * PRIOR_BYTES
-            };
-            room.resize("the known distributions", sets.iter().map(bytes).sum())
+            room.resize("the known distributions", stated.bytes())
         })?;
         resources.progress.finish();
 
-        let mut builder = PriorsBuilder::new(values.len() as u32);
+        let mut builder = PriorsBuilder::new(stated.values.len() as u32);
         let mut known = Vec::new();
-        for ((set, places), names) in sets.into_iter().zip(set_places).zip(&robust.known) {
+        for ((set, places), names) in stated.sets.into_iter().zip(stated.places).zip(&robust.known) {
             check_set(path, &set, names)?;
             builder.given(set.signatures.len() as u32, set.priors)?;
             known.push(KnownSet { columns: places, signatures: set.signatures });
         }
         Ok(Known {
             columns,
-            dictionaries,
+            dictionaries: stated.dictionaries,
             sets: known,
-            values,
+            values: stated.values,
             priors: builder.build(),
             source: path.display().to_string(),
             _room: room,
         })
+    }
+}
+
+/// The texts of a column of a batch; `None` for null.
+type Cells = Vec<Option<String>>;
+
+/// What the rows have stated so far.
+struct Stated<'a> {
+    path: &'a Path,
+    null_is: Option<&'a str>,
+    /// The places of the columns of each attribute set.
+    places: Vec<Vec<usize>>,
+    rows: u64,
+    dictionaries: Vec<Dictionary>,
+    values: Dictionary,
+    sets: Vec<SetRows>,
+}
+
+impl Stated<'_> {
+    /// Takes in a row: the known columns, the value and the probability.
+    fn row<'c>(&mut self, cell: impl Fn(usize) -> Option<&'c str>) -> Result<()> {
+        self.rows += 1;
+        let known = self.dictionaries.len();
+        let at = set_of(&self.places, |place| cell(place).is_some())
+            .ok_or_else(|| no_set(self.path, self.rows))?;
+        let null_is = self.null_is;
+        let value = match cell(known) {
+            Some(value) => self.values.add(Some(value)),
+            None => {
+                let meaning =
+                    null_is.ok_or_else(|| row_mistake(self.path, self.rows, "has no sensitive value"))?;
+                self.values.add(Some(meaning))
+            }
+        };
+        let given = cell(known + 1)
+            .and_then(probability)
+            .ok_or_else(|| row_mistake(self.path, self.rows, "has no probability from 0 to 1"))?;
+        let (places, dictionaries) = (&self.places[at], &mut self.dictionaries);
+        let key: Box<[u32]> = places.iter().map(|&place| dictionaries[place].add(cell(place))).collect();
+        let set = &mut self.sets[at];
+        let next = set.signatures.len() as u32;
+        let signature = *set.signatures.entry(key).or_insert(next);
+        set.priors.push((signature, value, given));
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        let of_set = |set: &SetRows| {
+            set.signatures.len() as u64 * SIGNATURE_BYTES + set.priors.len() as u64 * PRIOR_BYTES
+        };
+        self.sets.iter().map(of_set).sum()
     }
 }
 
@@ -202,7 +235,7 @@ fn check_set(path: &Path, set: &SetRows, names: &[String]) -> Result<()> {
 }
 
 /// The text of every cell; `None` for null.
-fn texts(array: &ArrayRef, scale: Option<Scale>, name: &str) -> Result<Vec<Option<String>>> {
+fn texts(array: &ArrayRef, scale: Option<Scale>, name: &str) -> Result<Cells> {
     match scale {
         Some(scale) => {
             let keys = keys(array, scale, name)?;

@@ -106,11 +106,10 @@ fn delta(page: &mut String, report: &RobustReport, threshold: &Rational) {
         Some(instead) => {
             let _ = writeln!(
                 page,
-                "<p>Had it made the groups itself, it would have accepted {} groups of {} people ({}), {}. These groups \
-                 are not published.</p>",
+                "<p>Had it made the groups itself, it would have accepted {} groups of {} people (the first parts of \
+                 similar people), {}. These groups are not published.</p>",
                 grouped(instead.claims.accepted),
                 grouped(instead.people),
-                "the first parts of similar people",
                 claim(&instead.claims)
             );
         }

@@ -138,7 +138,7 @@ mod tests {
         let signatures: Vec<u32> = (0..64).collect();
         let (places, count) = parts(&priors, &signatures, &[10; 64], 80);
         assert_eq!(count, 8);
-        let mut weights = vec![0; 8];
+        let mut weights = [0; 8];
         places.iter().for_each(|place| weights[place.first as usize] += 10);
         assert!(weights.iter().all(|&weight| weight == 80));
         assert!(places.chunks(8).all(|run| run.iter().all(|place| place == &run[0])));

@@ -84,6 +84,8 @@ pub struct DeltaClaims {
     pub wrong: u64,
     /// The largest posterior of those, rounded up.
     pub worst: f64,
+    /// Accepted groups of which it is not known whether they are above 1/r.
+    pub unknown: u64,
 }
 
 /// Groups made with the printed Delta condition, for comparison; they are not published.
@@ -110,7 +112,12 @@ impl RobustReport {
     pub fn to_json(&self) -> Value {
         let claims = |claims: &DeltaClaims| {
             let worst = (claims.wrong > 0).then_some(claims.worst);
-            json!({"accepted": claims.accepted, "wrong": claims.wrong, "worst_posterior": worst})
+            json!({
+                "accepted": claims.accepted,
+                "wrong": claims.wrong,
+                "worst_posterior": worst,
+                "not_shown": claims.unknown,
+            })
         };
         let instead = self.delta_instead.as_ref().map(|instead| {
             let mut told = claims(&instead.claims);
@@ -144,11 +151,26 @@ impl RobustReport {
 impl DeltaClaims {
     /// Takes in one group.
     pub fn add(&mut self, accepted: bool, verdict: &Verdict) {
-        self.accepted += u64::from(accepted);
-        if let (true, Verdict::Breached { posterior }) = (accepted, verdict) {
-            self.wrong += 1;
-            self.worst = self.worst.max(*posterior);
+        if !accepted {
+            return;
         }
+        self.accepted += 1;
+        match verdict {
+            Verdict::Breached { posterior } => {
+                self.wrong += 1;
+                self.worst = self.worst.max(*posterior);
+            }
+            Verdict::NotShown | Verdict::Contradiction => self.unknown += 1,
+            Verdict::Robust(_) => {}
+        }
+    }
+
+    /// Takes in other groups.
+    pub fn merge(&mut self, other: &DeltaClaims) {
+        self.accepted += other.accepted;
+        self.wrong += other.wrong;
+        self.worst = self.worst.max(other.worst);
+        self.unknown += other.unknown;
     }
 }
 

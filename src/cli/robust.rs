@@ -66,12 +66,15 @@ pub fn published(out: &std::path::Path, summary: &Summary, robust: &RobustSummar
     text.push_str(&format!("posteriors           {}\n", posteriors(report)));
     if let Some(instead) = &report.delta_instead {
         let claims = &instead.claims;
-        let wrong = match claims.wrong {
-            0 => "none of them".to_string(),
-            wrong => format!("{wrong} of them, the worst up to {},", upwards(claims.worst)),
+        let mut wrong = match claims.wrong {
+            0 => "none of them is known to be above 1/r".to_string(),
+            wrong => format!("{wrong} of them above 1/r, the worst up to {}", upwards(claims.worst)),
         };
+        if claims.unknown > 0 {
+            wrong.push_str(&format!(", {} too large to tell", claims.unknown));
+        }
         text.push_str(&format!(
-            "the Delta condition  would have made {} of {} similar people; {wrong} above 1/r\n",
+            "the Delta condition  would have made {} of {} similar people; {wrong}\n",
             number_of(claims.accepted, "group", "groups"),
             instead.people
         ));

@@ -50,11 +50,14 @@ pub struct Bound {
     pub signatures: Vec<u32>,
     /// The value of each sensitive code.
     pub values: Vec<u32>,
+    _room: Reservation,
 }
 
 /// What a signature and a non-zero prior take while the priors are built, and after.
 const SIGNATURE_BYTES: u64 = 96;
 const PRIOR_BYTES: u64 = 96;
+/// What a combination of the table takes beside its signatures: its weight and its place among the parts.
+const COMBINATION_BYTES: u64 = 32;
 
 /// The columns of all attribute sets, sorted.
 pub fn known_columns(robust: &Robust) -> Vec<String> {
@@ -69,6 +72,8 @@ impl Known {
     pub fn estimated(census: &Census, robust: &Robust, budget: &Arc<Budget>) -> Result<Self> {
         let columns = census.columns.clone();
         let mut room = budget.reserve("the known distributions", 0)?;
+        let scratch = census.classes.len() as u64 * 24 + census.len() as u64 * 4;
+        let _scratch = budget.reserve("estimating distributions", scratch)?;
         let mut builder = PriorsBuilder::new(census.sensitive.len() as u32);
         let (mut sets, mut bytes) = (Vec::new(), 0);
         for set in &robust.known {
@@ -148,7 +153,9 @@ impl Known {
     }
 
     /// The numbers of a table's combinations and values; an error if the distributions lack or contradict some.
-    pub fn bind(&self, census: &Census) -> Result<Bound> {
+    pub fn bind(&self, census: &Census, budget: &Arc<Budget>) -> Result<Bound> {
+        let bytes = census.len() as u64 * (4 * self.sets.len() as u64 + COMBINATION_BYTES);
+        let room = budget.reserve("the signatures of the table", bytes)?;
         let translated: Vec<Vec<u32>> =
             census.dictionaries.iter().zip(&self.dictionaries).map(|(own, to)| own.translated(to)).collect();
         let values = Dictionary::of_sensitive(&census.sensitive).translated(&self.values);
@@ -190,7 +197,7 @@ impl Known {
             ));
         }
         self.refuse_contradictions(census, &signatures, &values)?;
-        Ok(Bound { signatures, values })
+        Ok(Bound { signatures, values, _room: room })
     }
 
     /// A row whose own value is impossible by the distributions contradicts them.

@@ -139,7 +139,8 @@ fn by_margin(contents: &Contents<'_>) -> Vec<(Rational, usize)> {
 
 fn points(page: &mut String, contents: &Contents<'_>) {
     if let Some(report) = &contents.survey.report.robust {
-        page.push_str(&super::robust::section(report));
+        let published = contents.survey.report.individuals;
+        page.push_str(&super::robust::section(report, contents.input_rows.saturating_sub(published)));
         return;
     }
     page.push_str("<h2>Is it safe?</h2>\n");
@@ -254,20 +255,19 @@ fn sizes(page: &mut String, contents: &Contents<'_>) {
 fn worth(page: &mut String, contents: &Contents<'_>) {
     let worth = &contents.worth;
     page.push_str("<h2>What is it still worth?</h2>\n");
-    facts(
-        page,
-        &[
-            ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
-            ("discernibility (sum of squared group sizes)", worth.discernibility.clone()),
-            ("certainty penalty as published", format!("{:.4}", worth.penalty.0)),
-            ("certainty penalty, tightest labels", format!("{:.4}", worth.penalty.1)),
-        ],
-    );
+    let facts_all = [
+        ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
+        ("discernibility (sum of squared group sizes)", worth.discernibility.clone()),
+        ("certainty penalty as published", format!("{:.4}", worth.penalty.0)),
+        ("certainty penalty, tightest labels", format!("{:.4}", worth.penalty.1)),
+    ];
+    // Groups without labels have no penalty.
+    facts(page, if worth.columns.is_empty() { &facts_all[..2] } else { &facts_all });
     if !worth.columns.is_empty() {
         let drawing = svg::shares("Certainty penalty by column", &worth.columns).to_element();
         let _ = writeln!(page, "<figure>{drawing}</figure>");
     }
-    if contents.style == "bucketized" {
+    if contents.style == "bucketized" && !worth.columns.is_empty() {
         page.push_str(
             "<p class=\"note\">A bucketized release may tell the quasi-identifiers exactly; the penalties are \
              those of the labels that its groups would have.</p>\n",

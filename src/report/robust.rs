@@ -15,8 +15,8 @@ const MOST_VALUES: usize = 40;
 /// Digits after the point of a risk.
 const PLACES: usize = 4;
 
-/// The section as HTML.
-pub fn section(report: &RobustReport) -> String {
+/// The section as HTML; `suppressed` rows of the input are not published.
+pub fn section(report: &RobustReport, suppressed: u64) -> String {
     let threshold = Rational::ONE / &report.r;
     let mut page = String::from("<h2>Is it safe?</h2>\n");
     match (report.test, report.holds()) {
@@ -49,6 +49,14 @@ pub fn section(report: &RobustReport) -> String {
         let _ = writeln!(page, "<tr><td>{what}</td><td>{}</td></tr>", grouped(groups));
     }
     page.push_str("</tbody></table></div>\n");
+    let _ = match suppressed {
+        0 => writeln!(page, "<p>Nobody had to be left out.</p>"),
+        rows => writeln!(
+            page,
+            "<p><strong>{}</strong> rows of the input fit in no group and are not published.</p>",
+            grouped(rows)
+        ),
+    };
     values(&mut page, report);
     delta(&mut page, report, &threshold);
     page
@@ -87,14 +95,19 @@ fn values(page: &mut String, report: &RobustReport) {
 
 fn delta(page: &mut String, report: &RobustReport, threshold: &Rational) {
     page.push_str("<h3>What the printed Delta condition would have claimed</h3>\n");
-    let claim = |claims: &DeltaClaims| match claims.wrong {
-        0 => format!("and no posterior in them is above {threshold}"),
+    let wrong = |claims: &DeltaClaims| match claims.wrong {
+        0 if claims.unknown == 0 => format!("and no posterior in them is above {threshold}"),
+        0 => format!("and no posterior in them is known to be above {threshold}"),
         wrong => format!(
             "but in <strong>{}</strong> of them a posterior is above {threshold}, the worst is up to \
              <strong>{}</strong>",
             grouped(wrong),
             upwards(claims.worst)
         ),
+    };
+    let claim = |claims: &DeltaClaims| match claims.unknown {
+        0 => wrong(claims),
+        unknown => format!("{}; {} are too large to tell", wrong(claims), grouped(unknown)),
     };
     let _ = writeln!(
         page,

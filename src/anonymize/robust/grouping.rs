@@ -139,9 +139,7 @@ impl Grouping<'_> {
                 if let Some(DeltaInstead { people, claims }) = grouped.compared {
                     let all = instead.get_or_insert_default();
                     all.people += people;
-                    all.claims.accepted += claims.accepted;
-                    all.claims.wrong += claims.wrong;
-                    all.claims.worst = all.claims.worst.max(claims.worst);
+                    all.claims.merge(&claims);
                 }
                 self.progress.advance(part.ends.len() as u64);
             }

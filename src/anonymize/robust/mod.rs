@@ -149,7 +149,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
             Known::from_file(path, robust, &columns.sensitive, null_is, &resources)?
         }
     };
-    let bound = known.bind(&census)?;
+    let bound = known.bind(&census, &budget)?;
     release_freed();
 
     let weights = census.weights();

@@ -197,6 +197,7 @@ fn report(
         minimum_distinct_values: requirements.minimum_distinct_values,
         points,
         disclosure,
+        robust: None,
         order,
         spilled_bytes,
     };

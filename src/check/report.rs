@@ -1,5 +1,6 @@
 //! What did the check find?
 
+use super::robust::RobustReport;
 use crate::confidence::Confidence;
 use crate::exact::Rational;
 use crate::skyline::{Breach, Point, Statistics, Values};
@@ -29,6 +30,8 @@ pub struct CheckReport {
     pub points: Vec<PointReport>,
     /// What implications disclose, if that was asked.
     pub disclosure: Option<DisclosureReport>,
+    /// What whoever knows distributions learns, if that was asked.
+    pub robust: Option<Box<RobustReport>>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.

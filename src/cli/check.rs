@@ -1,15 +1,20 @@
 //! `skyveil check`: is this table safe?
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::Answer;
 use super::flags::{read_count, read_point};
-use super::subject::SubjectFlags;
+use super::robust;
+use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
+use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::Task;
 use crate::check::{Absent, CheckReport, Order, Requirements, Subject, check};
 use crate::error::{Error, Result};
+use crate::policy::Policy;
 use crate::skyline::Point;
 
 /// Is a release, or any table of groups, safe?
@@ -21,6 +26,10 @@ use crate::skyline::Point;
 pub struct CheckArgs {
     #[command(flatten)]
     subject: SubjectFlags,
+    /// The table that the release was made from, where the adversary's knowledge is estimated from it. May be
+    /// given several times.
+    #[arg(long, value_name = "TABLE")]
+    pub original: Vec<PathBuf>,
     /// A skyline point: whoever knows L values that the target lacks, the values of K others and M members of
     /// the target's family must stay less sure than C. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
@@ -41,21 +50,43 @@ pub struct CheckArgs {
 
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
-    let (opened, tasks) = args.subject.open_tasks()?;
-    let tasks = match tasks {
+    let opened = args.subject.open_tables()?;
+    if let Some(policy) = opened.policy().filter(|policy| robust_model(policy).is_some()) {
+        return tell(args, &[robust_report(args, policy, &opened)?]);
+    }
+    let tasks = match args.subject.tasks(&opened)? {
         Some(tasks) => adapted(args, tasks)?,
         None => vec![task(args)?],
     };
-    let reports = checked(args, &opened.subject(), &tasks)?;
-    warn(&reports);
+    tell(args, &checked(args, &opened.subject(), &tasks)?)
+}
+
+fn tell(args: &CheckArgs, reports: &[(String, CheckReport)]) -> Result<Answer> {
+    warn(reports);
     if args.json {
-        print(&format!("{}\n", verdict::to_json(&reports)))?;
+        print(&format!("{}\n", verdict::to_json(reports)))?;
     } else {
         let detail = if args.all { Detail::All } else { Detail::Worst };
-        print(&verdict::to_text(&reports, detail))?;
+        print(&verdict::to_text(reports, detail))?;
     }
     let safe = reports.iter().all(|(_, report)| report.safe);
     Ok(if safe { Answer::Yes } else { Answer::No })
+}
+
+/// Checks against an adversary who knows distributions; flags that name another one are refused.
+fn robust_report(args: &CheckArgs, policy: &Policy, opened: &Opened) -> Result<(String, CheckReport)> {
+    if !args.point.is_empty() || !args.value.is_empty() || args.minimum_group_size.is_some() {
+        return Err(Error::input(
+            "--point, --value and --minimum-group-size have no meaning for the model \"robust\"",
+            "leave them out: the policy says what must hold",
+        ));
+    }
+    let groups = args.subject.groups(opened);
+    let (column, survey) = with_progress(|progress| {
+        let resources = args.subject.resources(progress);
+        robust::check(policy, &opened.subject(), &groups, &args.original, &resources)
+    })?;
+    Ok((column, survey.report))
 }
 
 /// The report on each task, with its sensitive column.

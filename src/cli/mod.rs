@@ -14,6 +14,7 @@ mod generate;
 mod init;
 mod report;
 mod reproduce;
+mod robust;
 mod skyline;
 mod subject;
 mod terminal;

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::robust;
 use super::terminal::visible;
 use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
 use crate::confidence::Confidence;
@@ -34,7 +35,9 @@ pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
     let several = reports.len() > 1;
     let one = |(column, report): &(String, CheckReport)| {
         let head = if several { format!("{}: ", visible(column)) } else { String::new() };
-        format!("{head}{}{}", verdict(report), table(report, shown))
+        let posteriors =
+            report.robust.as_ref().map(|report| robust::table(report, shown)).unwrap_or_default();
+        format!("{head}{}{}{posteriors}", verdict(report), table(report, shown))
     };
     reports.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -88,6 +91,7 @@ fn verdict(report: &CheckReport) -> String {
         let known = number_of(k as u64, "implication", "implications");
         reasons.push(format!("{known} can disclose {most}, less than {} is required", confidence.value()));
     }
+    reasons.extend(report.robust.as_ref().map(|report| format!("posteriors {}", robust::posteriors(report))));
     if report.minimum_group_size > 1 {
         let smallest = number_of(report.smallest_group, "person", "people");
         let minimum = report.minimum_group_size;
@@ -148,11 +152,15 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         }
     }
     let Some((_, first)) = reports.first() else { return Value::Null };
-    let model = |report: &CheckReport| if report.disclosure.is_some() { "implications" } else { "skyline" };
+    let model = |report: &CheckReport| match (&report.disclosure, &report.robust) {
+        (Some(_), _) => "implications",
+        (_, Some(_)) => "robust",
+        _ => "skyline",
+    };
     let mut models: Vec<&str> = reports.iter().map(|(_, report)| model(report)).collect();
     models.dedup();
     let fewest = reports.iter().map(|(_, report)| report.fewest_values).min();
-    json!({
+    let mut told = json!({
         "safe": reports.iter().all(|(_, report)| report.safe),
         "model": models.join("+"),
         "values": first.values.name(),
@@ -166,7 +174,11 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         "scattered": first.order == Order::Scattered,
         "spilled_bytes": reports.iter().map(|(_, report)| report.spilled_bytes).sum::<u64>(),
         "points": points,
-    })
+    });
+    if let Some(report) = reports.iter().find_map(|(_, report)| report.robust.as_ref()) {
+        told["distributions"] = report.to_json();
+    }
+    told
 }
 
 fn point_json(point: &PointReport) -> Value {

@@ -53,7 +53,7 @@ struct Drawn {
 }
 
 pub fn run(setting: &Setting<'_>) -> Result<Findings> {
-    let each: u64 = setting.scale.pick(20_000_000, 100_000, 1_000);
+    let each: u64 = setting.scale.pick(5_000_000, 100_000, 1_000);
     let mut findings = Findings {
         run: vec![
             format!(

@@ -134,7 +134,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     drop(room);
     release_freed();
 
-    let mut criterion = protection.criterion(&sensitive)?;
+    let mut criterion = protection.criterion(&sensitive, &whole)?;
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
@@ -172,8 +172,12 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         Search::Lattice(measure) => {
             let levels = attributes.iter().zip(&columns).map(|(a, c)| full_domain::levels(a, c)).collect();
             let lattice = FullDomain { columns: &columns, levels, measure, budget: &budget };
-            let (tree, searched) =
-                lattice.search(&store, sensitive.len(), || protection.criterion(&sensitive), publish)?;
+            let (tree, searched) = lattice.search(
+                &store,
+                sensitive.len(),
+                || protection.criterion(&sensitive, &whole),
+                publish,
+            )?;
             (tree, Some(searched))
         }
     };

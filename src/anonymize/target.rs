@@ -1,12 +1,14 @@
 //! What does the policy ask of the groups?
 
+use crate::beliefs::criteria::ShareRule;
 use crate::confidence::{Confidence, Verdict};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::implications::{Bucket, Scanner};
-use crate::plan::criterion::{Criterion, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
-use crate::policy::{self, Model, Policy, Protected, Requirement};
+use crate::plan::criterion::{Criterion, Every, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
+use crate::plan::shares::SharesCriterion;
+use crate::policy::{self, Model, Nearness, Policy, Protected, Requirement};
 use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
 
 /// Why the whole table in one group is not safe.
@@ -30,6 +32,15 @@ pub enum Obstacle {
         /// The maximum disclosure.
         disclosure: Rational,
     },
+    /// A criterion over shares does not hold.
+    Share {
+        /// The criterion in words.
+        criterion: &'static str,
+        /// What it measures of the whole table.
+        measured: Rational,
+        /// The most that is allowed.
+        most: Rational,
+    },
     /// The table has fewer people or fewer different values than a group must have.
     TooSmall {
         /// What there is too little of.
@@ -44,6 +55,7 @@ pub enum Obstacle {
 /// The one protected column of a policy, with what must hold for it.
 pub struct Protection<'a> {
     target: &'a policy::Target,
+    nearness: &'a Nearness,
     minimum: Minimum,
     adversary: Adversary<'a>,
 }
@@ -82,15 +94,14 @@ impl<'a> Protection<'a> {
                 ));
             }
         };
-        if target.columns.len() != 1 || !target.criteria.is_empty() {
-            return Err(Error::input(
-                "anonymize knows no joint columns and no criteria beside the model",
-                "leave them out of the policy",
-            ));
+        if target.columns.len() != 1 {
+            return Err(Error::input("anonymize knows no joint columns", "leave them out of the policy"));
         }
+        let nearness = policy.columns.sensitive(&target.columns[0]).map(|column| &column.nearness);
+        let nearness = nearness.unwrap_or(&Nearness::Equal);
         let distinct = target.minimum_distinct as usize;
         let minimum = Minimum { people: policy.privacy.minimum_group_size, distinct };
-        Ok(Protection { target, minimum, adversary })
+        Ok(Protection { target, nearness, minimum, adversary })
     }
 
     /// How many sensitive values a person may have.
@@ -102,8 +113,24 @@ impl<'a> Protection<'a> {
         }
     }
 
-    /// The criterion that the planner asks.
-    pub fn criterion(&self, sensitive: &SensitiveCoding) -> Result<Box<dyn Criterion>> {
+    /// The criterion that the planner asks of groups of a table that has `whole` in all.
+    pub fn criterion(&self, sensitive: &SensitiveCoding, whole: &Part) -> Result<Box<dyn Criterion>> {
+        let model = self.model(sensitive)?;
+        let rules = self.share_rules(sensitive, whole)?;
+        if rules.is_empty() {
+            return Ok(model);
+        }
+        Ok(Box::new(Every::new(vec![model, Box::new(SharesCriterion::new(rules))])))
+    }
+
+    /// The criteria over shares.
+    fn share_rules(&self, sensitive: &SensitiveCoding, whole: &Part) -> Result<Vec<ShareRule>> {
+        let texts = sensitive.texts();
+        let rule = |criterion| self.nearness.share_rule(criterion, &sensitive.name, &texts, &whole.counts);
+        self.target.criteria.iter().map(rule).collect()
+    }
+
+    fn model(&self, sensitive: &SensitiveCoding) -> Result<Box<dyn Criterion>> {
         Ok(match &self.adversary {
             Adversary::Skyline(requirements) => {
                 let state = self.skyline_state(requirements, sensitive)?;
@@ -156,7 +183,12 @@ impl<'a> Protection<'a> {
             }
             Adversary::Implications { knows, confidence } => disclosure(*knows, confidence, whole),
         };
-        Ok(too_small.chain(breaches).collect())
+        let counts = || (0u32..).zip(whole.counts.iter().copied());
+        let rules = self.share_rules(sensitive, whole)?.into_iter();
+        let shares = rules.map(|rule| (rule.name(), rule.measure(counts()), rule.most().clone()));
+        let shares = shares.filter(|(_, measured, most)| measured > most);
+        let shares = shares.map(|(criterion, measured, most)| Obstacle::Share { criterion, measured, most });
+        Ok(too_small.chain(breaches).chain(shares).collect())
     }
 }
 

@@ -2,10 +2,13 @@
 
 use super::criterion::{Absent, Implications, Requirements};
 use super::job::Columns;
+use super::shares::ShareRequirement;
 use crate::confidence::Confidence;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::policy::{Model, Policy, Protected, Requirement, Target, Values as PolicyValues};
+use crate::policy::{
+    Criterion, Model, Nearness, Policy, Protected, Requirement, Target, Values as PolicyValues,
+};
 use crate::skyline::{Knowledge, Point, Values};
 
 /// One sensitive column, and what must hold for it.
@@ -39,14 +42,16 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
         }
         Model::Robust(_) | Model::Beliefs(_) => return unknown("the privacy model"),
     };
-    if !target.criteria.is_empty() {
-        return unknown("a criterion beside the model");
-    }
+    let nearness = target.columns.first().and_then(|name| policy.columns.sensitive(name));
+    let nearness = nearness.map_or(Nearness::Equal, |column| column.nearness.clone());
+    let share =
+        |criterion: &Criterion| ShareRequirement { criterion: criterion.clone(), nearness: nearness.clone() };
     Ok(Task {
         columns,
         requirements: Requirements {
             skyline,
             implications,
+            shares: target.criteria.iter().map(share).collect(),
             minimum_group_size: policy.privacy.minimum_group_size,
             minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
             absent: Absent::Report,

@@ -29,6 +29,8 @@ pub struct CheckReport {
     pub points: Vec<PointReport>,
     /// What implications disclose, if that was asked.
     pub disclosure: Option<DisclosureReport>,
+    /// Criteria of other tools, in the order asked.
+    pub shares: Vec<ShareReport>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.
@@ -50,6 +52,21 @@ pub struct PointReport {
     /// table that had to be counted by group, by the value of its one group column if that is a whole
     /// number, and otherwise the numbers only tell groups apart.
     pub statistics: Statistics,
+}
+
+/// A criterion over the shares of the values in each group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareReport {
+    /// The criterion in words.
+    pub criterion: &'static str,
+    /// The largest distance, or share, that a group has.
+    pub measured: Rational,
+    /// The largest that is allowed.
+    pub most: Rational,
+    /// The group that has it, numbered as in [`PointReport::statistics`].
+    pub group: u64,
+    /// Whether all groups are within what is allowed.
+    pub safe: bool,
 }
 
 /// What implications disclose.

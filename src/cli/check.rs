@@ -155,6 +155,7 @@ fn task(args: &CheckArgs) -> Result<Task> {
         requirements: Requirements {
             skyline: points(args),
             implications: None,
+            shares: Vec::new(),
             minimum_group_size: args.minimum_group_size.unwrap_or(1),
             minimum_distinct_values: 0,
             absent: Absent::Refuse,

@@ -97,6 +97,11 @@ fn verdict(report: &CheckReport) -> String {
         let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
         reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
     }
+    for share in &report.shares {
+        let (measured, most) = (decimal_at_least(&share.measured, PLACES), &share.most);
+        reasons
+            .push(format!("{}: {measured} in the worst group, at most {most} is required", share.criterion));
+    }
     let people = number_of(report.individuals, "person", "people");
     let groups = number_of(report.groups, "group", "groups");
     format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
@@ -140,7 +145,17 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
                 "safe": report.disclosure.as_ref().is_some_and(|disclosure| disclosure.safe),
             })
         });
-        for mut point in report.points.iter().map(point_json).chain(disclosed) {
+        let shares = report.shares.iter().map(|share| {
+            json!({
+                "criterion": share.criterion,
+                "measured": f64_at_least(&share.measured),
+                "measured_exact": exact_text(&share.measured),
+                "most": share.most.to_string(),
+                "group": share.group,
+                "safe": share.safe,
+            })
+        });
+        for mut point in report.points.iter().map(point_json).chain(disclosed).chain(shares) {
             if several {
                 point["column"] = json!(column);
             }

@@ -46,6 +46,32 @@ pub trait Criterion: Send + Sync {
     fn least_people(&self) -> u64;
 }
 
+/// Several criteria that must all hold.
+pub struct Every {
+    criteria: Vec<Box<dyn Criterion>>,
+}
+
+impl Every {
+    /// All of these; at least one.
+    pub fn new(criteria: Vec<Box<dyn Criterion>>) -> Self {
+        Every { criteria }
+    }
+}
+
+impl Criterion for Every {
+    fn admits(&self, parts: &[Part], room: &mut Room) -> bool {
+        self.criteria.iter().all(|criterion| criterion.admits(parts, room))
+    }
+
+    fn accept(&mut self, parts: &[Part]) {
+        self.criteria.iter_mut().for_each(|criterion| criterion.accept(parts));
+    }
+
+    fn least_people(&self) -> u64 {
+        self.criteria.iter().map(|criterion| criterion.least_people()).max().unwrap_or(1)
+    }
+}
+
 /// Minimum sizes that hold beside any model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minimum {

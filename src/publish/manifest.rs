@@ -85,6 +85,16 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         })
     });
     let points = points.chain(check.disclosure.as_ref().map(disclosure));
+    let shares = check.shares.iter().map(|share| {
+        json!({
+            "criterion": share.criterion,
+            "measured": f64_at_least(&share.measured),
+            "measured_exact": fraction(&share.measured),
+            "most": share.most.to_string(),
+            "safe": share.safe,
+        })
+    });
+    let points = points.chain(shares);
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),

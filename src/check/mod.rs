@@ -21,14 +21,14 @@ mod criterion;
 mod groups;
 mod implications;
 mod job;
-mod keys;
+pub(crate) mod keys;
 mod knowledge;
 pub mod policy;
 pub mod release;
 mod report;
 mod returns;
 mod shares;
-mod tally;
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 mod values;

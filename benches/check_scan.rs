@@ -62,6 +62,7 @@ fn main() {
     let requirements = Requirements {
         skyline: vec![(None, Point { knowledge, confidence })],
         shares: Vec::new(),
+        beliefs: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         implications: None,

@@ -24,7 +24,7 @@ pub use priors::Priors;
 
 use crate::beliefs::comparison::Comparison;
 use crate::beliefs::divergence::{Threshold, Verdict};
-use crate::beliefs::group::{Adversary, Beliefs, Group, Moved};
+use crate::beliefs::group::{Adversary, Beliefs, Group, MOST_STATES, Moved};
 use crate::beliefs::smoothing::Smoothing;
 use crate::check::{Resources, Subject};
 use crate::error::{Error, Result};
@@ -192,7 +192,7 @@ pub fn attack(
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<Adversary<'_>> =
-        priors.iter().map(|priors| priors.adversary(&known.combinations)).collect();
+        priors.iter().map(|priors| priors.adversary(&known.combinations, MOST_STATES)).collect();
     let people = match (release.people, release.folder) {
         (Some((table, groups)), _) => People::Grouped(table, groups),
         (None, Some(folder)) => People::Cut(original, tree::read(folder, &known.attributes)?),

@@ -102,9 +102,15 @@ impl Priors {
         Ok(Priors { kernels, method, priors, error, _room: room })
     }
 
-    /// The adversary who has them.
-    pub fn adversary<'a>(&'a self, combinations: &'a Combinations) -> Adversary<'a> {
-        Adversary { table: combinations, kernels: &self.kernels, priors: &self.priors, error: self.error }
+    /// The adversary who has them; groups with more states have no exact posterior.
+    pub fn adversary<'a>(&'a self, combinations: &'a Combinations, states: u64) -> Adversary<'a> {
+        Adversary {
+            table: combinations,
+            kernels: &self.kernels,
+            priors: &self.priors,
+            error: self.error,
+            states,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Members of a group are its different quasi-identifier combinations, each with a number of rows: rows that agree
 //! share prior and posterior. Posteriors are exact, by forward and backward passes in floats with a proven error,
-//! where the group has at most [`MOST_STATES`] states and [`MOST_ROWS`] rows; otherwise the proved interval of
+//! where the group has at most [`Adversary::states`] states and [`MOST_ROWS`] rows; otherwise the proved interval of
 //! [`Ceiling`] stands for them. Where floats do not decide, exact fractions do, as long as that takes at most
 //! [`MOST_EXACT_PAIRS`] weights; what is then still open counts as undecided, which is never safe.
 //!
@@ -20,7 +20,7 @@ use crate::exact::Rational;
 use crate::posterior;
 
 /// Groups with more states have no exact posterior.
-pub const MOST_STATES: u64 = 1 << 16;
+pub const MOST_STATES: u64 = 1 << 18;
 /// Nor have groups with more rows: binary64 weights would lie too far apart.
 pub const MOST_ROWS: u64 = 600;
 /// Weights of exact priors that one group may cost.
@@ -36,6 +36,8 @@ pub struct Adversary<'a> {
     pub priors: &'a [f64],
     /// No prior is off by more than this, relatively.
     pub error: f64,
+    /// Groups with more states have no exact posterior; at most [`MOST_STATES`].
+    pub states: u64,
 }
 
 /// A combination of quasi-identifiers in a group, and how many of its rows have it.
@@ -95,11 +97,11 @@ impl Group<'_> {
         self.members.iter().map(|member| member.rows).sum()
     }
 
-    /// Whether the exact posterior is within the stated bounds.
-    pub fn is_small(&self) -> bool {
+    /// Whether an exact posterior with at most `most` states is within the stated bounds.
+    pub fn is_small(&self, most: u64) -> bool {
         let mut states = self.present().map(|value| self.counts[value]);
         let states = states.try_fold(1u64, |states, count| states.checked_mul(count.checked_add(1)?));
-        self.rows() <= MOST_ROWS && states.is_some_and(|states| states <= MOST_STATES)
+        self.rows() <= MOST_ROWS && states.is_some_and(|states| states <= most.min(MOST_STATES))
     }
 
     /// The values that occur.
@@ -114,7 +116,7 @@ impl<'a> Beliefs<'a> {
         let mut beliefs = Beliefs { adversary, group, known: Known::Impossible };
         let values: u64 = group.counts.iter().sum();
         if group.counts.len() == adversary.table.values() && group.rows() == values && values > 0 {
-            beliefs.known = match group.is_small() {
+            beliefs.known = match group.is_small(adversary.states) {
                 true => beliefs.exact().unwrap_or_else(|| beliefs.bounded()),
                 false => beliefs.bounded(),
             };
@@ -299,7 +301,8 @@ mod tests {
         let plan = Plan::new(&table, &kernels, u64::MAX).unwrap();
         let priors = plan.run_all().concat();
         let error = plan.relative_error();
-        let adversary = Adversary { table: &table, kernels: &kernels, priors: &priors, error };
+        let adversary =
+            Adversary { table: &table, kernels: &kernels, priors: &priors, error, states: MOST_STATES };
         let group = |rows: &[(Vec<u32>, u32)]| {
             let mut counts = [0; 4];
             rows.iter().for_each(|row| counts[row.1 as usize] += 1);

@@ -11,6 +11,7 @@ use super::knowledge::{KnowledgeEvidence, Sought, SoughtCodes};
 use super::report::{DisclosureReport, PointReport, ShareReport, Sizes};
 use super::shares::{ShareEvidence, ShareRequirement};
 use super::values::Codes;
+use crate::attack::Question;
 use crate::beliefs::criteria::ShareRule;
 use crate::confidence::Confidence;
 use crate::error::{Error, Result, number_of};
@@ -18,7 +19,7 @@ use crate::memory::{Budget, Reservation};
 use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
 
 /// What a table must fulfil.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Requirements {
     /// Skyline points, each for all sensitive values (`None`) or for those with these names.
     pub skyline: Vec<(Option<Vec<String>>, Point)>,
@@ -26,6 +27,9 @@ pub struct Requirements {
     pub implications: Option<Implications>,
     /// Criteria of other tools, beside the model.
     pub shares: Vec<ShareRequirement>,
+    /// How far beliefs may move. The counts of a table do not tell: it is unsafe until
+    /// [`CheckReport::with_beliefs`](super::CheckReport::with_beliefs) says otherwise.
+    pub beliefs: Option<Box<Question>>,
     /// People that each group must have at least; 1 always holds.
     pub minimum_group_size: u64,
     /// Different sensitive values that each group must have at least; 0 always holds.
@@ -41,6 +45,7 @@ impl Requirements {
             skyline: Vec::new(),
             implications: None,
             shares: Vec::new(),
+            beliefs: None,
             minimum_group_size: 1,
             minimum_distinct_values: 0,
             absent: Absent::Report,
@@ -52,6 +57,7 @@ impl Requirements {
         if self.skyline.is_empty()
             && self.implications.is_none()
             && self.shares.is_empty()
+            && self.beliefs.is_none()
             && self.minimum_group_size <= 1
             && self.minimum_distinct_values == 0
         {

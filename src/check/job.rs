@@ -147,14 +147,8 @@ fn report(
     let Findings { points, disclosure, shares } = judge.findings(requirements, codes, &columns.sensitive)?;
     let sizes = judge.sizes;
     let kept = judge.knowledge.finish(codes);
-    let large = sizes.smallest >= requirements.minimum_group_size;
-    let diverse = sizes.fewest_values >= requirements.minimum_distinct_values;
-    let report = CheckReport {
-        safe: large
-            && diverse
-            && points.iter().all(|point| point.safe)
-            && shares.iter().all(|share| share.safe)
-            && disclosure.as_ref().is_none_or(|disclosure| disclosure.safe),
+    let mut report = CheckReport {
+        safe: false,
         values: columns.values,
         records: rows,
         individuals: sizes.people,
@@ -165,10 +159,12 @@ fn report(
         minimum_distinct_values: requirements.minimum_distinct_values,
         points,
         disclosure,
+        beliefs: None,
         shares,
         order,
         spilled_bytes,
     };
+    report.safe = report.counts_hold() && requirements.beliefs.is_none();
     Ok(Survey { report, kept, sizes: sizes.by_size })
 }
 

@@ -1,5 +1,6 @@
 //! What did the check find?
 
+use crate::attack::AttackReport;
 use crate::confidence::Confidence;
 use crate::exact::Rational;
 use crate::skyline::{Breach, Point, Statistics, Values};
@@ -29,12 +30,32 @@ pub struct CheckReport {
     pub points: Vec<PointReport>,
     /// What implications disclose, if that was asked.
     pub disclosure: Option<DisclosureReport>,
+    /// How far beliefs move, if that was asked and judged.
+    pub beliefs: Option<AttackReport>,
     /// Criteria of other tools, in the order asked.
     pub shares: Vec<ShareReport>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.
     pub spilled_bytes: u64,
+}
+
+impl CheckReport {
+    /// Whether all that counts tell holds.
+    pub fn counts_hold(&self) -> bool {
+        self.smallest_group >= self.minimum_group_size
+            && self.fewest_values >= self.minimum_distinct_values
+            && self.points.iter().all(|point| point.safe)
+            && self.shares.iter().all(|share| share.safe)
+            && self.disclosure.as_ref().is_none_or(|disclosure| disclosure.safe)
+    }
+
+    /// The report with what was found about beliefs.
+    pub fn with_beliefs(mut self, found: AttackReport) -> Self {
+        self.safe = self.counts_hold() && found.is_private();
+        self.beliefs = Some(found);
+        self
+    }
 }
 
 /// One sensitive value at one skyline point.

@@ -31,6 +31,7 @@ fn skyline() -> Requirements {
         skyline: vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))],
         implications: None,
         shares: Vec::new(),
+        beliefs: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         absent: Absent::Refuse,

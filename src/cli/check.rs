@@ -8,8 +8,9 @@ use super::Answer;
 use super::flags::{ResourceFlags, read_count, read_delimiter, read_options, read_point, read_values};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
+use crate::attack;
 use crate::check::policy::{Task, tasks};
-use crate::check::release::{Release, is_release};
+use crate::check::release::{GROUP, Release, is_release};
 use crate::check::{Absent, CheckReport, Columns, Order, Requirements, Resources, Subject, check};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
@@ -29,6 +30,10 @@ pub struct CheckArgs {
     /// The policy that must hold; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// The table that the release was made from, where the adversary's knowledge is estimated from it. May be
+    /// given several times.
+    #[arg(long, value_name = "TABLE")]
+    pub original: Vec<PathBuf>,
     /// Columns that make a group: rows that agree in all of them.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub group: Vec<String>,
@@ -72,7 +77,10 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
             let release = Release::open(directory)?;
             let policy = policy.map_or_else(|| release.policy(), Ok)?;
             let tasks = adapted(args, release.tasks(&policy)?)?;
-            checked(args, &release.subject(), &tasks)?
+            let original = original(args, Some(&policy))?;
+            let (subject, groups) = (release.subject(), [GROUP.to_string()]);
+            let tables = attack::Release::of(&subject, Some(directory), &groups);
+            checked(args, &subject, &tasks, original.as_ref(), &tables)?
         }
         paths => {
             let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
@@ -80,7 +88,20 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
                 Some(policy) => adapted(args, tasks(policy, &quasi_names(policy))?)?,
                 None => vec![task(args)?],
             };
-            checked(args, &Subject::Table(&table), &tasks)?
+            let original = original(args, policy.as_ref())?;
+            let believed = tasks.iter().any(|task| task.requirements.beliefs.is_some());
+            if believed && args.group.is_empty() {
+                return Err(Error::input(
+                    "the model \"beliefs\" needs to know who is in which group",
+                    "name a group column with --group, of a table that holds the quasi-identifiers as they were",
+                ));
+            }
+            let tables = attack::Release {
+                people: Some((&table, &args.group)),
+                folder: None,
+                published: attack::Published::Rows(&table, &args.group),
+            };
+            checked(args, &Subject::Table(&table), &tasks, original.as_ref().or(Some(&table)), &tables)?
         }
     };
     warn(&reports);
@@ -95,7 +116,13 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
 }
 
 /// The report on each task, with its sensitive column.
-fn checked(args: &CheckArgs, subject: &Subject<'_>, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
+fn checked(
+    args: &CheckArgs,
+    subject: &Subject<'_>,
+    tasks: &[Task],
+    original: Option<&Table>,
+    tables: &attack::Release<'_>,
+) -> Result<Vec<(String, CheckReport)>> {
     with_progress(|progress| {
         let one = |task: &Task| {
             let resources = Resources {
@@ -105,10 +132,30 @@ fn checked(args: &CheckArgs, subject: &Subject<'_>, tasks: &[Task]) -> Result<Ve
                 progress,
             };
             let report = check(subject, &task.columns, &task.requirements, &resources)?;
+            let report = match &task.requirements.beliefs {
+                None => report,
+                Some(question) => {
+                    let original = original.ok_or_else(|| {
+                        Error::input(
+                            "the model \"beliefs\" is judged by what the original table tells",
+                            "give the table that the release was made from with --original",
+                        )
+                    })?;
+                    report.with_beliefs(attack::attack(original, tables, question, &resources)?)
+                }
+            };
             Ok((task.columns.sensitive.clone(), report))
         };
         tasks.iter().map(one).collect()
     })
+}
+
+/// The table that a release was made from, if it was given.
+fn original(args: &CheckArgs, policy: Option<&Policy>) -> Result<Option<Table>> {
+    match args.original.is_empty() {
+        true => Ok(None),
+        false => Table::open(&args.original, &read_options(args.delimiter, policy)).map(Some),
+    }
 }
 
 fn warn(reports: &[(String, CheckReport)]) {
@@ -156,6 +203,7 @@ fn task(args: &CheckArgs) -> Result<Task> {
             skyline: points(args),
             implications: None,
             shares: Vec::new(),
+            beliefs: None,
             minimum_group_size: args.minimum_group_size.unwrap_or(1),
             minimum_distinct_values: 0,
             absent: Absent::Refuse,
@@ -198,6 +246,7 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         if !args.point.is_empty() {
             requirements.skyline = points(args);
             requirements.implications = None;
+            requirements.beliefs = None;
             requirements.absent = Absent::Refuse;
         }
         if let Some(size) = args.minimum_group_size {

@@ -46,6 +46,12 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             "give a release that protects one",
         ));
     };
+    if task.requirements.beliefs.is_some() {
+        return Err(Error::input(
+            "the model \"beliefs\" is judged by the original table, which a report does not read",
+            "run `skyveil check RELEASE --original TABLE`; the page of the release was written when it was made",
+        ));
+    }
     let survey = with_progress(|progress| {
         let resources = Resources {
             threads: args.resources.threads(),

@@ -6,6 +6,7 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
+use crate::attack::{AtThreshold, PointReport};
 use crate::check::{CheckReport, DisclosureReport};
 use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
@@ -16,6 +17,7 @@ use crate::policy::Policy;
 use crate::skyline::{Breach, Statistics};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -94,7 +96,8 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
             "safe": share.safe,
         })
     });
-    let points = points.chain(shares);
+    let beliefs = check.beliefs.iter().flat_map(|beliefs| &beliefs.points).flat_map(beliefs);
+    let points = points.chain(shares).chain(beliefs);
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -148,6 +151,20 @@ fn audit(chosen: &Chosen) -> Value {
         "rearrangements": set(&chosen.rearrangements),
         "disclosure_set": set(&chosen.left),
     })
+}
+
+/// How far beliefs may move. How far they do is not told: that depends on the original and not on the release alone.
+fn beliefs(point: &PointReport) -> Vec<Value> {
+    let bandwidth: BTreeMap<&String, String> =
+        point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
+    let at = |at: &AtThreshold| {
+        json!({
+            "bandwidth": bandwidth,
+            "t": at.t.to_string(),
+            "safe": at.vulnerable == 0 && at.undecided == 0,
+        })
+    };
+    point.thresholds.iter().map(at).collect()
 }
 
 /// What implications disclose, the most that are known and fewer.

@@ -5,6 +5,7 @@
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::memory::ALLOWANCE) beside it.
 
+mod beliefs;
 mod full_domain;
 pub mod grow;
 mod output;
@@ -14,13 +15,14 @@ pub mod strategy;
 mod target;
 mod utility;
 
+use crate::attack;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
 use crate::lattice::Measure;
 use crate::memory::{Budget, release_freed};
 use crate::plan::column::Column;
-use crate::plan::criterion::Room;
+use crate::plan::criterion::{Every, Room};
 use crate::plan::propose::Order;
 use crate::plan::subtree::Group;
 use crate::policy::{Cuts, Policy};
@@ -33,12 +35,14 @@ use crate::read::Table;
 use crate::report::REPORT;
 use crate::report::page::{Contents, to_html};
 use crate::spill::Spill;
+use beliefs::{BeliefsCriterion, Watched};
 use full_domain::FullDomain;
 pub use full_domain::Searched;
 use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
 use source::{Encoded, Source};
 use std::path::Path;
+use std::sync::Arc;
 pub use target::Obstacle;
 use target::Protection;
 pub use utility::{Penalty, Utility};
@@ -102,6 +106,9 @@ pub struct Summary {
     pub searched: Option<Searched>,
 }
 
+/// Why there is no release although the counts of the whole table would allow one.
+const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
@@ -128,13 +135,31 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     // Pages must not take the room that splitting will need.
     let slots = sensitive.len() + 1;
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
-    let room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
+    let mut room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
+    if protection.question().is_some() && room.bytes() < job.memory / 2 {
+        // What is believed of everybody needs room as well.
+        room.resize("splitting the table", job.memory / 2)?;
+    }
     let Encoded { mut store, whole, fingerprint } =
         source.read_rows(&layout, &attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
     drop(room);
     release_freed();
 
     let mut criterion = protection.criterion(&sensitive, &whole)?;
+    if let Some(question) = protection.question() {
+        if job.search != Search::Tree {
+            return Err(Error::input(
+                "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
+                "leave out --search lattice",
+            ));
+        }
+        let quasi: Vec<_> = source.quasi().collect();
+        let columns = (&attributes[..], &quasi[..]);
+        let watched = Watched::prepare(job, question, &store, columns, &sensitive, &budget)?;
+        let beliefs = Box::new(BeliefsCriterion::new(Arc::new(watched)));
+        criterion = Box::new(Every::new(vec![criterion, beliefs]));
+        release_freed();
+    }
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
@@ -167,7 +192,10 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
                 pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
             };
             criterion.accept(std::slice::from_ref(&whole));
-            (growth.grow(&mut store, whole, &mut *criterion, publish)?, None)
+            match growth.grow(&mut store, whole, &mut *criterion, publish)? {
+                Some(tree) => (tree, None),
+                None => return Ok(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())),
+            }
         }
         Search::Lattice(measure) => {
             let levels = attributes.iter().zip(&columns).map(|(a, c)| full_domain::levels(a, c)).collect();
@@ -182,7 +210,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         }
     };
     output.push_travelling(&store, &tree, &budget)?;
-    drop(store);
+    drop((store, criterion));
     output.finish()?;
     release_freed();
     manifest::write_tree(staging.folder(), &tree, &labels)?;
@@ -229,7 +257,7 @@ fn check_written(
     job: &Job<'_>,
     shape: &Shape<'_>,
     folder: &Path,
-    budget: std::sync::Arc<Budget>,
+    budget: Arc<Budget>,
 ) -> Result<check::Survey> {
     let survey = judge_written(job, shape, folder, budget)?;
     if survey.report.safe {
@@ -247,7 +275,7 @@ fn judge_written(
     job: &Job<'_>,
     shape: &Shape<'_>,
     folder: &Path,
-    budget: std::sync::Arc<Budget>,
+    budget: Arc<Budget>,
 ) -> Result<check::Survey> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let tables = match shape.is_joined() {
@@ -269,7 +297,14 @@ fn judge_written(
     let resources = check::Resources { threads, budget, temp, progress: job.progress };
     task.requirements.validate()?;
     let sought = check::Sought::of(&task.requirements);
-    check::survey(&subject, &columns, &task.requirements, &sought, &resources)
+    let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
+    if let Some(question) = &task.requirements.beliefs {
+        let groups = [GROUP.to_string()];
+        let tables = attack::Release::of(&subject, Some(folder), &groups);
+        let found = attack::attack(job.table, &tables, question, &resources)?;
+        survey.report = survey.report.with_beliefs(found);
+    }
+    Ok(survey)
 }
 
 fn labels<'a>(

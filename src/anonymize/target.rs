@@ -1,5 +1,6 @@
 //! What does the policy ask of the groups?
 
+use crate::attack::Question;
 use crate::beliefs::criteria::ShareRule;
 use crate::confidence::{Confidence, Verdict};
 use crate::encode::sensitive::SensitiveCoding;
@@ -56,6 +57,7 @@ pub enum Obstacle {
 pub struct Protection<'a> {
     target: &'a policy::Target,
     nearness: &'a Nearness,
+    question: Option<Question>,
     minimum: Minimum,
     adversary: Adversary<'a>,
 }
@@ -87,9 +89,11 @@ impl<'a> Protection<'a> {
                 knows: usize::try_from(*knows).unwrap_or(usize::MAX),
                 confidence: threshold(confidence)?,
             },
-            Model::Robust(_) | Model::Beliefs(_) => {
+            // Beliefs are judged by rows; of counts only the minima are asked.
+            Model::Beliefs(_) => Adversary::Skyline(&[]),
+            Model::Robust(_) => {
                 return Err(Error::input(
-                    "anonymize knows the models \"skyline\" and \"implications\" only",
+                    "anonymize knows the models \"skyline\", \"implications\" and \"beliefs\" only",
                     "set privacy.model to one of them",
                 ));
             }
@@ -101,7 +105,11 @@ impl<'a> Protection<'a> {
         let nearness = nearness.unwrap_or(&Nearness::Equal);
         let distinct = target.minimum_distinct as usize;
         let minimum = Minimum { people: policy.privacy.minimum_group_size, distinct };
-        Ok(Protection { target, nearness, minimum, adversary })
+        let question = match &target.model {
+            Model::Beliefs(asked) => Some(Question::of(policy, target, asked)?),
+            _ => None,
+        };
+        Ok(Protection { target, nearness, question, minimum, adversary })
     }
 
     /// How many sensitive values a person may have.
@@ -111,6 +119,11 @@ impl<'a> Protection<'a> {
             policy::Values::Set => Values::Set,
             policy::Values::Multiset => Values::Multiset,
         }
+    }
+
+    /// How far beliefs may move, if that is asked.
+    pub fn question(&self) -> Option<&Question> {
+        self.question.as_ref()
     }
 
     /// The criterion that the planner asks of groups of a table that has `whole` in all.

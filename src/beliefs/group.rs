@@ -247,6 +247,17 @@ pub enum Passes {
     Unknown,
 }
 
+impl Passes {
+    /// Both tests together.
+    pub fn and(self, other: Passes) -> Passes {
+        match (self, other) {
+            (Passes::No, _) | (_, Passes::No) => Passes::No,
+            (Passes::Yes, Passes::Yes) => Passes::Yes,
+            _ => Passes::Unknown,
+        }
+    }
+}
+
 /// Whether every belief about a group stays within the threshold.
 pub fn passes(
     adversary: &Adversary<'_>,

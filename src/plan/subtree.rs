@@ -5,14 +5,21 @@
 //! a node without a proposal is a group; what was proposed then is asked again, and if it is refused now
 //! the node proposes anew. So the result depends on the rows alone, not on the number of threads.
 //!
+//! A criterion that judges groups by their rows is asked of every part of the best cut of each column, the columns in
+//! the order of preference. A cut with a part that fails is not made; one with a part of which that is not known is made if no
+//! other passes as a whole. In the end a group that does not pass is joined with its siblings, up to the
+//! lowest node that passes as one group. So every group passes; that no smaller ones would is not said.
+//!
 //! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
 
 use super::column::{Column, Width};
-use super::criterion::{Criterion, Part, Room};
+use super::criterion::{Criterion, Effort, Part, Room};
 use super::propose::{Candidates, Order, People, Proposal};
 use super::tree::{CutTree, NodeId};
 use super::triples::{Codes, Counter};
+use crate::beliefs::group::Passes;
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The codes of the rows of a node, column by column.
@@ -155,6 +162,7 @@ pub struct Present {
     pub codes: Vec<u16>,
 }
 
+#[derive(Clone)]
 struct Node {
     id: NodeId,
     rows: Range<usize>,
@@ -179,7 +187,8 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Splits a node, given by its rows and the codes between its cuts, and returns its groups in order.
+    /// Splits a node, given by its rows and the codes between its cuts, and returns its groups in order; `None` if
+    /// there is no way to cut it, nor the node as a whole, that passes a criterion which judges rows.
     pub fn grow(
         &self,
         rows: &mut Rows,
@@ -188,9 +197,9 @@ impl Plan<'_> {
         part: Part,
         tree: &mut CutTree,
         criterion: &mut dyn Criterion,
-    ) -> Vec<Group> {
+    ) -> Option<Vec<Group>> {
         let mut level = vec![Node { id, rows: 0..rows.len(), extent, part }];
-        let mut groups = Vec::new();
+        let (mut groups, mut leaves, mut inner) = (Vec::new(), Vec::new(), Vec::new());
         let mut room = Room::default();
         while !level.is_empty() {
             let proposals: Vec<Option<Proposal>> =
@@ -204,9 +213,13 @@ impl Plan<'_> {
                     fresh => fresh,
                 };
                 match proposal {
+                    None if criterion.asks_for_rows() => leaves.push(node),
                     None => groups.push(self.finish(rows, node)),
                     Some(proposal) => {
                         criterion.accept(&proposal.parts);
+                        if criterion.asks_for_rows() {
+                            inner.push(node.clone());
+                        }
                         next.extend(children(node, proposal, rows, tree, &mut moves));
                     }
                 }
@@ -214,11 +227,56 @@ impl Plan<'_> {
             rows.rearrange(&moves);
             level = next;
         }
+        let mut groups: Vec<Group> = match criterion.asks_for_rows() {
+            true => self.join(rows, leaves, inner, tree, &*criterion)?,
+            false => groups,
+        };
         let order = tree.groups_below(id);
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
             order.iter().enumerate().map(|(place, &node)| (node, place)).collect();
         groups.sort_unstable_by_key(|group| place[&group.node]);
-        groups
+        Some(groups)
+    }
+
+    /// Joins groups that do not pass with their siblings, from the leaves upwards; `None` if not even the node that all
+    /// of them come from passes. `inner` are the nodes that were split, parents before children.
+    fn join(
+        &self,
+        rows: &Rows,
+        leaves: Vec<Node>,
+        inner: Vec<Node>,
+        tree: &mut CutTree,
+        criterion: &dyn Criterion,
+    ) -> Option<Vec<Group>> {
+        let settle = |node: &Node| {
+            let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
+            criterion.judge(rows, &of, &node.part, Effort::Settle) == Passes::Yes
+        };
+        let passing: Vec<bool> = leaves.par_iter().map(settle).collect();
+        let mut failing: BTreeSet<NodeId> = BTreeSet::new();
+        let mut kept: BTreeMap<NodeId, Node> = BTreeMap::new();
+        for (leaf, passes) in leaves.into_iter().zip(passing) {
+            if !passes {
+                failing.insert(leaf.id);
+            }
+            kept.insert(leaf.id, leaf);
+        }
+        for node in inner.into_iter().rev() {
+            let children = tree.cut(node.id).map_or(0..0, |(_, children)| children);
+            if children.clone().all(|child| !failing.contains(&child)) {
+                continue;
+            }
+            for group in tree.groups_below(node.id) {
+                failing.remove(&group);
+                kept.remove(&group);
+            }
+            tree.join(node.id);
+            if !settle(&node) {
+                failing.insert(node.id);
+            }
+            kept.insert(node.id, node);
+        }
+        failing.is_empty().then(|| kept.into_values().map(|node| self.finish(rows, node)).collect())
     }
 
     fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Proposal> {
@@ -232,7 +290,20 @@ impl Plan<'_> {
                     Candidates { number, column, triples, total: &node.part, people: rows.people() };
                 candidates.propose(self.order, criterion)
             });
-        proposals.flatten().reduce_with(Proposal::better)
+        if !criterion.asks_for_rows() {
+            return proposals.flatten().reduce_with(Proposal::better);
+        }
+        let mut proposals: Vec<Proposal> = proposals.flatten().collect();
+        proposals.sort_by(|a, b| b.preference(a));
+        let mut perhaps = None;
+        for proposal in proposals {
+            match judge_parts(rows, node, &proposal, criterion) {
+                Passes::Yes => return Some(proposal),
+                Passes::Unknown => perhaps = perhaps.or(Some(proposal)),
+                Passes::No => {}
+            }
+        }
+        perhaps
     }
 
     fn finish(&self, rows: &Rows, node: Node) -> Group {
@@ -268,6 +339,32 @@ fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present
     Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
 }
 
+/// Whether all parts of a cut may be groups, by their rows.
+fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn Criterion) -> Passes {
+    let sources = sources(rows, node, proposal);
+    // Small parts are judged faster, and one that fails is enough.
+    let mut parts: Vec<(&Vec<u32>, &Part)> = sources.iter().zip(&proposal.parts).collect();
+    parts.sort_by_key(|(of, _)| of.len());
+    let mut all = Passes::Yes;
+    for (of, part) in parts {
+        all = all.and(criterion.judge(rows, of, part, Effort::Try));
+        if all == Passes::No {
+            break;
+        }
+    }
+    all
+}
+
+/// The rows of each part of a cut.
+fn sources(rows: &Rows, node: &Node, proposal: &Proposal) -> Vec<Vec<u32>> {
+    let codes = &rows.columns[proposal.cut.column];
+    let mut sources: Vec<Vec<u32>> = vec![vec![]; proposal.parts.len()];
+    for row in node.rows.clone() {
+        sources[proposal.cut.part(codes.get(row))].push(row as u32);
+    }
+    sources
+}
+
 /// Where the rows of a node come from once it is split: row i of `rows` is the former row `sources[i]`.
 struct Move {
     rows: Range<usize>,
@@ -281,12 +378,8 @@ fn children(
     tree: &mut CutTree,
     moves: &mut Vec<Move>,
 ) -> Vec<Node> {
+    let sources = sources(rows, &node, &proposal);
     let Proposal { cut, parts, .. } = proposal;
-    let codes = &rows.columns[cut.column];
-    let mut sources: Vec<Vec<u32>> = vec![vec![]; parts.len()];
-    for row in node.rows.clone() {
-        sources[cut.part(codes.get(row))].push(row as u32);
-    }
     let ranges = cut.ranges(node.extent[cut.column].clone());
     let column = cut.column;
     let first = tree.split(node.id, cut);

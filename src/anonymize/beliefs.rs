@@ -29,7 +29,7 @@ use crate::spill::Spill;
 /// Groups with more states are not followed exactly while cuts are tried.
 const TRIED_STATES: u64 = 1 << 13;
 /// Larger groups are not looked at while cuts are tried: their parts will be.
-const TRIED_ROWS: usize = 1 << 11;
+const TRIED_ROWS: usize = 1 << 9;
 
 /// What the adversaries of a policy believe of everybody.
 pub struct Watched {

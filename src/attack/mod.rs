@@ -282,7 +282,16 @@ impl<'a> Watch<'a> {
         let mut plain = Comparison::new(None);
         let of_points = self.adversaries.iter().zip(&self.thresholds).zip(&mut report.points);
         for ((adversary, thresholds), point) in of_points {
-            let beliefs = Beliefs::new(adversary, group);
+            let mut beliefs = Beliefs::new(adversary, group);
+            let open = |beliefs: &Beliefs<'_>, comparison: &mut Comparison| {
+                (0..group.members.len()).any(|member| {
+                    let moved = beliefs.moved(member, comparison);
+                    thresholds.iter().any(|t| t.place(moved.low, moved.high) == Verdict::Undecided)
+                })
+            };
+            if !beliefs.is_exact() && open(&beliefs, &mut comparison) {
+                beliefs.refine();
+            }
             if beliefs.is_exact() {
                 (point.exact_rows, point.exact_groups) = (people, 1);
             }

@@ -37,6 +37,7 @@
 //! Not here: exact posteriors.
 
 use super::divergence::{LARGEST_RELATIVE_ERROR, part};
+use super::refinement::Large;
 use super::roundings::{UNIT, relative_error};
 use super::smoothing::Smoothing;
 
@@ -72,12 +73,32 @@ impl Ceiling {
             prior_error,
         };
         if error <= LARGEST_RELATIVE_ERROR {
-            ceiling.compare(priors);
+            ceiling.compare(priors, 0);
         }
         ceiling
     }
 
-    fn compare(&mut self, priors: &[(&[f64], u64)]) {
+    /// As [`Ceiling::new`], with bounds that were used on themselves: closer for large groups, and more work.
+    pub fn refined(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
+        let mut ceiling = Ceiling::new(priors, counts, prior_error);
+        if ceiling.error <= LARGEST_RELATIVE_ERROR {
+            let large = Large { priors, counts, prior_error };
+            let plain =
+                std::mem::replace(&mut ceiling.ranges, vec![(0.0, f64::INFINITY); counts.len().pow(2)]);
+            ceiling.compare(priors, large.rounds());
+            let widened = ceiling
+                .ranges
+                .iter()
+                .map(|(low, high)| (low * (1.0 - ceiling.error), high * (1.0 + ceiling.error)));
+            let refined = large.refine(widened.collect());
+            let closer = |(a, b): (&(f64, f64), &(f64, f64))| (a.0.max(b.0), a.1.min(b.1));
+            ceiling.ranges = plain.iter().zip(&refined).map(closer).collect();
+        }
+        ceiling
+    }
+
+    /// The ranges of R in every system from which at most `missing` rows and as many values were taken.
+    fn compare(&mut self, priors: &[(&[f64], u64)], missing: u64) {
         let values = self.counts.len();
         let mut ratios = Vec::with_capacity(priors.len());
         for x in (0..values).filter(|x| self.counts[*x] > 0).collect::<Vec<_>>() {
@@ -86,7 +107,8 @@ impl Ceiling {
                 let possible = priors.iter().filter(|(prior, _)| prior[x] > 0.0 || prior[y] > 0.0);
                 ratios.extend(possible.map(|(prior, rows)| (prior[y] / prior[x], *rows)));
                 ratios.sort_unstable_by(|a: &(f64, u64), b| a.0.total_cmp(&b.0));
-                let (low, high) = range(&ratios, self.counts[x], self.counts[y]);
+                let fewest = |value: usize| self.counts[value].saturating_sub(missing).max(1);
+                let (low, high) = range(&ratios, fewest(x), fewest(y));
                 self.ranges[x * values + y] = (low, high);
                 self.ranges[y * values + x] = (1.0 / high, 1.0 / low);
             }

@@ -166,6 +166,14 @@ impl<'a> Beliefs<'a> {
         self.group.members.iter().map(prior).collect()
     }
 
+    /// Comes closer to posteriors that are known within bounds only, with more work; see [`Ceiling::refined`].
+    pub fn refine(&mut self) {
+        if let Known::Within(_) = self.known {
+            let priors = self.counted_priors();
+            self.known = Known::Within(Ceiling::refined(&priors, self.group.counts, self.adversary.error));
+        }
+    }
+
     /// How far the belief about a member moved.
     pub fn moved(&self, member: usize, comparison: &mut Comparison) -> Moved {
         let prior = self.adversary.prior(self.group.members[member].combination);
@@ -265,18 +273,27 @@ pub fn passes(
     comparison: &Comparison,
     threshold: &Threshold,
 ) -> Passes {
-    let beliefs = Beliefs::new(adversary, group);
+    let mut beliefs = Beliefs::new(adversary, group);
     let mut comparison = comparison.clone();
-    let mut passes = Passes::Yes;
-    for member in 0..group.members.len() {
-        let moved = beliefs.moved(member, &mut comparison);
-        match beliefs.verdict(member, moved, &comparison, threshold) {
-            Verdict::Within => {}
-            Verdict::Beyond => return Passes::No,
-            Verdict::Undecided => passes = Passes::Unknown,
+    let mut all = |beliefs: &Beliefs<'_>| {
+        let mut passes = Passes::Yes;
+        for member in 0..group.members.len() {
+            let moved = beliefs.moved(member, &mut comparison);
+            match beliefs.verdict(member, moved, &comparison, threshold) {
+                Verdict::Within => {}
+                Verdict::Beyond => return Passes::No,
+                Verdict::Undecided => passes = Passes::Unknown,
+            }
         }
+        passes
+    };
+    match all(&beliefs) {
+        Passes::Unknown if !beliefs.is_exact() => {
+            beliefs.refine();
+            all(&beliefs)
+        }
+        decided => decided,
     }
-    passes
 }
 
 #[cfg(test)]

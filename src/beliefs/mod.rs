@@ -28,6 +28,7 @@ pub mod kernel;
 mod logarithm;
 pub mod omega;
 pub mod prior;
+mod refinement;
 mod roundings;
 pub mod smoothing;
 #[cfg(test)]

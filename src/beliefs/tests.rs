@@ -286,7 +286,7 @@ fn worked_posteriors_of_three_rows() {
 
 /// Groups whose priors are near each other, far apart, or hold zeros, in the proportion of their weights.
 fn groups() -> impl Strategy<Value = (Vec<Vec<u64>>, Vec<usize>)> {
-    (2usize..5, 1usize..7).prop_flat_map(|(values, rows)| {
+    (2usize..5, 1usize..13).prop_flat_map(|(values, rows)| {
         let near = prop::collection::vec(90u64..110, values);
         let far = prop::collection::vec(0u64..50, values);
         let priors = prop::collection::vec(prop_oneof![near, far], rows);
@@ -311,10 +311,13 @@ proptest! {
         let own: Vec<Vec<f64>> = priors.iter().map(|prior| floats(prior)).collect();
         let own: Vec<&[f64]> = own.iter().map(|prior| &prior[..]).collect();
         let counted: Vec<(&[f64], u64)> = own.iter().map(|prior| (*prior, 1)).collect();
-        let ceiling = Ceiling::new(&counted, &counts, 1.2e-16);
+        let plain = Ceiling::new(&counted, &counts, 1.2e-16);
+        let refined = Ceiling::refined(&counted, &counts, 1.2e-16);
         let order = Distance::Numeric((0..values as u64).map(|value| Some(ratio(value * value, 1))).collect());
         let smoothing = Smoothing::new(&order, &ratio(3, 4), "s").unwrap();
-        for smoothing in [None, Some(smoothing)] {
+        for (ceiling, smoothing) in
+            [(&plain, None), (&plain, Some(smoothing.clone())), (&refined, None), (&refined, Some(smoothing))]
+        {
             let comparison = Comparison::new(smoothing.clone());
             for (row, (prior, posterior)) in priors.iter().zip(&posteriors).enumerate() {
                 for ((low, high), exact) in ceiling.posterior(own[row]).iter().zip(posterior) {

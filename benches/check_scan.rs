@@ -9,7 +9,7 @@ use skyveil::generate::{Kind, Table as Synthetic, write};
 use skyveil::memory::Budget;
 use skyveil::progress::Progress;
 use skyveil::read::{ReadOptions, Table};
-use skyveil::skyline::{Confidence, Knowledge, Point, Values};
+use skyveil::skyline::{Confidence, Knowledge, Point};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -52,13 +52,7 @@ fn main() {
     write(&synthetic, &path, THREADS, &mut |_| {}).expect("the table is written");
     let knowledge = Knowledge { l: 3, k: 4, m: 2 };
     let confidence = Confidence::parse("1").expect("a confidence");
-    let columns = Columns {
-        groups: vec!["group".to_string()],
-        sensitive: "value".to_string(),
-        values: Values::Single,
-        individual: None,
-        null_is: None,
-    };
+    let columns = Columns::single(vec!["group".to_string()], "value".to_string());
     let requirements = Requirements {
         skyline: vec![(None, Point { knowledge, confidence })],
         shares: Vec::new(),

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod plot;
 pub mod policy;
 pub mod posterior;
+pub mod profile;
 pub mod progress;
 pub mod publish;
 pub mod read;
@@ -29,6 +30,7 @@ pub mod report;
 pub mod robust;
 pub mod skyline;
 pub mod spill;
+pub mod utility;
 pub mod write;
 
 pub use error::{Error, Result};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each table and its policy.
-const TABLES: [(&str, &str, usize); 12] = [
+const TABLES: [(&str, &str, usize); 13] = [
     ("patients.csv", "patients.toml", 8),
     ("patients-generalized.csv", "patients-generalized.toml", 8),
     ("patients-bucketized/sensitive.csv", "patients-bucketized.toml", 8),
@@ -18,6 +18,7 @@ const TABLES: [(&str, &str, usize); 12] = [
     ("exclusive-table4-gb.csv", "exclusive.toml", 10),
     ("exclusive-table6.csv", "exclusive-names.toml", 10),
     ("census.csv", "census.toml", 5_000),
+    ("clinic.csv", "clinic.toml", 240),
 ];
 
 fn datasets() -> PathBuf {

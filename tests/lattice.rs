@@ -121,6 +121,29 @@ fn a_lattice_release_is_the_one_that_counting_by_hand_finds() {
 }
 
 #[test]
+fn a_policy_may_set_the_intervals() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    let run = |stated: &str, people: u64| {
+        let text = AGE_AND_SEX.replace("[columns.quasi.age]", &format!("[columns.quasi.age]\n{stated}"));
+        std::fs::write(&policy, text.replace("= 30", &format!("= {people}"))).unwrap();
+        let out = folder.path().join(people.to_string());
+        let (told, _) = release(&policy, &out, &[]);
+        let tree: Value = serde_json::from_slice(&std::fs::read(out.join("tree.json")).unwrap()).unwrap();
+        (told["lattice"]["levels"].clone(), tree)
+    };
+    // The smallest group of that width is just large enough; one of the narrower width is not.
+    let people = smallest_group(35, true);
+    assert!(people > smallest_group(7, true));
+    let (levels, tree) = run("levels = [7, 35]", people);
+    assert_eq!(levels, serde_json::json!([2, 0]));
+    assert_eq!(tree["from"], serde_json::json!(["35", "70"]));
+    let (levels, tree) = run("ends = [[18, 40, 65], [18, 65]]", 300);
+    assert_eq!(levels, serde_json::json!([1, 0]));
+    assert_eq!(tree["from"], serde_json::json!(["18", "40", "65"]));
+}
+
+#[test]
 fn a_lattice_needs_single_values_and_a_known_measure() {
     let folder = tempfile::tempdir().unwrap();
     let policy = policy(folder.path(), IMPLICATIONS);

@@ -7,9 +7,12 @@ fn relative_links_of_the_documents_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents =
         vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("datasets/README.md")];
-    let pages = std::fs::read_dir(root.join("docs")).expect("docs exists");
+    let pages =
+        ["docs", "docs/how-to"].map(|folder| std::fs::read_dir(root.join(folder)).expect("docs exists"));
     documents.extend(
         pages
+            .into_iter()
+            .flatten()
             .map(|entry| entry.expect("a page").path())
             .filter(|path| path.extension() == Some("md".as_ref())),
     );

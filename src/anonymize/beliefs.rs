@@ -31,27 +31,39 @@ const TRIED_STATES: u64 = 1 << 13;
 /// Larger groups are not looked at while cuts are tried: their parts will be.
 const TRIED_ROWS: usize = 1 << 9;
 
-/// What the adversaries of a policy believe of everybody.
-pub struct Watched {
+/// The rows of the table, and what their columns mean.
+pub struct Known<'a> {
+    /// What the run may use.
+    pub job: &'a Job<'a>,
+    /// The rows.
+    pub store: &'a PageStore<'a>,
+    /// The quasi-identifiers.
+    pub attributes: &'a [Attribute],
+    /// What the policy says of each.
+    pub quasi: &'a [&'a Quasi],
+    /// Bytes that may grow.
+    pub budget: &'a Arc<Budget>,
+}
+
+/// The test as a criterion for the planner: what the adversaries of a policy believe of everybody.
+pub struct BeliefsCriterion {
     combinations: Combinations,
     adversaries: Vec<(Priors, Threshold)>,
     comparison: Comparison,
     _room: Reservation,
 }
 
-impl Watched {
-    /// From the rows of the table; `quasi` is what the policy says of each column.
-    pub fn prepare(
-        job: &Job<'_>,
+impl BeliefsCriterion {
+    /// For one sensitive column; `code` tells the value of that column by the sensitive code of a row.
+    pub fn new(
+        known: &Known<'_>,
         question: &Question,
-        store: &PageStore<'_>,
-        columns: (&[Attribute], &[&Quasi]),
         sensitive: &SensitiveCoding,
-        budget: &Arc<Budget>,
+        code: &[u16],
     ) -> Result<Self> {
-        let (attributes, quasi) = columns;
+        let Known { job, store, attributes, quasi, budget } = known;
         let spill = Arc::new(Spill::create(job.temp)?);
-        let distances = attributes.iter().zip(quasi).map(|(a, quasi)| original::distance(a, quasi));
+        let distances = attributes.iter().zip(*quasi).map(|(a, quasi)| original::distance(a, quasi));
         let distances = distances.collect::<Result<Vec<_>>>()?;
         let comparison = question.comparison(sensitive)?;
         let gatherer = Gatherer::new(&spill, budget)?;
@@ -59,7 +71,7 @@ impl Watched {
         job.progress.start("counting combinations", Some(store.rows()));
         for page in 0..store.len() {
             let rows = store.load(page, &mut room)?;
-            gatherer.add(rows)?;
+            gatherer.add(rows, |own| code[usize::from(own)])?;
             job.progress.advance(rows.len() as u64);
         }
         let (combinations, room) = gatherer.finish(attributes.len(), sensitive.len(), budget)?;
@@ -74,10 +86,10 @@ impl Watched {
             })?;
             adversaries.push((priors, Threshold::new(threshold.clone())));
         }
-        Ok(Watched { combinations, adversaries, comparison, _room: room })
+        Ok(BeliefsCriterion { combinations, adversaries, comparison, _room: room })
     }
 
-    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
+    fn judge_group(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
         if effort == Effort::Try && of.len() > TRIED_ROWS {
             return Passes::Unknown;
         }
@@ -112,18 +124,6 @@ impl Watched {
     }
 }
 
-/// The test as a criterion for the planner.
-pub struct BeliefsCriterion {
-    watched: Arc<Watched>,
-}
-
-impl BeliefsCriterion {
-    /// For these adversaries.
-    pub fn new(watched: Arc<Watched>) -> Self {
-        BeliefsCriterion { watched }
-    }
-}
-
 impl Criterion for BeliefsCriterion {
     fn admits(&self, _parts: &[Part], _room: &mut Room) -> bool {
         true
@@ -140,6 +140,6 @@ impl Criterion for BeliefsCriterion {
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
-        self.watched.judge(rows, of, part, effort)
+        self.judge_group(rows, of, part, effort)
     }
 }

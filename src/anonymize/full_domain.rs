@@ -46,6 +46,16 @@ pub fn levels(attribute: &Attribute, column: &Column) -> Levels {
             let known = samples.iter().map(|&key| Some(scale.coordinate(key)));
             Levels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
         }
+        Coding::Tree { hierarchy, .. } => {
+            // By level, not by depth: a group that stays the same from one level to the next is less deep.
+            let place = |code: u32, level: u32| {
+                attribute.unshifted(code).map(|leaf| hierarchy.ancestor_at(leaf, level))
+            };
+            let changes = |level: u32| {
+                (1..column.codes).filter(|&code| place(code - 1, level) != place(code, level)).collect()
+            };
+            Levels::new(column.codes, (0..hierarchy.top_level()).map(changes))
+        }
         _ => Levels::of_column(column),
     }
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::lattice::Measure;
 use crate::memory::{Budget, release_freed};
 use crate::plan::column::Column;
-use crate::plan::criterion::{Every, Room};
+use crate::plan::criterion::Room;
 use crate::plan::propose::Order;
 use crate::plan::subtree::Group;
 use crate::policy::{Cuts, Policy};
@@ -35,7 +35,6 @@ use crate::read::Table;
 use crate::report::REPORT;
 use crate::report::page::{Contents, to_html};
 use crate::spill::Spill;
-use beliefs::{BeliefsCriterion, Watched};
 use full_domain::FullDomain;
 pub use full_domain::Searched;
 use grow::{Growth, Limits, Pages};
@@ -83,8 +82,9 @@ pub enum Search {
 pub enum Outcome {
     /// The release is in place.
     Published(Summary),
-    /// Not even the whole table in one group is safe, so nothing can be released.
-    Impossible(Vec<Obstacle>),
+    /// Not even the whole table in one group is safe, so nothing can be released: what stands against it, each with
+    /// its sensitive column.
+    Impossible(Vec<(String, Obstacle)>),
     /// The strategy publishes nothing, for this reason.
     Withheld(String),
 }
@@ -136,7 +136,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let slots = sensitive.len() + 1;
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
     let mut room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
-    if protection.question().is_some() && room.bytes() < job.memory / 2 {
+    if protection.asks_for_beliefs() && room.bytes() < job.memory / 2 {
         // What is believed of everybody needs room as well.
         room.resize("splitting the table", job.memory / 2)?;
     }
@@ -145,21 +145,16 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     drop(room);
     release_freed();
 
-    let mut criterion = protection.criterion(&sensitive, &whole)?;
-    if let Some(question) = protection.question() {
-        if job.search != Search::Tree {
-            return Err(Error::input(
-                "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
-                "leave out --search lattice",
-            ));
-        }
-        let quasi: Vec<_> = source.quasi().collect();
-        let columns = (&attributes[..], &quasi[..]);
-        let watched = Watched::prepare(job, question, &store, columns, &sensitive, &budget)?;
-        let beliefs = Box::new(BeliefsCriterion::new(Arc::new(watched)));
-        criterion = Box::new(Every::new(vec![criterion, beliefs]));
-        release_freed();
+    if protection.asks_for_beliefs() && job.search != Search::Tree {
+        return Err(Error::input(
+            "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
+            "leave out --search lattice",
+        ));
     }
+    let quasi: Vec<_> = source.quasi().collect();
+    let rows = beliefs::Known { job, store: &store, attributes: &attributes, quasi: &quasi, budget: &budget };
+    let mut criterion = protection.criterion(&sensitive, &whole, Some(&rows))?;
+    release_freed();
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
@@ -203,7 +198,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
             let (tree, searched) = lattice.search(
                 &store,
                 sensitive.len(),
-                || protection.criterion(&sensitive, &whole),
+                || protection.criterion(&sensitive, &whole, None),
                 publish,
             )?;
             (tree, Some(searched))
@@ -216,14 +211,13 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();
-    let survey = check_written(job, &shape, staging.folder(), budget)?;
-    let report = &survey.report;
+    let surveys = check_written(job, &shape, staging.folder(), &budget)?;
+    let report = &surveys[0].1.report;
     let style = if shape.is_joined() { "generalized" } else { "bucketized" };
     let page = to_html(&Contents {
         policy: job.policy,
         style,
-        sensitive: &sensitive.name,
-        survey: &survey,
+        surveys: &surveys,
         worth: (&utility).into(),
         input_rows: fingerprint.rows,
         fingerprint: fingerprint.text(),
@@ -235,10 +229,9 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         staging.folder(),
         &Evidence {
             policy: job.policy,
-            sensitive: &sensitive.name,
             style,
             input: Input::Read(fingerprint),
-            check: report,
+            checks: &checks(&surveys),
             utility: &utility,
         },
     )?;
@@ -253,15 +246,17 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     }))
 }
 
-fn check_written(
-    job: &Job<'_>,
-    shape: &Shape<'_>,
-    folder: &Path,
-    budget: Arc<Budget>,
-) -> Result<check::Survey> {
-    let survey = judge_written(job, shape, folder, budget)?;
-    if survey.report.safe {
-        Ok(survey)
+/// What an independent check found for each protected column.
+type Surveys = Vec<(String, check::Survey)>;
+
+fn checks(surveys: &[(String, check::Survey)]) -> Vec<(&str, &check::CheckReport)> {
+    surveys.iter().map(|(column, survey)| (column.as_str(), &survey.report)).collect()
+}
+
+fn check_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
+    let surveys = judge_written(job, shape, folder, budget)?;
+    if surveys.iter().all(|(_, survey)| survey.report.safe) {
+        Ok(surveys)
     } else {
         Err(Error::input(
             "the check of the finished release found it unsafe, so it is not published",
@@ -270,13 +265,9 @@ fn check_written(
     }
 }
 
-/// Reads the written files back and judges them by the policy, without asking the planner.
-fn judge_written(
-    job: &Job<'_>,
-    shape: &Shape<'_>,
-    folder: &Path,
-    budget: Arc<Budget>,
-) -> Result<check::Survey> {
+/// Reads the written files back and judges them by the policy, without asking the planner: a verdict for each
+/// protected column, at least one.
+fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let tables = match shape.is_joined() {
         true => (open("data")?, None),
@@ -289,22 +280,25 @@ fn judge_written(
         }
     };
     let tasks = check::policy::tasks(job.policy, &[GROUP.to_string()])?;
-    let [task] = &tasks[..] else {
-        return Err(Error::input("a release protects one sensitive column", "name one in columns.sensitive"));
-    };
-    let columns = check::Columns { individual: None, ..task.columns.clone() };
-    let (threads, temp) = (job.threads, job.temp.to_path_buf());
-    let resources = check::Resources { threads, budget, temp, progress: job.progress };
-    task.requirements.validate()?;
-    let sought = check::Sought::of(&task.requirements);
-    let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
-    if let Some(question) = &task.requirements.beliefs {
-        let groups = [GROUP.to_string()];
-        let tables = attack::Release::of(&subject, Some(folder), &groups);
-        let found = attack::attack(job.table, &tables, question, &resources)?;
-        survey.report = survey.report.with_beliefs(found);
+    if tasks.is_empty() {
+        return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
     }
-    Ok(survey)
+    let judge = |task: check::policy::Task| {
+        let columns = task.columns.of_release();
+        let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), budget.clone());
+        let resources = check::Resources { threads, budget, temp, progress: job.progress };
+        task.requirements.validate()?;
+        let sought = check::Sought::of(&task.requirements);
+        let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
+        if let Some(question) = &task.requirements.beliefs {
+            let groups = [GROUP.to_string()];
+            let tables = attack::Release::of(&subject, Some(folder), &groups);
+            let found = attack::attack(job.table, &tables, question, &resources)?;
+            survey.report = survey.report.with_beliefs(found);
+        }
+        Ok((columns.sensitive, survey))
+    };
+    tasks.into_iter().map(judge).collect()
 }
 
 fn labels<'a>(

@@ -5,8 +5,8 @@
 //!
 //! Memory: a batch per table; rows that travel go through the sorter.
 
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::page::{PageStore, Travelling};
-use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::plan::subtree::{Group, Sensitive};
@@ -33,8 +33,8 @@ pub struct Shape<'a> {
     pub ranges: Ranges,
     /// The quasi-identifiers.
     pub labels: &'a [(String, Labels<'a>)],
-    /// The sensitive column.
-    pub sensitive: &'a SensitiveCoding,
+    /// The sensitive columns.
+    pub sensitive: &'a SensitiveColumns,
     /// The columns that travel.
     pub payload: Option<&'a Payload>,
 }

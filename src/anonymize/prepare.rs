@@ -1,10 +1,10 @@
 //! Which codes and cuts follow from the policy and the values that the first scan found?
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
-use crate::encode::collect::{Collected, Collector, Found, Stated};
+use crate::encode::collect::{Collected, Collector, Found, Grain, Stated};
 use crate::encode::distinct::Distinct;
 use crate::encode::scale::Scale;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::exact::{Rational, parse_fraction};
 use crate::hierarchy::{self, Hierarchy, Problem};
 use crate::policy::{End, Quasi, Shape};
@@ -13,12 +13,42 @@ use crate::skyline::Values;
 
 /// A collector for a quasi-identifier of this kind.
 pub fn collector<'a>(quasi: &'a Quasi, kind: &Kind) -> Collector<'a> {
-    let stated = match &quasi.shape {
+    let grain = if matches!(quasi.shape, Shape::Dates(_)) { Grain::Day } else { Grain::Value };
+    Collector::new(&quasi.name, kind, stated(quasi)).with_grain(grain)
+}
+
+/// The texts that the policy lists for a column, if it has no place for others.
+fn stated(quasi: &Quasi) -> Option<Stated<'_>> {
+    match &quasi.shape {
         Shape::Hierarchy(hierarchy) => Some(Stated::Tree(hierarchy)),
         Shape::Order(values) if quasi.other.is_none() => Some(Stated::Order(values)),
         _ => None,
+    }
+}
+
+/// How many values and rows the policy does not list, and what to do.
+fn uncovered(quasi: &Quasi, collected: Collected) -> Error {
+    let (name, rows) = (&quasi.name, number_of(collected.uncovered, "row", "rows"));
+    let covers = |text: &str| stated(quasi).is_none_or(|stated| stated.covers(text));
+    let (exact, values) = match collected.found {
+        Found::Numbers(scale, distinct) => (
+            distinct.is_exact(),
+            distinct.into_sorted().iter().filter(|&&key| !covers(&scale.text(key))).count(),
+        ),
+        Found::Texts(distinct, _) => {
+            (distinct.is_exact(), distinct.into_sorted().iter().filter(|text| !covers(text)).count())
+        }
     };
-    Collector::new(&quasi.name, kind, stated)
+    let values = number_of(values as u64, "value", "values");
+    let at_least = if exact { "" } else { "at least " };
+    let (listed, other) = match quasi.shape {
+        Shape::Order(_) => ("order", "the name of one that is listed"),
+        _ => ("hierarchy", "a name of your choice"),
+    };
+    Error::input(
+        format!("column {name:?}: {at_least}{values} on {rows} are not in the {listed} of the policy"),
+        format!("add them to columns.quasi.{name}.{listed}, or send them to one node: other = \"{other}\""),
+    )
 }
 
 /// Whether the sensitive column has the type that `values` asks for.
@@ -40,13 +70,7 @@ pub fn expect_values(name: &str, kind: &Kind, values: Values) -> Result<()> {
 pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
     let name = &quasi.name;
     if collected.uncovered > 0 {
-        return Err(Error::input(
-            format!(
-                "column {name:?}: {} rows have a value that the policy does not list",
-                collected.uncovered
-            ),
-            format!("add the missing values to columns.quasi.{name}, or give it other = \"name of a node\""),
-        ));
+        return Err(uncovered(quasi, collected));
     }
     let nulls = collected.nulls > 0;
     let coding = match (&quasi.shape, collected.found) {
@@ -94,7 +118,10 @@ pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
             let keys = exact(name, distinct)?;
             let days: Vec<i64> = keys.iter().map(|&key| scale.day(key)).collect();
             let tree = built(name, hierarchy::by_dates(&days, levels))?;
-            numbered(name, scale, &keys, tree, |key| hierarchy::DateLevel::Day.label(scale.day(key)))?
+            let leaf = |&day: &i64| Some((day, tree.leaf(&hierarchy::DateLevel::Day.label(day))?));
+            let leaves: Option<Vec<(i64, u32)>> = days.iter().map(leaf).collect();
+            let leaves = leaves.ok_or_else(|| not_for(name, "dates", "days that the calendar names"))?;
+            Coding::Tree { hierarchy: tree, leaves: Leaves::ByDay(scale, leaves) }
         }
         (Shape::Widths(_), _) => return Err(not_for(name, "levels", "numbers")),
         (Shape::Ends(_), _) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
@@ -161,4 +188,31 @@ fn too_many(name: &str) -> Error {
         format!("column {name:?} has more than 65,535 different values, too many for a hierarchy"),
         format!("leave the hierarchy out of columns.quasi.{name}: it is then cut by value, in bins"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, TimestampSecondArray};
+    use arrow::datatypes::TimeUnit;
+    use std::sync::Arc;
+
+    #[test]
+    fn moments_are_told_apart_by_the_day_where_periods_are_stated() {
+        let levels = vec![hierarchy::DateLevel::Week];
+        let shape = Shape::Dates(levels);
+        let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
+        let kind = Kind::Timestamp { unit: TimeUnit::Second, zone: None };
+        let collector = collector(&quasi, &kind);
+        // More moments than a column may have values, on 96 days, some of them before 1970.
+        let moments = (0..83_000).map(|i| 100 * i - 3 * 86_400);
+        let array: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(moments));
+        collector.observe(&array).unwrap();
+        let attribute = attribute(&quasi, collector.finish()).unwrap();
+        assert_eq!(attribute.codes(), 97);
+        let code = |seconds: i64| attribute.coding.number_code(seconds);
+        assert_eq!(code(-3 * 86_400), Some(0));
+        assert_eq!((code(-1), code(0), code(86_399), code(86_400)), (Some(2), Some(3), Some(3), Some(4)));
+        assert_eq!(code(1000 * 86_400), None);
+    }
 }

@@ -1,9 +1,11 @@
-//! What does the table hold? The two scans of the source.
+//! What does the table hold? The two scans of the source; a third one between them, of the sensitive columns alone,
+//! where there are several.
 
 use super::{Job, prepare};
 use crate::encode::attribute::Attribute;
-use crate::encode::collect::Collector;
-use crate::encode::encoder::{Encoder, Fingerprint};
+use crate::encode::collect::{Collected, Collector};
+use crate::encode::combination::{Combinations, SensitiveColumns};
+use crate::encode::encoder::{Encoder, Fingerprint, single_codes};
 use crate::encode::page::{Layout, Page, PageStore};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
@@ -14,7 +16,6 @@ use crate::publish::payload::Payload;
 use crate::read::{Column, Morsel};
 use crate::skyline::Values;
 use crate::spill::Spill;
-use arrow::array::Array;
 use arrow::datatypes::Field;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +24,7 @@ pub struct Source<'a> {
     job: &'a Job<'a>,
     values: Values,
     quasi: Vec<(usize, &'a Quasi)>,
-    sensitive: usize,
+    sensitive: Vec<usize>,
     /// Columns that travel: those kept, and for a bucketized release the quasi-identifiers too.
     travelling: Vec<usize>,
 }
@@ -44,11 +45,11 @@ impl<'a> Source<'a> {
         let names: Vec<&str> =
             job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let roles = job.policy.bind(&names)?;
-        let (mut quasi, mut sensitive, mut travelling) = (vec![], None, vec![]);
+        let (mut quasi, mut sensitive, mut travelling) = (vec![], vec![], vec![]);
         for (i, role) in roles.iter().enumerate() {
             match role {
                 Role::Quasi(at) => quasi.push((i, &job.policy.columns.quasi[*at])),
-                Role::Sensitive(_) => sensitive = Some(i),
+                Role::Sensitive(_) => sensitive.push(i),
                 Role::Keep => travelling.push(i),
                 Role::Drop => {}
                 Role::Individual | Role::Count => {
@@ -62,9 +63,6 @@ impl<'a> Source<'a> {
                 travelling.push(i);
             }
         }
-        let sensitive = sensitive.ok_or_else(|| {
-            Error::input("the policy names no sensitive column", "name one in columns.sensitive")
-        })?;
         if quasi.is_empty() {
             return Err(Error::input(
                 "the policy names no quasi-identifier",
@@ -89,23 +87,24 @@ impl<'a> Source<'a> {
         self.job.table.schema().field(column).name()
     }
 
-    /// The quasi-identifiers, the sensitive column, and then those that travel.
+    /// The quasi-identifiers and the sensitive columns.
     fn columns(&self) -> Vec<Column> {
         let quasi = self.quasi.iter().map(|&(i, _)| i);
-        quasi.chain([self.sensitive]).map(|i| Column::canonical(self.name(i))).collect()
+        quasi.chain(self.sensitive.iter().copied()).map(|i| Column::canonical(self.name(i))).collect()
     }
 
     /// The first scan: which values are there?
-    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveCoding)> {
+    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns)> {
         let (table, progress) = (self.job.table, self.job.progress);
         let mut collectors: Vec<Collector<'_>> = Vec::new();
         for &(i, quasi) in &self.quasi {
             collectors.push(prepare::collector(quasi, &table.kind(self.name(i))?));
         }
-        let name = self.name(self.sensitive);
-        let kind = table.kind(name)?;
-        prepare::expect_values(name, &kind, self.values)?;
-        collectors.push(Collector::new(name, &kind, None));
+        for &i in &self.sensitive {
+            let kind = table.kind(self.name(i))?;
+            prepare::expect_values(self.name(i), &kind, self.values)?;
+            collectors.push(Collector::new(self.name(i), &kind, None));
+        }
         progress.start("reading values", table.rows());
         let work = |morsel: Morsel<'_>| {
             // Workers begin at different columns, so that they seldom wait for each other.
@@ -134,7 +133,15 @@ impl<'a> Source<'a> {
             ));
         }
         let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
-        let found = collected.pop().ok_or_else(|| Error::input("no column was read", "check the policy"))?;
+        let found = collected.split_off(self.quasi.len());
+        let codings = self.sensitive.iter().zip(found).map(|(&i, found)| self.coding(self.name(i), found));
+        let sensitive = self.combined(codings.collect::<Result<_>>()?)?;
+        let attributes = self.quasi().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
+        Ok((attributes.collect::<Result<_>>()?, sensitive))
+    }
+
+    /// The codes of one sensitive column.
+    fn coding(&self, name: &str, found: Collected) -> Result<SensitiveCoding> {
         let meaning = self.job.policy.columns.sensitive(name).and_then(|stated| stated.null_is.as_deref());
         if self.values == Values::Single && found.nulls > 0 && meaning.is_none() {
             return Err(Error::input(
@@ -142,13 +149,36 @@ impl<'a> Source<'a> {
                 "say what that means with columns.null_is = \"a value name\"",
             ));
         }
-        let sensitive = SensitiveCoding::new(name, &kind, found, meaning)?;
-        let attributes = self.quasi().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
-        Ok((attributes.collect::<Result<_>>()?, sensitive))
+        SensitiveCoding::new(name, &self.job.table.kind(name)?, found, meaning)
+    }
+
+    /// The combinations of values that occur, where there are several columns.
+    fn combined(&self, mut codings: Vec<SensitiveCoding>) -> Result<SensitiveColumns> {
+        if codings.len() == 1
+            && let Some(only) = codings.pop()
+        {
+            return Ok(SensitiveColumns::one(only));
+        }
+        let (table, progress) = (self.job.table, self.job.progress);
+        let columns: Vec<Column> = self.sensitive.iter().map(|&i| Column::canonical(self.name(i))).collect();
+        let found = Combinations::default();
+        progress.start("reading combinations", table.rows());
+        let work = |morsel: Morsel<'_>| {
+            for batch in morsel {
+                let batch = batch?;
+                let codes =
+                    codings.iter().zip(batch.columns()).map(|(coding, array)| single_codes(coding, array));
+                found.observe(&codes.collect::<Result<Vec<_>>>()?);
+                progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        };
+        table.scan(&columns, self.job.threads, work, |()| Ok(()))?;
+        SensitiveColumns::several(codings, found)
     }
 
     /// What a page of codes looks like.
-    pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
+    pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveColumns) -> Layout {
         Layout {
             columns: attributes.iter().map(Attribute::codes).collect(),
             values: sensitive.len() as u32,
@@ -161,7 +191,7 @@ impl<'a> Source<'a> {
         &self,
         layout: &Layout,
         attributes: &[Attribute],
-        sensitive: &SensitiveCoding,
+        sensitive: &SensitiveColumns,
         payload: Option<&Payload>,
         budget: &Arc<Budget>,
         spill: &'s Spill,
@@ -181,11 +211,12 @@ impl<'a> Source<'a> {
             for batch in morsel {
                 let batch = batch?;
                 let (quasi, rest) = batch.columns().split_at(attributes.len());
-                fingerprint.merge(encoder.append(quasi, &rest[0], &mut page.rows)?);
+                let (values, travelling) = rest.split_at(self.sensitive.len());
+                fingerprint.merge(encoder.append(quasi, values, &mut page.rows)?);
                 if let Some(payload) = payload {
-                    payload.append(&rest[1..], &mut page.payload.lengths, &mut page.payload.bytes)?;
+                    payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
                 }
-                progress.advance(rest[0].len() as u64);
+                progress.advance(batch.num_rows() as u64);
                 if page.is_full() {
                     whole.add(&page.rows.total(distinct));
                     PageStore::push_shared(&store, std::mem::replace(&mut page, Page::empty(layout)))?;

@@ -11,10 +11,11 @@
 
 use super::output::{Output, Shape};
 use super::utility::{Measure, Utility};
-use super::{Job, Outcome, Summary, judge_written};
+use super::{Job, Outcome, Summary, checks, judge_written};
 use crate::audit::{self, Candidate, Case, People, Purpose};
 use crate::disclosure_sets::{self, Finding, Limits, Release};
 use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::combination::SensitiveColumns;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::plan::column::Column;
@@ -75,12 +76,13 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     let labels = labels(job, &told.attributes, people)?;
     let fields: Vec<_> = people.travelling.0.iter().collect();
     let payload = if fields.is_empty() { None } else { Some(Payload::new(&fields)?) };
+    let sensitive = SensitiveColumns::one(people.sensitive.clone());
     let shape = Shape {
         style: job.policy.publish.style,
         values: Values::Single,
         ranges: job.policy.publish.ranges,
         labels: &labels,
-        sensitive: &people.sensitive,
+        sensitive: &sensitive,
         payload: payload.as_ref(),
     };
     let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
@@ -101,8 +103,8 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     output.finish()?;
 
     let utility = utility(job, people, &groups)?;
-    let check = judge_written(job, &shape, staging.folder(), budget)?;
-    if !check.report.safe {
+    let surveys = judge_written(job, &shape, staging.folder(), &budget)?;
+    if !surveys.iter().all(|(_, survey)| survey.report.safe) {
         return Ok(Outcome::Withheld(format!(
             "function {} is safe against a replay, but its groups alone do not satisfy the policy",
             chosen.function
@@ -110,17 +112,17 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     }
     let evidence = Evidence {
         policy: job.policy,
-        sensitive: &people.sensitive.name,
         style: if shape.is_joined() { "generalized" } else { "bucketized" },
         input: Input::Chosen(Box::new(chosen)),
-        check: &check.report,
+        checks: &checks(&surveys),
         utility: &utility,
     };
     manifest::write(staging.folder(), &evidence)?;
     staging.publish()?;
+    let report = &surveys[0].1.report;
     Ok(Outcome::Published(Summary {
-        records: check.report.individuals,
-        groups: check.report.groups,
+        records: report.individuals,
+        groups: report.groups,
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,

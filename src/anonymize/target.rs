@@ -1,13 +1,16 @@
 //! What does the policy ask of the groups?
 
+use super::beliefs::{BeliefsCriterion, Known};
 use crate::attack::Question;
 use crate::beliefs::criteria::ShareRule;
 use crate::confidence::{Confidence, Verdict};
+use crate::encode::combination::{Projection, SensitiveColumns};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::implications::{Bucket, Scanner};
 use crate::plan::criterion::{Criterion, Every, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
+use crate::plan::several::{Judged, Several};
 use crate::plan::shares::SharesCriterion;
 use crate::policy::{self, Model, Nearness, Policy, Protected, Requirement};
 use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
@@ -53,8 +56,13 @@ pub enum Obstacle {
     },
 }
 
-/// The one protected column of a policy, with what must hold for it.
+/// All that a policy protects.
 pub struct Protection<'a> {
+    targets: Vec<ProtectedTarget<'a>>,
+}
+
+/// A protected column, or combination of columns, with what must hold for it.
+struct ProtectedTarget<'a> {
     target: &'a policy::Target,
     nearness: &'a Nearness,
     question: Option<Question>,
@@ -68,15 +76,91 @@ enum Adversary<'a> {
     Implications { knows: usize, confidence: Confidence },
 }
 
+/// The values that one target is about, by their codes.
+struct ValueTexts<'v> {
+    column: &'v str,
+    texts: &'v [String],
+    /// Of a single column, whose values may be written in other ways than their text.
+    coding: Option<&'v SensitiveCoding>,
+}
+
+impl ValueTexts<'_> {
+    fn code(&self, text: &str) -> Option<u32> {
+        match self.coding {
+            Some(coding) => coding.code_of_text(text).map(u32::from),
+            None => self.texts.iter().position(|own| own == text).map(|code| code as u32),
+        }
+    }
+}
+
 impl<'a> Protection<'a> {
-    /// Of a policy that protects one column by the skyline or against implications.
+    /// Of a policy that protects its columns by the skyline or against implications.
     pub fn new(policy: &'a Policy) -> Result<Self> {
-        let [target] = policy.privacy.targets.as_slice() else {
+        let targets = &policy.privacy.targets;
+        if let (Some(listed), true) =
+            (targets.iter().find(|target| target.values != policy::Values::Single), targets.len() > 1)
+        {
             return Err(Error::input(
-                "anonymize protects one sensitive column",
-                "drop the other sensitive columns, or join them into one column first",
+                format!(
+                    "column {:?}: several sensitive columns need one value per person each",
+                    listed.name()
+                ),
+                "write values = \"single\", or make a release for each of the columns that hold several values",
             ));
-        };
+        }
+        let targets = targets.iter().map(|target| ProtectedTarget::new(policy, target));
+        Ok(Protection { targets: targets.collect::<Result<_>>()? })
+    }
+
+    /// How many sensitive values a person may have; where there are several columns, one in each.
+    pub fn values(&self) -> Values {
+        self.targets.first().map_or(Values::Single, ProtectedTarget::values)
+    }
+
+    /// Whether some column is protected by how far beliefs move.
+    pub fn asks_for_beliefs(&self) -> bool {
+        self.targets.iter().any(|target| target.question.is_some())
+    }
+
+    /// The criterion that the planner asks of groups of a table that has `whole` in all; beliefs are judged by the rows
+    /// that are `known`.
+    pub fn criterion(
+        &self,
+        sensitive: &SensitiveColumns,
+        whole: &Part,
+        known: Option<&Known<'_>>,
+    ) -> Result<Box<dyn Criterion>> {
+        if let ([target], [only]) = (&self.targets[..], sensitive.columns()) {
+            let texts = only.texts();
+            let values = ValueTexts { column: &only.name, texts: &texts, coding: Some(only) };
+            let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
+            return target.criterion(&values, whole, &code, known);
+        }
+        let mut criteria = Vec::new();
+        for target in &self.targets {
+            let (Projection { code, texts }, name) = target.projection(sensitive)?;
+            let own = projected(whole, &code, texts.len());
+            let criterion = target.criterion(&target.texts(&name, &texts, sensitive), &own, &code, known)?;
+            criteria.push(Judged { code, values: texts.len(), criterion });
+        }
+        Ok(Box::new(Several::new(criteria)))
+    }
+
+    /// Why the whole table cannot be one group: for each column what stands against it.
+    pub fn obstacles(&self, whole: &Part, sensitive: &SensitiveColumns) -> Result<Vec<(String, Obstacle)>> {
+        let mut all = Vec::new();
+        for target in &self.targets {
+            let (Projection { code, texts }, name) = target.projection(sensitive)?;
+            let own = projected(whole, &code, texts.len());
+            let obstacles = target.obstacles(&own, &target.texts(&name, &texts, sensitive))?;
+            all.extend(obstacles.into_iter().map(|obstacle| (name.clone(), obstacle)));
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> ProtectedTarget<'a> {
+    fn new(policy: &'a Policy, target: &'a policy::Target) -> Result<Self> {
         let adversary = match &target.model {
             Model::Skyline(requirements) => Adversary::Skyline(requirements),
             Model::Implications { .. } if target.values != policy::Values::Single => {
@@ -98,10 +182,7 @@ impl<'a> Protection<'a> {
                 ));
             }
         };
-        if target.columns.len() != 1 {
-            return Err(Error::input("anonymize knows no joint columns", "leave them out of the policy"));
-        }
-        let nearness = policy.columns.sensitive(&target.columns[0]).map(|column| &column.nearness);
+        let nearness = policy.columns.sensitive(&target.name()).map(|column| &column.nearness);
         let nearness = nearness.unwrap_or(&Nearness::Equal);
         let distinct = target.minimum_distinct as usize;
         let minimum = Minimum { people: policy.privacy.minimum_group_size, distinct };
@@ -109,11 +190,10 @@ impl<'a> Protection<'a> {
             Model::Beliefs(asked) => Some(Question::of(policy, target, asked)?),
             _ => None,
         };
-        Ok(Protection { target, nearness, question, minimum, adversary })
+        Ok(ProtectedTarget { target, nearness, question, minimum, adversary })
     }
 
-    /// How many sensitive values a person may have.
-    pub fn values(&self) -> Values {
+    fn values(&self) -> Values {
         match self.target.values {
             policy::Values::Single => Values::Single,
             policy::Values::Set => Values::Set,
@@ -121,33 +201,68 @@ impl<'a> Protection<'a> {
         }
     }
 
-    /// How far beliefs may move, if that is asked.
-    pub fn question(&self) -> Option<&Question> {
-        self.question.as_ref()
+    /// What the sensitive codes mean for this target, and its name.
+    fn projection(&self, sensitive: &SensitiveColumns) -> Result<(Projection, String)> {
+        let name = self.target.name();
+        let projection = sensitive.projection(&self.target.columns).ok_or_else(|| {
+            Error::input(format!("the table has no sensitive column {name:?}"), "check columns.sensitive")
+        })?;
+        Ok((projection, name))
     }
 
-    /// The criterion that the planner asks of groups of a table that has `whole` in all.
-    pub fn criterion(&self, sensitive: &SensitiveCoding, whole: &Part) -> Result<Box<dyn Criterion>> {
-        let model = self.model(sensitive)?;
-        let rules = self.share_rules(sensitive, whole)?;
-        if rules.is_empty() {
-            return Ok(model);
+    fn texts<'v>(
+        &self,
+        column: &'v str,
+        texts: &'v [String],
+        sensitive: &'v SensitiveColumns,
+    ) -> ValueTexts<'v> {
+        let coding = match &self.target.columns[..] {
+            [only] => sensitive.columns().iter().find(|coding| coding.name == *only),
+            _ => None,
+        };
+        ValueTexts { column, texts, coding }
+    }
+
+    /// The model and all criteria beside it; `whole` is the whole table in the codes of this target.
+    fn criterion(
+        &self,
+        values: &ValueTexts<'_>,
+        whole: &Part,
+        code: &[u16],
+        known: Option<&Known<'_>>,
+    ) -> Result<Box<dyn Criterion>> {
+        let mut criteria = vec![self.model(values)?];
+        let rules = self.share_rules(values, whole)?;
+        if !rules.is_empty() {
+            criteria.push(Box::new(SharesCriterion::new(rules)));
         }
-        Ok(Box::new(Every::new(vec![model, Box::new(SharesCriterion::new(rules))])))
+        if let Some(question) = &self.question {
+            let (Some(known), Some(coding)) = (known, values.coding) else {
+                return Err(Error::input(
+                    "the model \"beliefs\" is judged by the rows of a table with one column to protect",
+                    "choose another model",
+                ));
+            };
+            criteria.push(Box::new(BeliefsCriterion::new(known, question, coding, code)?));
+        }
+        match criteria.len() {
+            1 => Ok(criteria.remove(0)),
+            _ => Ok(Box::new(Every::new(criteria))),
+        }
     }
 
     /// The criteria over shares.
-    fn share_rules(&self, sensitive: &SensitiveCoding, whole: &Part) -> Result<Vec<ShareRule>> {
-        let texts = sensitive.texts();
-        let rule = |criterion| self.nearness.share_rule(criterion, &sensitive.name, &texts, &whole.counts);
+    fn share_rules(&self, values: &ValueTexts<'_>, whole: &Part) -> Result<Vec<ShareRule>> {
+        let rule =
+            |criterion| self.nearness.share_rule(criterion, values.column, values.texts, &whole.counts);
         self.target.criteria.iter().map(rule).collect()
     }
 
-    fn model(&self, sensitive: &SensitiveCoding) -> Result<Box<dyn Criterion>> {
+    fn model(&self, values: &ValueTexts<'_>) -> Result<Box<dyn Criterion>> {
         Ok(match &self.adversary {
             Adversary::Skyline(requirements) => {
-                let state = self.skyline_state(requirements, sensitive)?;
-                Box::new(SkylineCriterion::new(state, self.minimum, sensitive.len()))
+                let state = self.skyline_state(requirements, values)?;
+                Box::new(SkylineCriterion::new(state, self.minimum, values.texts.len()))
             }
             Adversary::Implications { knows, confidence } => {
                 Box::new(ImplicationsCriterion::new(*knows, confidence.clone(), self.minimum))
@@ -155,15 +270,11 @@ impl<'a> Protection<'a> {
         })
     }
 
-    fn skyline_state(
-        &self,
-        requirements: &[Requirement],
-        sensitive: &SensitiveCoding,
-    ) -> Result<SkylineState> {
+    fn skyline_state(&self, requirements: &[Requirement], values: &ValueTexts<'_>) -> Result<SkylineState> {
         let code = |text: &String| {
-            sensitive.code_of_text(text).map(u32::from).ok_or_else(|| {
+            values.code(text).ok_or_else(|| {
                 Error::input(
-                    format!("a value in `for` of privacy.skyline does not occur in {:?}", sensitive.name),
+                    format!("a value in `for` of privacy.skyline does not occur in {:?}", values.column),
                     "check its spelling, or leave it out: what does not occur needs no protection",
                 )
             })
@@ -178,11 +289,10 @@ impl<'a> Protection<'a> {
             let confidence = threshold(&requirement.confidence)?;
             skyline.push((target, Point { knowledge, confidence }));
         }
-        Ok(SkylineState::new(self.values(), sensitive.len(), &skyline))
+        Ok(SkylineState::new(self.values(), values.texts.len(), &skyline))
     }
 
-    /// Why the whole table cannot be one group.
-    pub fn obstacles(&self, whole: &Part, sensitive: &SensitiveCoding) -> Result<Vec<Obstacle>> {
+    fn obstacles(&self, whole: &Part, values: &ValueTexts<'_>) -> Result<Vec<Obstacle>> {
         let (people, distinct) = (whole.people, whole.distinct() as u64);
         let minima = [
             ("people", people, self.minimum.people),
@@ -192,17 +302,26 @@ impl<'a> Protection<'a> {
         let too_small = too_small.map(|(what, has, needs)| Obstacle::TooSmall { what, has, needs });
         let breaches = match &self.adversary {
             Adversary::Skyline(requirements) => {
-                breaches(self.skyline_state(requirements, sensitive)?, whole, sensitive)
+                breaches(self.skyline_state(requirements, values)?, whole, values.texts)
             }
             Adversary::Implications { knows, confidence } => disclosure(*knows, confidence, whole),
         };
         let counts = || (0u32..).zip(whole.counts.iter().copied());
-        let rules = self.share_rules(sensitive, whole)?.into_iter();
+        let rules = self.share_rules(values, whole)?.into_iter();
         let shares = rules.map(|rule| (rule.name(), rule.measure(counts()), rule.most().clone()));
         let shares = shares.filter(|(_, measured, most)| measured > most);
         let shares = shares.map(|(criterion, measured, most)| Obstacle::Share { criterion, measured, most });
         Ok(too_small.chain(breaches).chain(shares).collect())
     }
+}
+
+/// A part in the codes of one target, of which there are `values`.
+fn projected(part: &Part, code: &[u16], values: usize) -> Part {
+    let mut own = Part { people: part.people, counts: vec![0; values] };
+    for (&count, &code) in part.counts.iter().zip(code) {
+        own.counts[usize::from(code)] += count;
+    }
+    own
 }
 
 fn threshold(confidence: &Rational) -> Result<Confidence> {
@@ -212,9 +331,8 @@ fn threshold(confidence: &Rational) -> Result<Confidence> {
 }
 
 /// The skyline points that the whole table does not fulfil.
-fn breaches(mut state: SkylineState, whole: &Part, sensitive: &SensitiveCoding) -> Vec<Obstacle> {
+fn breaches(mut state: SkylineState, whole: &Part, texts: &[String]) -> Vec<Obstacle> {
     state.observe(&mut Default::default(), whole.people, &whole.counts, 0);
-    let texts = sensitive.texts();
     let breaches = state.entries().iter().filter(|entry| entry.verdict() == Verdict::Unsafe);
     let obstacle = |entry: &TargetPoint| Obstacle::Breach {
         value: texts[entry.code as usize].clone(),

@@ -17,6 +17,7 @@ use crate::beliefs::group::Member;
 use crate::check::keys::{Keys, integer_key, integer_of_key};
 use crate::check::tally::Tally;
 use crate::check::{Buckets, Resources};
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::{Layout, Lists};
 use crate::error::{Error, Result};
@@ -180,7 +181,8 @@ fn add_values(
     };
     let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
     let wanted: Vec<Column> = names.map(Column::canonical).collect();
-    let encoder = Encoder::new(&[], &original.sensitive, Values::Single, &resources.budget);
+    let sensitive = SensitiveColumns::one(original.sensitive.clone());
+    let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
     let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };
     scan(table, &wanted, "looking up values", resources, |batch| {
         let (group_columns, rest) = batch.columns().split_at(groups.len());
@@ -195,7 +197,7 @@ fn add_values(
                 "give the table that the release was made from with --original",
             )
         };
-        encoder.append(&[], &rest[0], &mut rows).map_err(foreign)?;
+        encoder.append(&[], &rest[..1], &mut rows).map_err(foreign)?;
         let Sensitive::Single(codes) = &rows.sensitive else { return Ok(()) };
         let times = rest.get(1).and_then(|times: &ArrayRef| times.as_primitive_opt::<Int64Type>().cloned());
         let mut tally = lock(tally);

@@ -19,6 +19,7 @@ use crate::check::Resources;
 use crate::check::tally::Tally;
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::collect::{Collector, Found};
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::keys::keys;
 use crate::encode::page::{Layout, Lists};
@@ -56,6 +57,12 @@ impl Roles {
                 "give the combination a column of its own in the table, or another model",
             ));
         };
+        if policy.columns.individual.is_some() || policy.columns.count.is_some() {
+            return Err(Error::input(
+                "the model \"beliefs\" needs a table with one row for each person",
+                "bring the rows of a person together first, and leave out columns.individual and columns.count",
+            ));
+        }
         let stated = policy.columns.sensitive(name);
         Ok(Roles {
             quasi: policy.columns.quasi.clone(),
@@ -106,7 +113,8 @@ impl Original {
         let (attributes, sensitive) = read_values(table, roles, resources)?;
         let spill = Arc::new(Spill::create(&resources.temp)?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
-        let encoder = Encoder::new(&attributes, &sensitive, Values::Single, &resources.budget);
+        let column = SensitiveColumns::one(sensitive.clone());
+        let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
         let layout = layout(&attributes, &sensitive);
         let wanted: Vec<Column> =
             roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
@@ -114,10 +122,10 @@ impl Original {
         let work = |morsel: crate::read::Morsel<'_>| {
             for batch in morsel {
                 let batch = batch?;
-                let Some((values, quasi)) = batch.columns().split_last() else { continue };
+                let (quasi, values) = batch.columns().split_at(attributes.len());
                 let mut rows = layout.empty(batch.num_rows());
                 encoder.append(quasi, values, &mut rows)?;
-                gatherer.add(&rows)?;
+                gatherer.add(&rows, |value| value)?;
                 resources.progress.advance(batch.num_rows() as u64);
             }
             Ok(())
@@ -255,8 +263,8 @@ impl Gatherer {
         Ok(Gatherer { tally: Mutex::new(Tally::new(spill, budget, 2)?) })
     }
 
-    /// Takes in rows with one sensitive value each.
-    pub fn add(&self, rows: &Rows) -> Result<()> {
+    /// Takes in rows with one sensitive code each; `value` tells which value that is.
+    pub fn add(&self, rows: &Rows, value: impl Fn(u16) -> u16) -> Result<()> {
         let Sensitive::Single(values) = &rows.sensitive else {
             return Err(Error::input(
                 "beliefs are defined for single values only",
@@ -267,7 +275,7 @@ impl Gatherer {
         let mut key = Vec::with_capacity(2 * rows.columns.len());
         for row in 0..rows.len() {
             codes_of(rows, row, &mut key);
-            tally.add(&key, &values.get(row).to_be_bytes(), 1)?;
+            tally.add(&key, &value(values.get(row)).to_be_bytes(), 1)?;
         }
         Ok(())
     }

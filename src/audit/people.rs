@@ -8,6 +8,7 @@ use crate::anonymize::prepare;
 use crate::disclosure_sets::Partition;
 use crate::encode::attribute::Attribute;
 use crate::encode::collect::Collector;
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::keys::{Texts, keys};
 use crate::encode::page::Layout;
@@ -80,11 +81,12 @@ impl People {
             lists: Encoder::lists(Values::Single),
         };
         let budget = Budget::new(LOOKUP_BYTES);
-        let encoder = Encoder::new(&attributes, &sensitive, Values::Single, &budget);
+        let only = SensitiveColumns::one(sensitive.clone());
+        let encoder = Encoder::new(&attributes, &only, Values::Single, &budget);
         let mut rows = layout.empty(0);
         for batch in &batches {
             let (quasi, rest) = batch.columns().split_at(attributes.len());
-            encoder.append(quasi, &rest[0], &mut rows)?;
+            encoder.append(quasi, &rest[..1], &mut rows)?;
         }
         let ids = match extra.id {
             Some(id) => Some(texts(job.table, id, batches.iter().map(|batch| batch.column(judged.len())))?),

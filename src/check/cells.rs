@@ -3,29 +3,51 @@
 //! One array increment per row where groups are not much smaller than the dictionary; no allocation and no
 //! hashing per row. Memory: O(entries of the batch's dictionary).
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Int32Type};
 
 use super::criterion::GroupCount;
-use super::job::Columns;
+use super::job::{Columns, Part};
 use super::values::{Codes, Translation};
 use crate::error::Result;
+use crate::policy::joint_value;
+use crate::read::RowCounts;
 use crate::skyline::Values;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {
     codes: &'a Codes,
     values: Values,
+    parts: &'a [Part],
     /// The code that a null stands for in a single-valued table.
     null_code: Option<u32>,
     translation: Translation,
     /// Counts by dictionary entry; all zero between two calls.
     by_entry: Vec<u32>,
-    /// Rows that should have had a value and had none.
-    pub missing: u64,
+    /// What rows should have had, and did not.
+    pub gaps: Gaps,
+}
+
+/// Rows that lack something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Gaps {
+    /// Without a value, where everybody has one.
+    pub values: u64,
+    /// Without a count that could be used.
+    pub counts: u64,
+}
+
+impl Gaps {
+    /// Adds those of other rows.
+    pub fn add(&mut self, other: Gaps) {
+        self.values += other.values;
+        self.counts += other.counts;
+    }
 }
 
 /// The sensitive column of one batch.
@@ -33,38 +55,98 @@ pub(super) struct BatchCells {
     items: DictionaryArray<Int32Type>,
     /// Of a list column: where each row's items lie.
     lists: Option<(OffsetBuffer<i32>, Option<NullBuffer>)>,
+    /// For how many rows each row stands, if that is told.
+    counts: Option<Vec<u64>>,
+}
+
+impl BatchCells {
+    /// How many rows the rows of the batch stand for.
+    pub fn rows(&self, rows: usize) -> u64 {
+        self.counts.as_ref().map_or(rows as u64, |counts| counts.iter().sum())
+    }
+
+    /// How many rows this row stands for.
+    pub fn times(&self, row: usize) -> u64 {
+        self.counts.as_ref().map_or(1, |counts| counts[row])
+    }
 }
 
 impl<'a> Cells<'a> {
     /// For the sensitive column of `columns`.
-    pub fn new(columns: &Columns, codes: &'a Codes) -> Result<Self> {
+    pub fn new(columns: &'a Columns, codes: &'a Codes) -> Result<Self> {
         let null_code = columns.null_is.as_deref().map(|name| codes.code(name)).transpose()?;
         Ok(Cells {
             codes,
             values: columns.values,
+            parts: &columns.parts,
             null_code,
             translation: Translation::default(),
             by_entry: Vec::new(),
-            missing: 0,
+            gaps: Gaps::default(),
         })
     }
 
-    /// Gives the values of a batch their codes.
-    pub fn open(&mut self, column: &ArrayRef) -> Result<BatchCells> {
-        let (items, lists) = match column.data_type() {
-            DataType::List(_) => {
+    /// Gives the values of a batch their codes; the columns are those of [`Columns::of_value`].
+    pub fn open(&mut self, columns: &[ArrayRef]) -> Result<BatchCells> {
+        let (values, counts) = columns.split_at(self.parts.len().max(1));
+        let counts = counts.first().map(RowCounts::of);
+        self.gaps.counts += counts.as_ref().map_or(0, |counts| counts.wrong);
+        let counts = counts.map(|counts| counts.counts);
+        let (items, lists) = match (values, values[0].data_type()) {
+            ([column], DataType::List(_)) => {
                 let list = column.as_list::<i32>();
                 (self.codes.pack(list.values())?, Some((list.offsets().clone(), list.nulls().cloned())))
             }
-            _ => (self.codes.pack(column)?, None),
+            ([column], _) => (self.codes.pack(column)?, None),
+            (parts, _) => (self.join(parts)?, None),
         };
         let entries = self.translation.of(self.codes, &items)?.len();
         self.by_entry.resize(entries, 0);
-        Ok(BatchCells { items, lists })
+        Ok(BatchCells { items, lists, counts })
+    }
+
+    /// The combinations of several columns as a dictionary of their names; null where a part has no value.
+    fn join(&self, columns: &[ArrayRef]) -> Result<DictionaryArray<Int32Type>> {
+        let packed: Vec<DictionaryArray<Int32Type>> =
+            columns.iter().map(|column| self.codes.pack(column)).collect::<Result<_>>()?;
+        let mut known: HashMap<Vec<Option<i32>>, Option<i32>> = HashMap::new();
+        let mut names: Vec<String> = Vec::new();
+        let mut keys: Vec<Option<i32>> = Vec::with_capacity(columns[0].len());
+        for row in 0..columns[0].len() {
+            let own: Vec<Option<i32>> =
+                packed.iter().map(|part| part.keys().is_valid(row).then(|| part.keys().value(row))).collect();
+            let key = *known.entry(own).or_insert_with_key(|own| {
+                let value = |(i, key): (usize, &Option<i32>)| match key {
+                    Some(key) => Some(packed[i].values().as_string::<i32>().value(*key as usize)),
+                    None => self.parts[i].null_is.as_deref(),
+                };
+                let values: Option<Vec<&str>> = own.iter().enumerate().map(value).collect();
+                values.map(|values| {
+                    names.push(joint_value(&values));
+                    names.len() as i32 - 1
+                })
+            });
+            keys.push(key);
+        }
+        Ok(DictionaryArray::new(keys.into(), Arc::new(StringArray::from(names))))
     }
 
     /// Adds the values of some rows, each of them a person, to a group.
     pub fn count(&mut self, cells: &BatchCells, rows: Range<usize>, group: &mut GroupCount) {
+        if cells.counts.is_some() {
+            for row in rows.filter(|&row| cells.times(row) > 0) {
+                group.people += cells.times(row);
+                match cells.lists {
+                    Some(_) => self.count_list(cells, row, group),
+                    None => {
+                        if let Some(code) = self.cell(cells, row) {
+                            group.add(code, cells.times(row));
+                        }
+                    }
+                }
+            }
+            return;
+        }
         group.people += rows.len() as u64;
         if cells.lists.is_some() {
             for row in rows {
@@ -106,7 +188,7 @@ impl<'a> Cells<'a> {
         }
         match self.values {
             Values::Single => {
-                self.missing += u64::from(self.null_code.is_none());
+                self.gaps.values += u64::from(self.null_code.is_none());
                 self.null_code
             }
             Values::Set | Values::Multiset => None,
@@ -123,9 +205,10 @@ impl<'a> Cells<'a> {
         let items = offsets[row] as usize..offsets[row + 1] as usize;
         let valid = items.filter(|&item| keys.is_valid(item));
         let own = valid.map(|item| codes[keys.value(item) as usize]);
+        let times = cells.times(row);
         match self.values {
-            Values::Multiset | Values::Single => own.for_each(|code| group.add(code, 1)),
-            Values::Set => group.add_once(own),
+            Values::Multiset | Values::Single => own.for_each(|code| group.add(code, times)),
+            Values::Set => group.add_once(own, times),
         }
     }
 }

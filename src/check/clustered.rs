@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::cells::Cells;
+use super::cells::{Cells, Gaps};
 use super::criterion::{Asked, GroupCount, Judge};
 use super::job::{Columns, Resources, scattered};
 use super::keys::Keys;
@@ -31,14 +31,14 @@ pub(super) enum Outcome {
 pub(super) struct Counted {
     pub judge: Judge,
     pub rows: u64,
-    /// Rows that should have had a value and had none.
-    pub missing: u64,
+    /// What rows should have had, and did not.
+    pub gaps: Gaps,
 }
 
 /// What a worker found in a run of consecutive rows.
 pub(super) struct Part {
     rows: u64,
-    missing: u64,
+    gaps: Gaps,
     groups: Option<Groups>,
 }
 
@@ -66,12 +66,8 @@ pub(super) fn count(
     codes: &Codes,
     resources: &Resources<'_>,
 ) -> Result<Outcome> {
-    let wanted: Vec<Column> = columns
-        .groups
-        .iter()
-        .chain([&columns.sensitive])
-        .map(|name| Column::canonical(name.as_str()))
-        .collect();
+    let names = columns.groups.iter().map(String::as_str).chain(columns.of_value());
+    let wanted: Vec<Column> = names.map(Column::canonical).collect();
     let mut joined = Joined::new(asked, resources)?;
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());
@@ -99,7 +95,7 @@ pub(super) fn count(
     joined.finish().map(|counted| Outcome::Counted(Box::new(counted)))
 }
 
-/// Counts consecutive rows that begin at `first_row`; the sensitive column is the last one of the batches.
+/// Counts consecutive rows that begin at `first_row`; the batches hold the group columns and those of the value.
 pub(super) fn count_part(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     first_row: u64,
@@ -110,16 +106,16 @@ pub(super) fn count_part(
     let mut cells = Cells::new(columns, codes)?;
     let mut keys = None;
     let mut open: Option<Open> = None;
-    let mut row = first_row;
+    let (mut row, mut rows) = (first_row, 0);
     for batch in batches {
         let batch = batch?;
-        let Some((sensitive, group_columns)) = batch.columns().split_last() else { continue };
+        let (group_columns, value_columns) = batch.columns().split_at(columns.groups.len());
         let keys = match &mut keys {
             Some(keys) => keys,
             None => keys.insert(Keys::new(group_columns.iter().map(|column| column.data_type()))?),
         };
         let runs = keys.runs(group_columns)?;
-        let batch_cells = cells.open(sensitive)?;
+        let batch_cells = cells.open(value_columns)?;
         let mut start = 0;
         for (run, &end) in runs.ends.iter().enumerate() {
             let number = row + start as u64;
@@ -134,8 +130,9 @@ pub(super) fn count_part(
             start = end;
         }
         row += batch.num_rows() as u64;
+        rows += batch_cells.rows(batch.num_rows());
     }
-    Ok(Part { rows: row - first_row, missing: cells.missing, groups: open.map(Open::close) })
+    Ok(Part { rows, gaps: cells.gaps, groups: open.map(Open::close) })
 }
 
 /// The groups of a morsel while its rows pass.
@@ -193,7 +190,7 @@ pub(super) struct Joined {
     /// The last group, which may go on in the next part.
     border: Option<Border>,
     rows: u64,
-    missing: u64,
+    gaps: Gaps,
     reserved: crate::memory::Reservation,
 }
 
@@ -205,7 +202,7 @@ impl Joined {
             finished: Finished::new(&resources.budget),
             border: None,
             rows: 0,
-            missing: 0,
+            gaps: Gaps::default(),
             reserved: Judge::reservation(&resources.budget)?,
         })
     }
@@ -213,7 +210,7 @@ impl Joined {
     /// Takes in the next part of the table.
     pub fn add(&mut self, part: Part) -> Result<Returned> {
         self.rows += part.rows;
-        self.missing += part.missing;
+        self.gaps.add(part.gaps);
         let Some(Groups { trail, mut first, middle, last }) = part.groups else { return Ok(Returned::Never) };
         let begins = match self.border.take() {
             Some(border) if border.key == first.key => {
@@ -246,6 +243,6 @@ impl Joined {
         if let Some(border) = self.border.take() {
             self.judge.observe(&border.count, border.number);
         }
-        Ok(Counted { judge: self.judge, rows: self.rows, missing: self.missing })
+        Ok(Counted { judge: self.judge, rows: self.rows, gaps: self.gaps })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
-use super::cells::Cells;
+use super::cells::{Cells, Gaps};
 use super::clustered::Counted;
 use super::criterion::{Asked, GroupCount, Judge};
 use super::job::{Buckets, Columns, Resources};
@@ -37,8 +37,8 @@ pub(super) fn by_group(
     let numbers = Numbers::of(table, columns)?;
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
-    let mut counts = (0, 0);
-    let names: Vec<&str> = columns.groups.iter().chain([&columns.sensitive]).map(String::as_str).collect();
+    let mut counts = (0, Gaps::default());
+    let names: Vec<&str> = columns.groups.iter().map(String::as_str).chain(columns.of_value()).collect();
     scan(table, &names, "counting by group", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         let mut rows = 0;
@@ -46,10 +46,10 @@ pub(super) fn by_group(
         let mut buffer = Vec::new();
         for batch in batches {
             let batch = batch?;
-            let Some((sensitive, group_columns)) = batch.columns().split_last() else { continue };
+            let (group_columns, value_columns) = batch.columns().split_at(columns.groups.len());
             let runs =
                 Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
-            let batch_cells = cells.open(sensitive)?;
+            let batch_cells = cells.open(value_columns)?;
             let mut start = 0;
             buffer.clear();
             for (run, &end) in runs.ends.iter().enumerate() {
@@ -59,16 +59,16 @@ pub(super) fn by_group(
                 count.clear();
                 start = end;
             }
-            rows += batch.num_rows() as u64;
+            rows += batch_cells.rows(batch.num_rows());
             let mut groups = lock(&shared);
             for &(run, code, times) in &buffer {
                 groups.add(runs.key(run), &code.to_be_bytes(), times)?;
             }
         }
-        Ok((rows, cells.missing))
+        Ok((rows, cells.gaps))
     })?;
-    let (rows, missing) = counts;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, missing })
+    let (rows, gaps) = counts;
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, gaps })
 }
 
 /// Counts a table in which the rows of a person are those with the same value of the individual column.
@@ -84,9 +84,9 @@ pub(super) fn by_person(
     let numbers = Numbers::of(table, columns)?;
     let mut people = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut people);
-    let mut counts = (0, 0);
-    let names: Vec<&str> =
-        columns.groups.iter().chain([&columns.sensitive]).map(String::as_str).chain([individual]).collect();
+    let mut counts = (0, Gaps::default());
+    let group_names = columns.groups.iter().map(String::as_str);
+    let names: Vec<&str> = group_names.chain([individual]).chain(columns.of_value()).collect();
     let nameless = Mutex::new(0u64);
     scan(table, &names, "counting by person", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
@@ -94,12 +94,13 @@ pub(super) fn by_person(
         let mut item = Vec::new();
         for batch in batches {
             let batch = batch?;
-            let [group_columns @ .., sensitive, person] = batch.columns() else { continue };
+            let (group_columns, rest) = batch.columns().split_at(columns.groups.len());
+            let Some((person, value_columns)) = rest.split_first() else { continue };
             let groups =
                 Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
             let persons = Keys::new([person.data_type()])?.rows(std::slice::from_ref(person))?;
             *lock(&nameless) += person.logical_null_count() as u64;
-            let batch_cells = cells.open(sensitive)?;
+            let batch_cells = cells.open(value_columns)?;
             rows += batch.num_rows() as u64;
             let mut start = 0;
             let mut people = lock(&shared);
@@ -114,7 +115,7 @@ pub(super) fn by_person(
                 start = end;
             }
         }
-        Ok((rows, cells.missing))
+        Ok((rows, cells.gaps))
     })?;
     let nameless = nameless.into_inner().unwrap_or_else(PoisonError::into_inner);
     if nameless > 0 {
@@ -130,8 +131,8 @@ pub(super) fn by_person(
     let mut faults = Faults::default();
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
-    let (rows, missing) = counts;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, missing })
+    let (rows, gaps) = counts;
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, gaps })
 }
 
 /// Persons that contradict what was said of the table.
@@ -225,7 +226,7 @@ pub(super) fn by_bucket(
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
     let group_names = columns.groups.iter().map(String::as_str);
-    let mut people = (0, 0);
+    let mut people = (0, Gaps::default());
     let names: Vec<&str> = group_names.clone().collect();
     scan(buckets.people, &names, "counting people", resources, &mut people, |batches| {
         let mut rows = 0;
@@ -241,18 +242,19 @@ pub(super) fn by_bucket(
             }
             rows += batch.num_rows() as u64;
         }
-        Ok((rows, 0))
+        Ok((rows, Gaps::default()))
     })?;
-    let mut values = (0, 0);
-    let names: Vec<&str> = group_names.chain([columns.sensitive.as_str(), buckets.count.as_str()]).collect();
+    let mut values = (0, Gaps::default());
+    let names: Vec<&str> = group_names.chain([buckets.count.as_str()]).chain(columns.of_value()).collect();
     scan(buckets.values, &names, "counting values", resources, &mut values, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         for batch in batches {
             let batch = batch?;
-            let [group_columns @ .., sensitive, times] = batch.columns() else { continue };
+            let (group_columns, rest) = batch.columns().split_at(columns.groups.len());
+            let Some((times, value_columns)) = rest.split_first() else { continue };
             let keys =
                 Keys::new(group_columns.iter().map(|column| column.data_type()))?.rows(group_columns)?;
-            let batch_cells = cells.open(sensitive)?;
+            let batch_cells = cells.open(value_columns)?;
             let times = times.as_primitive::<Int64Type>();
             let mut groups = lock(&shared);
             for row in 0..batch.num_rows() {
@@ -270,22 +272,22 @@ pub(super) fn by_bucket(
                 }
             }
         }
-        Ok((0, cells.missing))
+        Ok((0, cells.gaps))
     })?;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows: people.0, missing: values.1 })
+    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows: people.0, gaps: values.1 })
 }
 
-/// Scans some columns; `counts` adds up the rows and the missing values that `work` returns.
+/// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
 fn scan<W>(
     table: &Table,
     columns: &[&str],
     phase: &'static str,
     resources: &Resources<'_>,
-    counts: &mut (u64, u64),
+    counts: &mut (u64, Gaps),
     work: W,
 ) -> Result<()>
 where
-    W: Fn(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<(u64, u64)> + Sync,
+    W: Fn(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<(u64, Gaps)> + Sync,
 {
     let wanted: Vec<Column> = columns.iter().map(|&name| Column::canonical(name)).collect();
     resources.progress.start(phase, table.rows());
@@ -298,9 +300,9 @@ where
                 resources.progress.advance(rows as u64);
             }))
         },
-        |(rows, missing)| {
+        |(rows, gaps)| {
             counts.0 += rows;
-            counts.1 += missing;
+            counts.1.add(gaps);
             Ok(())
         },
     );

@@ -113,14 +113,14 @@ impl GroupCount {
         self.counts[place] += times;
     }
 
-    /// Adds the values of one person, each of them once.
-    pub fn add_once(&mut self, codes: impl Iterator<Item = u32>) {
+    /// Adds the values of `times` people with the same values, each of them once.
+    pub fn add_once(&mut self, codes: impl Iterator<Item = u32>, times: u64) {
         let mut person = std::mem::take(&mut self.person);
         person.clear();
         person.extend(codes);
         person.sort_unstable();
         person.dedup();
-        person.iter().for_each(|&code| self.add(code, 1));
+        person.iter().for_each(|&code| self.add(code, times));
         self.person = person;
     }
 
@@ -259,6 +259,23 @@ impl Criterion {
     }
 }
 
+/// The statistics of a value, one for each point asked of it.
+#[inline]
+fn statistics_of<'a>(
+    asked: &Asked,
+    by_code: &'a mut Vec<Option<Box<[Statistics]>>>,
+    code: u32,
+) -> &'a mut [Statistics] {
+    let place = code as usize;
+    if place >= by_code.len() {
+        by_code.resize_with(place + 1, || None);
+    }
+    by_code[place].get_or_insert_with(|| {
+        let points = asked.points(code).iter();
+        points.map(|point| Statistics::new(asked.values, point.knowledge)).collect()
+    })
+}
+
 impl SkylineEvidence {
     /// Whether a value was met.
     fn met(&self, code: u32) -> bool {
@@ -266,26 +283,16 @@ impl SkylineEvidence {
     }
 
     fn of(&mut self, code: u32) -> &mut [Statistics] {
-        let place = code as usize;
-        if place >= self.by_code.len() {
-            self.by_code.resize_with(place + 1, || None);
-        }
-        let asked = &self.asked;
-        self.by_code[place].get_or_insert_with(|| {
-            let points = asked.points(code).iter();
-            points.map(|point| Statistics::new(asked.values, point.knowledge)).collect()
-        })
+        statistics_of(&self.asked, &mut self.by_code, code)
     }
 
     fn observe(&mut self, group: &GroupCount, number: u64) {
-        let mut ranking = std::mem::take(&mut self.ranking);
-        let ranked = ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
         for (code, count) in group.counts() {
-            for statistics in self.of(code) {
+            for statistics in statistics_of(&self.asked, &mut self.by_code, code) {
                 statistics.observe(&ranked, count, number);
             }
         }
-        self.ranking = ranking;
     }
 
     fn merge(&mut self, other: SkylineEvidence) {
@@ -371,6 +378,10 @@ impl Judge {
 
     /// Takes in a group; `number` tells groups apart in the evidence.
     pub fn observe(&mut self, group: &GroupCount, number: u64) {
+        // All rows of a group may stand for nobody.
+        if group.people == 0 && group.present.is_empty() {
+            return;
+        }
         let possible = match self.asked.values {
             Values::Single => group.counts().map(|(_, count)| count).sum::<u64>() == group.people,
             Values::Set => group.counts().all(|(_, count)| count <= group.people),

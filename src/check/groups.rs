@@ -162,9 +162,9 @@ fn gather(
 ) -> Result<Vec<Gathered>> {
     let extra: Vec<&String> = label.iter().filter(|name| !columns.groups.contains(name)).collect();
     let last: Vec<&str> = match read {
-        Read::PeopleWithValues => vec![&columns.sensitive],
+        Read::PeopleWithValues => columns.of_value().collect(),
         Read::People => vec![],
-        Read::Counts(count) => vec![&columns.sensitive, count],
+        Read::Counts(count) => std::iter::once(count).chain(columns.of_value()).collect(),
     };
     let names = columns.groups.iter().chain(extra.iter().copied()).map(String::as_str).chain(last);
     let wanted: Vec<Column> = names.map(Column::canonical).collect();
@@ -238,8 +238,9 @@ impl Layout<'_> {
                         gathered.rows.extend(rows.clone().take(room).map(|row| (first + row as u64, vec![])));
                     }
                     Read::PeopleWithValues => {
-                        let batch_cells = cells.open(batch.column(self.labels))?;
-                        for row in rows.clone().take(SAMPLE - gathered.rows.len()) {
+                        let batch_cells = cells.open(&batch.columns()[self.labels..])?;
+                        let some = rows.clone().filter(|&row| batch_cells.times(row) > 0);
+                        for row in some.take(SAMPLE - gathered.rows.len()) {
                             let mut one = GroupCount::default();
                             cells.count(&batch_cells, row..row + 1, &mut one);
                             let codes = one.counts().map(|(code, _)| code).collect();
@@ -248,8 +249,8 @@ impl Layout<'_> {
                         cells.count(&batch_cells, rows.clone(), &mut gathered.count);
                     }
                     Read::Counts(_) => {
-                        let batch_cells = cells.open(batch.column(self.labels))?;
-                        let times = batch.column(self.labels + 1).as_primitive::<Int64Type>();
+                        let batch_cells = cells.open(&batch.columns()[self.labels + 1..])?;
+                        let times = batch.column(self.labels).as_primitive::<Int64Type>();
                         for row in rows.clone() {
                             let times = if times.is_valid(row) { times.value(row).max(0) as u64 } else { 0 };
                             if let (Some(code), true) = (cells.cell(&batch_cells, row), times > 0) {

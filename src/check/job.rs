@@ -13,7 +13,7 @@ use super::values::Codes;
 use crate::error::{Error, Result, number_of};
 use crate::memory::Budget;
 use crate::progress::Progress;
-use crate::read::{Kind, Table};
+use crate::read::{Kind, RowCounts, Table};
 use crate::skyline::{KeptGroups, Values};
 use crate::spill::Spill;
 
@@ -22,14 +22,47 @@ use crate::spill::Spill;
 pub struct Columns {
     /// Rows that agree in all of these are a group.
     pub groups: Vec<String>,
-    /// The sensitive values; a list column where a person may have several.
+    /// The sensitive values; a list column where a person may have several. If there are `parts`, their name.
     pub sensitive: String,
+    /// The columns whose combination is the sensitive value; empty where that is one column.
+    pub parts: Vec<Part>,
     /// How many sensitive values a person may have.
     pub values: Values,
     /// Tells people apart where they have several rows; without it each row is a person.
     pub individual: Option<String>,
     /// The value that a null stands for; without it a null is an error where values are single.
     pub null_is: Option<String>,
+    /// Says for how many equal rows a row stands; without it each row stands for itself.
+    pub count: Option<String>,
+}
+
+/// A column of a combination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The column.
+    pub name: String,
+    /// The value that a null stands for.
+    pub null_is: Option<String>,
+}
+
+impl Columns {
+    /// For these groups of people with one value each, in a row of their own.
+    pub fn single(groups: Vec<String>, sensitive: String) -> Self {
+        let (parts, individual, null_is, count) = (Vec::new(), None, None, None);
+        Columns { groups, sensitive, parts, values: Values::Single, individual, null_is, count }
+    }
+
+    /// The same columns in a release, whose rows are people, whatever the rows of the source were.
+    pub fn of_release(self) -> Self {
+        Columns { individual: None, count: None, ..self }
+    }
+
+    /// The columns that are read for the sensitive value of a row, and after them its count, if there is one.
+    pub(super) fn of_value(&self) -> impl Iterator<Item = &str> + Clone {
+        let only = self.parts.is_empty().then_some(self.sensitive.as_str());
+        let parts = self.parts.iter().map(|part| part.name.as_str());
+        only.into_iter().chain(parts).chain(self.count.as_deref())
+    }
 }
 
 /// A release whose people and values stand in two tables.
@@ -130,7 +163,9 @@ fn report(
     order: Order,
     spilled_bytes: u64,
 ) -> Result<Survey> {
-    let Counted { mut judge, rows, missing } = counted;
+    let Counted { mut judge, rows, gaps } = counted;
+    let missing = gaps.values;
+    columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
     if missing > 0 {
         return Err(Error::input(
             format!(
@@ -196,14 +231,29 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
             ));
         }
     }
-    let mut names: Vec<&String> =
-        columns.groups.iter().chain([&columns.sensitive]).chain(&columns.individual).collect();
+    let roles = columns.groups.iter().chain(&columns.individual).map(String::as_str);
+    let mut names: Vec<&str> = roles.chain(columns.of_value()).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::input(
             format!("column `{}` is given two roles", twice[0]),
-            "a column is a group column, the sensitive column or the individual column",
+            "a column is a group column, the sensitive column, the individual or the count column",
         ));
+    }
+    if let Some(count) = &columns.count {
+        let Subject::Table(table) = subject else {
+            return Err(Error::input(
+                format!("column `{count}` cannot count the rows of a release, which holds every person"),
+                "leave out --count",
+            ));
+        };
+        if let Some(individual) = &columns.individual {
+            return Err(Error::input(
+                format!("column `{count}` counts rows, while column `{individual}` tells whose they are"),
+                "a long table has one row for each value; leave out --count or --individual",
+            ));
+        }
+        RowCounts::expect(count, &table.kind(count)?)?;
     }
     let (groups, sensitive) = match subject {
         Subject::Table(table) => (*table, *table),
@@ -217,7 +267,15 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
             ));
         }
     }
-    if matches!(sensitive.kind(&columns.sensitive)?, Kind::List(_)) {
+    for part in &columns.parts {
+        if matches!(sensitive.kind(&part.name)?, Kind::List(_)) {
+            return Err(Error::input(
+                format!("column `{}` holds lists, which cannot be part of a joint column", part.name),
+                "leave out columns.joint, or give a column with one value per person",
+            ));
+        }
+    }
+    if columns.parts.is_empty() && matches!(sensitive.kind(&columns.sensitive)?, Kind::List(_)) {
         let name = &columns.sensitive;
         let (problem, remedy) = match (columns.values, &columns.individual, subject) {
             (Values::Single, ..) => ("every person has one value", "say --values set or multiset"),

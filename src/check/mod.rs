@@ -35,7 +35,7 @@ mod values;
 
 pub use criterion::{Absent, Implications, Requirements};
 pub use groups::{GroupDetail, SAMPLE, groups};
-pub use job::{Buckets, Columns, Resources, Subject, Survey, check, survey};
+pub use job::{Buckets, Columns, Part, Resources, Subject, Survey, check, survey};
 pub use knowledge::Sought;
 pub use report::{
     Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, ShareReport,

@@ -1,7 +1,7 @@
 //! What does a policy ask of a table of groups?
 
 use super::criterion::{Absent, Implications, Requirements};
-use super::job::Columns;
+use super::job::{Columns, Part};
 use super::shares::ShareRequirement;
 use crate::attack::Question;
 use crate::confidence::Confidence;
@@ -44,7 +44,7 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
         Model::Beliefs(_) => (Vec::new(), None),
         Model::Robust(_) => return unknown("the privacy model"),
     };
-    let nearness = target.columns.first().and_then(|name| policy.columns.sensitive(name));
+    let nearness = policy.columns.sensitive(&target.name());
     let nearness = nearness.map_or(Nearness::Equal, |column| column.nearness.clone());
     let share =
         |criterion: &Criterion| ShareRequirement { criterion: criterion.clone(), nearness: nearness.clone() };
@@ -69,20 +69,27 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
 /// What the columns of a table mean for one target of a policy.
 pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Columns> {
     let unknown = |what: &str| unknown(policy, target, what);
-    let [sensitive] = &target.columns[..] else { return unknown("the joint protection") };
-    if policy.columns.count.is_some() {
-        return unknown("the count of rows");
-    }
+    let null_is = |name: &String| policy.columns.sensitive(name).and_then(|column| column.null_is.clone());
+    let (parts, null) = match &target.columns[..] {
+        [] => return unknown("nothing at all"),
+        [only] => (Vec::new(), null_is(only)),
+        several => {
+            let part = |name: &String| Part { name: name.clone(), null_is: null_is(name) };
+            (several.iter().map(part).collect(), None)
+        }
+    };
     Ok(Columns {
         groups: groups.to_vec(),
-        sensitive: sensitive.clone(),
+        sensitive: target.name(),
+        parts,
         values: match target.values {
             PolicyValues::Single => Values::Single,
             PolicyValues::Set => Values::Set,
             PolicyValues::Multiset => Values::Multiset,
         },
         individual: policy.columns.individual.clone(),
-        null_is: policy.columns.sensitive(sensitive).and_then(|column| column.null_is.clone()),
+        null_is: null,
+        count: policy.columns.count.clone(),
     })
 }
 

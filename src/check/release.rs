@@ -75,13 +75,15 @@ impl Release {
     /// What a policy asks of the release; its rows are people, whatever the rows of the source were.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
         let mut tasks = tasks(policy, &[GROUP.to_string()])?;
-        tasks.iter_mut().for_each(|task| task.columns.individual = None);
+        for task in &mut tasks {
+            task.columns = task.columns.clone().of_release();
+        }
         Ok(tasks)
     }
 
     /// What the columns of the release mean for one target of a policy.
     pub fn columns(&self, policy: &Policy, target: &Target) -> Result<Columns> {
-        Ok(Columns { individual: None, ..columns(policy, target, &[GROUP.to_string()])? })
+        Ok(columns(policy, target, &[GROUP.to_string()])?.of_release())
     }
 
     /// The tables, as the check takes them.

@@ -74,8 +74,7 @@ fn count_whole(
         Subject::Table(table) => (*table, None),
         Subject::Buckets(buckets) => (buckets.values, Some(buckets.count.as_str())),
     };
-    let names = [Some(columns.sensitive.as_str()), count];
-    let wanted: Vec<Column> = names.into_iter().flatten().map(Column::canonical).collect();
+    let wanted: Vec<Column> = count.into_iter().chain(columns.of_value()).map(Column::canonical).collect();
     let mut whole = GroupCount::default();
     resources.progress.start("counting the whole table", table.rows());
     let outcome = table.scan(
@@ -86,8 +85,9 @@ fn count_whole(
             let mut part = GroupCount::default();
             for batch in morsel {
                 let batch: RecordBatch = batch?;
-                let batch_cells = cells.open(batch.column(0))?;
-                match batch.columns().get(1).and_then(|times| times.as_primitive_opt::<Int64Type>()) {
+                let (times, values) = batch.columns().split_at(count.iter().len());
+                let batch_cells = cells.open(values)?;
+                match times.first().and_then(|times| times.as_primitive_opt::<Int64Type>()) {
                     None => cells.count(&batch_cells, 0..batch.num_rows(), &mut part),
                     Some(times) => {
                         for row in (0..batch.num_rows()).filter(|&row| times.is_valid(row)) {

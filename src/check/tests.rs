@@ -15,13 +15,7 @@ use crate::progress::Progress;
 use crate::skyline::{Confidence, Knowledge, Point, Values};
 
 fn columns() -> Columns {
-    Columns {
-        groups: vec!["grp".to_string()],
-        sensitive: "sick".to_string(),
-        values: Values::Single,
-        individual: None,
-        null_is: None,
-    }
+    Columns::single(vec!["grp".to_string()], "sick".to_string())
 }
 
 fn skyline() -> Requirements {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, number_of};
 use crate::exact::{decimal_at_least, f64_at_least};
 use crate::lattice::Measure;
 use crate::memory::peak_resident_bytes;
-use crate::policy::{Policy, Strategy};
+use crate::policy::{Policy, Strategy, Target};
 use crate::read::Table;
 use crate::skyline::Breach;
 use clap::{Args, ValueEnum};
@@ -121,11 +121,11 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &summary, seconds))?;
+            print(&published(args, &policy, &summary, seconds))?;
             Ok(Answer::Yes)
         }
         Outcome::Impossible(obstacles) => {
-            print(&impossible(args, &obstacles))?;
+            print(&impossible(args, &policy, &obstacles))?;
             complain(
                 "no release",
                 "the whole table in one group is not safe, so no part of it can be published",
@@ -147,7 +147,12 @@ fn read_strategy(text: &str) -> Result<Strategy, String> {
     known.map(|(_, strategy)| strategy).ok_or_else(|| "expected exclusive or inclusive".to_string())
 }
 
-fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
+/// The names of all that a policy protects.
+fn protected(policy: &Policy) -> Vec<String> {
+    policy.privacy.targets.iter().map(Target::name).collect()
+}
+
+fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: f64) -> String {
     let utility = &summary.utility;
     if args.json {
         let columns = utility.columns.iter().map(
@@ -158,6 +163,7 @@ fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
         });
         let text = json!({
             "safe": true,
+            "sensitive": protected(policy),
             "lattice": lattice,
             "records": summary.records,
             "groups": summary.groups,
@@ -183,6 +189,10 @@ fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
         summary.groups,
         args.out.display()
     );
+    if policy.privacy.targets.len() > 1 {
+        let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();
+        text.push_str(&format!("protected            {}\n", names.join(", ")));
+    }
     text.push_str(&format!(
         "people in a group    {:.1} on average\ncertainty penalty    {:.4} as published, {:.4} with the tightest labels\n",
         utility.average_group_size,
@@ -206,7 +216,7 @@ fn published(args: &AnonymizeArgs, summary: &Summary, seconds: f64) -> String {
     text
 }
 
-fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
+fn impossible(args: &AnonymizeArgs, policy: &Policy, obstacles: &[(String, Obstacle)]) -> String {
     if args.json {
         let obstacle = |obstacle: &Obstacle| match obstacle {
             Obstacle::Breach { value, point, breach } => json!({
@@ -229,11 +239,19 @@ fn impossible(args: &AnonymizeArgs, obstacles: &[Obstacle]) -> String {
             }),
             Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
         };
-        let obstacles: Vec<_> = obstacles.iter().map(obstacle).collect();
+        let named = |(column, own): &(String, Obstacle)| {
+            let mut object = obstacle(own);
+            object["column"] = json!(column);
+            object
+        };
+        let obstacles: Vec<_> = obstacles.iter().map(named).collect();
         return format!("{}\n", json!({"safe": false, "obstacles": obstacles}));
     }
     let mut text = String::from("no safe release exists\n\n");
-    for obstacle in obstacles {
+    for (column, obstacle) in obstacles {
+        if policy.privacy.targets.len() > 1 {
+            text.push_str(&format!("{}: ", visible(column)));
+        }
         text.push_str(&match obstacle {
             Obstacle::Breach { value, point, breach } => {
                 let knowledge = point.knowledge;

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Answer;
-use super::flags::{ResourceFlags, read_count, read_delimiter, read_options, read_point, read_values};
+use super::flags::{read_count, read_point};
+use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
 use crate::attack;
-use crate::check::policy::{Task, tasks};
-use crate::check::release::{GROUP, Release, is_release};
-use crate::check::{Absent, CheckReport, Columns, Order, Requirements, Resources, Subject, check};
+use crate::check::policy::Task;
+use crate::check::release::GROUP;
+use crate::check::{Absent, CheckReport, Order, Requirements, Resources, check};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
-use crate::read::Table;
-use crate::skyline::{Point, Values};
+use crate::skyline::Point;
 
 /// Is a release, or any table of groups, safe?
 ///
@@ -24,22 +23,12 @@ use crate::skyline::{Point, Values};
 /// out of core.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// A release directory; or Parquet, Arrow IPC or CSV files, a directory of them, or - for standard input.
-    #[arg(required = true, value_name = "RELEASE|TABLE")]
-    pub paths: Vec<PathBuf>,
-    /// The policy that must hold; a release holds the one it was made with.
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
+    #[command(flatten)]
+    subject: SubjectFlags,
     /// The table that the release was made from, where the adversary's knowledge is estimated from it. May be
     /// given several times.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
-    /// Columns that make a group: rows that agree in all of them.
-    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
-    pub group: Vec<String>,
-    /// The sensitive column.
-    #[arg(long, value_name = "COL")]
-    pub sensitive: Option<String>,
     /// A skyline point: whoever knows L values that the target lacks, the values of K others and M members of
     /// the target's family must stay less sure than C. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
@@ -47,20 +36,9 @@ pub struct CheckArgs {
     /// A sensitive value to protect; all of them unless told. May be given several times.
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub value: Vec<String>,
-    /// How many values a person may have: single, set or multiset.
-    #[arg(long, value_name = "MODE", value_parser = read_values)]
-    pub values: Option<Values>,
-    /// The column that tells people apart, where a person has several rows.
-    #[arg(long, value_name = "COL")]
-    pub individual: Option<String>,
     /// The fewest people that a group may have.
     #[arg(long, value_name = "N", value_parser = read_count)]
     pub minimum_group_size: Option<u64>,
-    #[command(flatten)]
-    resources: ResourceFlags,
-    /// The character between the cells of a CSV file.
-    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
-    pub delimiter: Option<u8>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -71,39 +49,12 @@ pub struct CheckArgs {
 
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
-    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
-    let reports = match &args.paths[..] {
-        [directory] if is_release(directory) => {
-            let release = Release::open(directory)?;
-            let policy = policy.map_or_else(|| release.policy(), Ok)?;
-            let tasks = adapted(args, release.tasks(&policy)?)?;
-            let original = original(args, Some(&policy))?;
-            let (subject, groups) = (release.subject(), [GROUP.to_string()]);
-            let tables = attack::Release::of(&subject, Some(directory), &groups);
-            checked(args, &subject, &tasks, original.as_ref(), &tables)?
-        }
-        paths => {
-            let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
-            let tasks = match &policy {
-                Some(policy) => adapted(args, tasks(policy, &quasi_names(policy))?)?,
-                None => vec![task(args)?],
-            };
-            let original = original(args, policy.as_ref())?;
-            let believed = tasks.iter().any(|task| task.requirements.beliefs.is_some());
-            if believed && args.group.is_empty() {
-                return Err(Error::input(
-                    "the model \"beliefs\" needs to know who is in which group",
-                    "name a group column with --group, of a table that holds the quasi-identifiers as they were",
-                ));
-            }
-            let tables = attack::Release {
-                people: Some((&table, &args.group)),
-                folder: None,
-                published: attack::Published::Rows(&table, &args.group),
-            };
-            checked(args, &Subject::Table(&table), &tasks, original.as_ref().or(Some(&table)), &tables)?
-        }
+    let (opened, tasks) = args.subject.open_tasks()?;
+    let tasks = match tasks {
+        Some(tasks) => adapted(args, tasks)?,
+        None => vec![task(args)?],
     };
+    let reports = checked(args, &opened, &tasks)?;
     warn(&reports);
     if args.json {
         print(&format!("{}\n", verdict::to_json(&reports)))?;
@@ -116,33 +67,14 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
 }
 
 /// The report on each task, with its sensitive column.
-fn checked(
-    args: &CheckArgs,
-    subject: &Subject<'_>,
-    tasks: &[Task],
-    original: Option<&Table>,
-    tables: &attack::Release<'_>,
-) -> Result<Vec<(String, CheckReport)>> {
+fn checked(args: &CheckArgs, opened: &Opened, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
     with_progress(|progress| {
         let one = |task: &Task| {
-            let resources = Resources {
-                threads: args.resources.threads(),
-                budget: args.resources.budget(),
-                temp: args.resources.temp(),
-                progress,
-            };
-            let report = check(subject, &task.columns, &task.requirements, &resources)?;
+            let resources = args.subject.resources(progress);
+            let report = check(&opened.subject(), &task.columns, &task.requirements, &resources)?;
             let report = match &task.requirements.beliefs {
                 None => report,
-                Some(question) => {
-                    let original = original.ok_or_else(|| {
-                        Error::input(
-                            "the model \"beliefs\" is judged by what the original table tells",
-                            "give the table that the release was made from with --original",
-                        )
-                    })?;
-                    report.with_beliefs(attack::attack(original, tables, question, &resources)?)
-                }
+                Some(question) => report.with_beliefs(followed(args, opened, question, &resources)?),
             };
             Ok((task.columns.sensitive.clone(), report))
         };
@@ -150,11 +82,37 @@ fn checked(
     })
 }
 
-/// The table that a release was made from, if it was given.
-fn original(args: &CheckArgs, policy: Option<&Policy>) -> Result<Option<Table>> {
-    match args.original.is_empty() {
-        true => Ok(None),
-        false => Table::open(&args.original, &read_options(args.delimiter, policy)).map(Some),
+/// How far beliefs move in a release, or in a table that holds original values and groups.
+fn followed(
+    args: &CheckArgs,
+    opened: &Opened,
+    question: &attack::Question,
+    resources: &Resources<'_>,
+) -> Result<attack::AttackReport> {
+    let original = args.subject.open_beside(&args.original, opened)?;
+    let subject = opened.subject();
+    match opened {
+        Opened::Release(_) => {
+            let original = original.ok_or_else(|| {
+                Error::input(
+                    "the model \"beliefs\" is judged by what the original table tells",
+                    "give the table that the release was made from with --original",
+                )
+            })?;
+            let groups = [GROUP.to_string()];
+            let folder = args.subject.paths.first().map(PathBuf::as_path);
+            attack::attack(&original, &attack::Release::of(&subject, folder, &groups), question, resources)
+        }
+        Opened::Table(_) if args.subject.group.is_empty() => Err(Error::input(
+            "the model \"beliefs\" needs to know who is in which group",
+            "name a group column with --group, of a table that holds the quasi-identifiers as they were",
+        )),
+        Opened::Table(table) => {
+            let groups = &args.subject.group[..];
+            let published = attack::Published::Rows(table, groups);
+            let tables = attack::Release { people: Some((table, groups)), folder: None, published };
+            attack::attack(original.as_ref().unwrap_or(table), &tables, question, resources)
+        }
     }
 }
 
@@ -179,12 +137,7 @@ fn warn(reports: &[(String, CheckReport)]) {
 
 /// The task that the flags alone describe.
 fn task(args: &CheckArgs) -> Result<Task> {
-    let sensitive = args.sensitive.clone().ok_or_else(|| {
-        Error::input(
-            "no sensitive column is given",
-            "name it with --sensitive, or give a policy or a release",
-        )
-    })?;
+    let columns = args.subject.stated()?;
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(
             "--value is given, but no point that its values must fulfil",
@@ -192,13 +145,7 @@ fn task(args: &CheckArgs) -> Result<Task> {
         ));
     }
     Ok(Task {
-        columns: Columns {
-            groups: args.group.clone(),
-            sensitive,
-            values: args.values.unwrap_or(Values::Single),
-            individual: args.individual.clone(),
-            null_is: None,
-        },
+        columns,
         requirements: Requirements {
             skyline: points(args),
             implications: None,
@@ -216,33 +163,15 @@ fn points(args: &CheckArgs) -> Vec<(Option<Vec<String>>, Point)> {
     args.point.iter().map(|point| (names.clone(), point.clone())).collect()
 }
 
-/// The tasks of a policy as the flags change them: flags win, and points take the place of its points.
+/// The tasks of a policy as the flags change them: points take the place of its points.
 fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
-    if let Some(sensitive) = &args.sensitive {
-        tasks.retain(|task| task.columns.sensitive == *sensitive);
-        if tasks.is_empty() {
-            return Err(Error::input(
-                format!("column `{sensitive}` is not a sensitive column of the policy"),
-                "leave out --sensitive: the policy names them",
-            ));
-        }
-    }
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(
             "--value is given, but no point that its values must fulfil",
             "add --point L,K,M,C, or leave out --value: the policy says what it protects",
         ));
     }
-    for Task { columns, requirements } in &mut tasks {
-        if !args.group.is_empty() {
-            columns.groups.clone_from(&args.group);
-        }
-        if let Some(values) = args.values {
-            columns.values = values;
-        }
-        if args.individual.is_some() {
-            columns.individual.clone_from(&args.individual);
-        }
+    for Task { requirements, .. } in &mut tasks {
         if !args.point.is_empty() {
             requirements.skyline = points(args);
             requirements.implications = None;
@@ -254,9 +183,4 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         }
     }
     Ok(tasks)
-}
-
-/// Where no groups are named, people who agree in all quasi-identifiers are one.
-fn quasi_names(policy: &Policy) -> Vec<String> {
-    policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
 }

@@ -6,22 +6,17 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::flags::{ResourceFlags, read_delimiter, read_options};
+use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::{aligned, exact_text};
-use crate::check::policy::columns as columns_of;
-use crate::check::release::{Release, is_release};
 use crate::check::{
-    Absent, Atom, CheckReport, Columns, DisclosurePoint, Implications, Order, Requirements, Resources,
-    Statements, Subject, check,
+    Absent, Atom, CheckReport, Columns, DisclosurePoint, Implications, Order, Requirements, Statements,
+    Subject, check,
 };
 use crate::error::{Error, Result, number_of};
 use crate::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::implications::IMPLICATIONS_LIMIT;
 use crate::plot::{Curve, LineChart};
-use crate::policy::{Policy, Target};
-use crate::read::Table;
-use crate::skyline::Values;
 
 /// How sure can an adversary become who knows K implications, whichever they are?
 ///
@@ -30,29 +25,11 @@ use crate::skyline::Values;
 /// attain them. Where the rows of each group stand together, the table is read once.
 #[derive(Debug, Args)]
 pub struct DisclosureArgs {
-    /// A release directory; or Parquet, Arrow IPC or CSV files, or a directory of them.
-    #[arg(required = true, value_name = "RELEASE|TABLE")]
-    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    subject: SubjectFlags,
     /// The largest number of implications.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=IMPLICATIONS_LIMIT as i64))]
     pub up_to: u16,
-    /// A policy that says what the columns mean; a release holds the one it was made with.
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
-    /// Columns that make a group: rows that agree in all of them.
-    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
-    pub group: Vec<String>,
-    /// The sensitive column.
-    #[arg(long, value_name = "COL")]
-    pub sensitive: Option<String>,
-    /// The column that tells people apart, where a person has several rows.
-    #[arg(long, value_name = "COL")]
-    pub individual: Option<String>,
-    #[command(flatten)]
-    resources: ResourceFlags,
-    /// The character between the cells of a CSV file.
-    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
-    pub delimiter: Option<u8>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -63,27 +40,8 @@ pub struct DisclosureArgs {
 
 /// Measures, and prints the curves.
 pub fn run(args: &DisclosureArgs) -> Result<Answer> {
-    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
-    let report = match &args.paths[..] {
-        [directory] if is_release(directory) => {
-            let release = Release::open(directory)?;
-            let policy = policy.map_or_else(|| release.policy(), Ok)?;
-            let columns = release.columns(&policy, target(args, &policy)?)?;
-            measured(args, &release.subject(), &adapted(args, columns))?
-        }
-        paths => {
-            let table = Table::open(paths, &read_options(args.delimiter, policy.as_ref()))?;
-            let columns = match &policy {
-                Some(policy) => {
-                    let groups: Vec<String> =
-                        policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect();
-                    adapted(args, columns_of(policy, target(args, policy)?, &groups)?)
-                }
-                None => stated(args)?,
-            };
-            measured(args, &Subject::Table(&table), &columns)?
-        }
-    };
+    let (opened, columns) = args.subject.open()?;
+    let report = measured(args, &opened.subject(), &columns)?;
     let points = report.disclosure.as_ref().map_or(&[][..], |disclosure| &disclosure.points[..]);
     if let Some(path) = &args.svg {
         draw(path, points)?;
@@ -103,60 +61,7 @@ fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> 
         minimum_distinct_values: 0,
         absent: Absent::Refuse,
     };
-    with_progress(|progress| {
-        let resources = Resources {
-            threads: args.resources.threads(),
-            budget: args.resources.budget(),
-            temp: args.resources.temp(),
-            progress,
-        };
-        check(subject, columns, &requirements, &resources)
-    })
-}
-
-/// The protected column of the policy that is meant.
-fn target<'a>(args: &DisclosureArgs, policy: &'a Policy) -> Result<&'a Target> {
-    let meant =
-        |target: &&Target| args.sensitive.as_ref().is_none_or(|name| target.columns[..] == [name.clone()]);
-    let targets: Vec<&Target> = policy.privacy.targets.iter().filter(meant).collect();
-    match (&targets[..], &args.sensitive) {
-        ([target], _) => Ok(target),
-        ([], Some(name)) => Err(Error::input(
-            format!("column `{name}` is not a sensitive column of the policy"),
-            "leave out --sensitive: the policy names them",
-        )),
-        _ => {
-            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
-        }
-    }
-}
-
-/// The columns that the flags alone describe.
-fn stated(args: &DisclosureArgs) -> Result<Columns> {
-    let sensitive = args.sensitive.clone().ok_or_else(|| {
-        Error::input(
-            "no sensitive column is given",
-            "name it with --sensitive, or give a policy or a release",
-        )
-    })?;
-    Ok(Columns {
-        groups: args.group.clone(),
-        sensitive,
-        values: Values::Single,
-        individual: args.individual.clone(),
-        null_is: None,
-    })
-}
-
-/// Flags win over the policy.
-fn adapted(args: &DisclosureArgs, mut columns: Columns) -> Columns {
-    if !args.group.is_empty() {
-        columns.groups.clone_from(&args.group);
-    }
-    if args.individual.is_some() {
-        columns.individual.clone_from(&args.individual);
-    }
-    columns
+    with_progress(|progress| check(subject, columns, &requirements, &args.subject.resources(progress)))
 }
 
 fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {

@@ -49,18 +49,22 @@ pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptio
     let Some(columns) = policy.map(|policy| &policy.columns) else {
         return ReadOptions { delimiter, ..ReadOptions::default() };
     };
-    let own = |stated: &PolicyType| match stated {
+    ReadOptions {
+        delimiter: delimiter.or(columns.delimiter),
+        types: columns.types.iter().map(|(name, stated)| (name.clone(), csv_type(*stated))).collect(),
+        ..ReadOptions::default()
+    }
+}
+
+/// The type of a CSV column as the reader knows it.
+pub fn csv_type(stated: PolicyType) -> ColumnType {
+    match stated {
         PolicyType::Integer => ColumnType::Integer,
         PolicyType::Number => ColumnType::Float,
         PolicyType::Text => ColumnType::Text,
         PolicyType::Boolean => ColumnType::Boolean,
         PolicyType::Date => ColumnType::Date,
         PolicyType::Timestamp => ColumnType::Timestamp,
-    };
-    ReadOptions {
-        delimiter: delimiter.or(columns.delimiter),
-        types: columns.types.iter().map(|(name, stated)| (name.clone(), own(stated))).collect(),
-        ..ReadOptions::default()
     }
 }
 

@@ -12,6 +12,7 @@ mod disclosure;
 mod explain;
 mod flags;
 mod generate;
+mod init;
 mod report;
 mod skyline;
 mod subject;
@@ -41,6 +42,7 @@ enum Command {
     Disclosure(disclosure::DisclosureArgs),
     Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
+    Init(init::InitArgs),
     Report(report::ReportArgs),
     Skyline(skyline::SkylineArgs),
 }
@@ -84,6 +86,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Disclosure(args) => disclosure::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Init(args) => init::run(args),
         Command::Report(args) => report::run(args),
         Command::Skyline(args) => skyline::run(args),
     }

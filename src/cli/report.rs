@@ -7,8 +7,9 @@ use clap::Args;
 use super::Answer;
 use super::flags::ResourceFlags;
 use super::terminal::{print, with_progress};
+use crate::check::policy::Task;
 use crate::check::release::{Release, is_release};
-use crate::check::{Resources, Sought, survey};
+use crate::check::{Resources, Sought, Survey, survey};
 use crate::error::{Error, Result};
 use crate::report::made;
 use crate::report::page::{Contents, to_html};
@@ -40,34 +41,31 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     let release = Release::open(&args.release)?;
     let policy = release.policy()?;
     let tasks = release.tasks(&policy)?;
-    let [task] = &tasks[..] else {
-        return Err(Error::input(
-            "the policy has several sensitive columns",
-            "give a release that protects one",
-        ));
-    };
-    if task.requirements.beliefs.is_some() {
+    if tasks.iter().any(|task| task.requirements.beliefs.is_some()) {
         return Err(Error::input(
             "the model \"beliefs\" is judged by the original table, which a report does not read",
             "run `skyveil check RELEASE --original TABLE`; the page of the release was written when it was made",
         ));
     }
-    let survey = with_progress(|progress| {
-        let resources = Resources {
-            threads: args.resources.threads(),
-            budget: args.resources.budget(),
-            temp: args.resources.temp(),
-            progress,
+    let surveys: Vec<(String, Survey)> = with_progress(|progress| {
+        let one = |task: &Task| {
+            let resources = Resources {
+                threads: args.resources.threads(),
+                budget: args.resources.budget(),
+                temp: args.resources.temp(),
+                progress,
+            };
+            let sought = Sought::of(&task.requirements);
+            let survey = survey(&release.subject(), &task.columns, &task.requirements, &sought, &resources)?;
+            Ok((task.columns.sensitive.clone(), survey))
         };
-        let sought = Sought::of(&task.requirements);
-        survey(&release.subject(), &task.columns, &task.requirements, &sought, &resources)
+        tasks.iter().map(one).collect::<Result<_>>()
     })?;
     let made = made::read(&args.release)?;
     let page = to_html(&Contents {
         policy: &policy,
         style: &made.style,
-        sensitive: &task.columns.sensitive,
-        survey: &survey,
+        surveys: &surveys,
         worth: made.worth,
         input_rows: made.input_rows,
         fingerprint: made.fingerprint,
@@ -77,5 +75,5 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         None => print(&page)?,
         Some(path) => std::fs::write(path, page).map_err(|source| Error::io(path, source))?,
     }
-    Ok(if survey.report.safe { Answer::Yes } else { Answer::No })
+    Ok(if surveys.iter().all(|(_, survey)| survey.report.safe) { Answer::Yes } else { Answer::No })
 }

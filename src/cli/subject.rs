@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
-use crate::check::policy::{Task, tasks};
+use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release};
 use crate::check::{Columns, Resources, Subject};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
+use crate::policy::{Policy, Target};
 use crate::progress::Progress;
 use crate::read::Table;
 use crate::skyline::Values;
@@ -17,10 +17,10 @@ use crate::skyline::Values;
 /// A release, or any table of groups.
 #[derive(Debug, Args)]
 pub struct SubjectFlags {
-    /// A release directory; or Parquet, Arrow IPC or CSV files, or a directory of them.
+    /// A release directory; or Parquet, Arrow IPC or CSV files, a directory of them, or - for standard input.
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
-    /// The policy that says what the columns mean; a release holds the one it was made with.
+    /// The policy that says what the columns mean and what must hold; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Columns that make a group: rows that agree in all of them.
@@ -35,6 +35,9 @@ pub struct SubjectFlags {
     /// The column that tells people apart, where a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
+    /// The column that says for how many equal rows a row stands.
+    #[arg(long, value_name = "COL")]
+    pub count: Option<String>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
@@ -77,63 +80,107 @@ impl Opened {
 }
 
 impl SubjectFlags {
-    /// Opens the tables and settles what their columns mean.
+    /// Opens the tables and settles what their columns mean for one sensitive column.
     pub fn open(&self) -> Result<(Opened, Columns)> {
+        let (opened, policy) = self.open_tables()?;
+        let columns = match (&opened, &policy) {
+            (Opened::Release(release), _) => release
+                .0
+                .columns(&release.1, self.target(&release.1)?)
+                .map(|columns| self.adapted(columns))?,
+            (Opened::Table(_), Some(policy)) => {
+                let columns = columns(policy, self.target(policy)?, &quasi_names(policy))?;
+                self.adapted(columns)
+            }
+            (Opened::Table(_), None) => self.stated()?,
+        };
+        Ok((opened, columns))
+    }
+
+    /// Opens the tables and settles what a policy asks of them; `None` without a policy.
+    pub fn open_tasks(&self) -> Result<(Opened, Option<Vec<Task>>)> {
+        let (opened, policy) = self.open_tables()?;
+        let tasks = match (&opened, &policy) {
+            (Opened::Release(release), _) => Some(release.0.tasks(&release.1)?),
+            (Opened::Table(_), Some(policy)) => Some(tasks(policy, &quasi_names(policy))?),
+            (Opened::Table(_), None) => None,
+        };
+        let tasks = tasks.map(|tasks| self.adapted_tasks(tasks)).transpose()?;
+        Ok((opened, tasks))
+    }
+
+    /// What the flags alone say of the columns.
+    pub fn stated(&self) -> Result<Columns> {
+        let sensitive = self.sensitive.clone().ok_or_else(|| {
+            Error::input(
+                "no sensitive column is given",
+                "name it with --sensitive, or give a policy or a release",
+            )
+        })?;
+        Ok(self.adapted(Columns::single(self.group.clone(), sensitive)))
+    }
+
+    /// The tables, and the policy that was named for a table that is no release.
+    fn open_tables(&self) -> Result<(Opened, Option<Policy>)> {
         let policy = self.policy.as_ref().map(Policy::read).transpose()?;
-        let (opened, tasks) = match &self.paths[..] {
+        match &self.paths[..] {
             [directory] if is_release(directory) => {
                 let release = Release::open(directory)?;
                 let policy = policy.map_or_else(|| release.policy(), Ok)?;
-                let tasks = release.tasks(&policy)?;
-                (Opened::Release(Box::new((release, policy))), Some(tasks))
+                Ok((Opened::Release(Box::new((release, policy))), None))
             }
             paths => {
                 let table = Table::open(paths, &read_options(self.delimiter, policy.as_ref()))?;
-                let quasi = |policy: &Policy| -> Vec<String> {
-                    policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
-                };
-                let asked = policy.map(|policy| tasks(&policy, &quasi(&policy)));
-                (Opened::Table(table), asked.transpose()?)
+                Ok((Opened::Table(table), policy))
             }
-        };
-        Ok((opened, self.columns(tasks)?))
+        }
     }
 
-    fn columns(&self, tasks: Option<Vec<Task>>) -> Result<Columns> {
-        let mut columns = match (tasks, &self.sensitive) {
-            (Some(tasks), sensitive) => {
-                let wanted =
-                    |task: &&Task| sensitive.as_ref().is_none_or(|name| task.columns.sensitive == *name);
-                match &tasks.iter().filter(wanted).collect::<Vec<_>>()[..] {
-                    [task] => task.columns.clone(),
-                    [] => {
-                        return Err(Error::input(
-                            "--sensitive does not name a sensitive column of the policy",
-                            "leave it out: the policy names them",
-                        ));
-                    }
-                    _ => {
-                        return Err(Error::input(
-                            "the policy has several sensitive columns",
-                            "name one of them with --sensitive",
-                        ));
-                    }
-                }
-            }
-            (None, Some(sensitive)) => Columns {
-                groups: Vec::new(),
-                sensitive: sensitive.clone(),
-                values: Values::Single,
-                individual: None,
-                null_is: None,
-            },
-            (None, None) => {
-                return Err(Error::input(
-                    "no sensitive column is given",
-                    "name it with --sensitive, or give a policy or a release",
-                ));
-            }
+    /// A table that belongs to what was opened, read by the same policy; `None` without paths.
+    pub fn open_beside(&self, paths: &[PathBuf], opened: &Opened) -> Result<Option<Table>> {
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        let stated = match opened {
+            Opened::Release(_) => None,
+            Opened::Table(_) => self.policy.as_ref().map(Policy::read).transpose()?,
         };
+        let policy = match opened {
+            Opened::Release(release) => Some(&release.1),
+            Opened::Table(_) => stated.as_ref(),
+        };
+        Table::open(paths, &read_options(self.delimiter, policy)).map(Some)
+    }
+
+    /// The protected column of the policy that is meant.
+    fn target<'a>(&self, policy: &'a Policy) -> Result<&'a Target> {
+        let meant = |target: &&Target| self.sensitive.as_ref().is_none_or(|name| target.name() == *name);
+        match (&policy.privacy.targets.iter().filter(meant).collect::<Vec<_>>()[..], &self.sensitive) {
+            ([target], _) => Ok(target),
+            ([], Some(name)) => Err(not_sensitive(name)),
+            (several, _) => {
+                let names: Vec<String> = several.iter().map(|target| target.name()).collect();
+                Err(Error::input(
+                    "the policy has several sensitive columns",
+                    format!("name one of them with --sensitive: {}", names.join(", ")),
+                ))
+            }
+        }
+    }
+
+    fn adapted_tasks(&self, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
+        if let Some(sensitive) = &self.sensitive {
+            tasks.retain(|task| task.columns.sensitive == *sensitive);
+            if tasks.is_empty() {
+                return Err(not_sensitive(sensitive));
+            }
+        }
+        let adapted = |task: Task| Task { columns: self.adapted(task.columns), ..task };
+        Ok(tasks.into_iter().map(adapted).collect())
+    }
+
+    /// Flags win over the policy.
+    fn adapted(&self, mut columns: Columns) -> Columns {
         if !self.group.is_empty() {
             columns.groups.clone_from(&self.group);
         }
@@ -143,7 +190,10 @@ impl SubjectFlags {
         if self.individual.is_some() {
             columns.individual.clone_from(&self.individual);
         }
-        Ok(columns)
+        if self.count.is_some() {
+            columns.count.clone_from(&self.count);
+        }
+        columns
     }
 
     /// What the scan may use.
@@ -155,4 +205,16 @@ impl SubjectFlags {
             progress,
         }
     }
+}
+
+/// Where no groups are named, people who agree in all quasi-identifiers are one.
+fn quasi_names(policy: &Policy) -> Vec<String> {
+    policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
+}
+
+fn not_sensitive(name: &str) -> Error {
+    Error::input(
+        format!("column `{name}` is not a sensitive column of the policy"),
+        "leave out --sensitive: the policy names them",
+    )
 }

@@ -66,6 +66,8 @@ pub enum Leaves {
     ByText,
     /// By its key: ascending keys with their leaf codes.
     ByKey(Scale, Vec<(i64, u32)>),
+    /// By its day: ascending days with their leaf codes.
+    ByDay(Scale, Vec<(i64, u32)>),
 }
 
 impl Coding {
@@ -111,9 +113,9 @@ impl Coding {
         match self {
             Coding::Numbers { starts, .. } => Some(starts.partition_point(|&start| start <= key) as u32),
             Coding::Tree { leaves: Leaves::ByKey(_, keys), hierarchy } => {
-                let place = keys.binary_search_by_key(&key, |&(key, _)| key);
-                place.map_or_else(|_| hierarchy.other(), |place| Some(keys[place].1))
+                leaf_of(key, keys).or_else(|| hierarchy.other())
             }
+            Coding::Tree { leaves: Leaves::ByDay(scale, days), .. } => leaf_of(scale.day(key), days),
             _ => None,
         }
     }
@@ -129,6 +131,10 @@ impl Coding {
             _ => None,
         }
     }
+}
+
+fn leaf_of(key: i64, leaves: &[(i64, u32)]) -> Option<u32> {
+    leaves.binary_search_by_key(&key, |&(key, _)| key).ok().map(|place| leaves[place].1)
 }
 
 /// The shortest text above `below` and not above `from`.

@@ -39,9 +39,19 @@ pub struct Collected {
 /// Collects the values of one column; may be shared by threads.
 pub struct Collector<'a> {
     name: &'a str,
+    grain: Grain,
     /// Texts that are allowed, if the policy lists them.
     stated: Option<Stated<'a>>,
     collected: Mutex<Collected>,
+}
+
+/// How finely the values of a column are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Value by value.
+    Value,
+    /// Dates and timestamps by the day, which has the key at which it begins.
+    Day,
 }
 
 /// The texts that a policy lists for a column.
@@ -54,7 +64,8 @@ pub enum Stated<'a> {
 }
 
 impl Stated<'_> {
-    fn covers(&self, text: &str) -> bool {
+    /// Whether the list has this text, or a place for whatever it lacks.
+    pub fn covers(&self, text: &str) -> bool {
         match self {
             Stated::Tree(hierarchy) => hierarchy.leaf(text).is_some(),
             Stated::Order(values) => values.iter().any(|value| value == text),
@@ -73,7 +84,13 @@ impl<'a> Collector<'a> {
             Some(scale) => Found::Numbers(scale, Distinct::default()),
             None => Found::Texts(Distinct::default(), Frequencies::default()),
         };
-        Collector { name, stated, collected: Mutex::new(Collected { found, nulls: 0, uncovered: 0 }) }
+        let collected = Mutex::new(Collected { found, nulls: 0, uncovered: 0 });
+        Collector { name, grain: Grain::Value, stated, collected }
+    }
+
+    /// The same, with this grain.
+    pub fn with_grain(self, grain: Grain) -> Self {
+        Collector { grain, ..self }
     }
 
     /// Takes in a canonical column.
@@ -92,7 +109,10 @@ impl<'a> Collector<'a> {
                 let covered = |key: i64| self.stated.is_none_or(|stated| stated.covers(&scale.text(key)));
                 let mut last = None;
                 for row in 0..keys.values.len() {
-                    let key = keys.get(row);
+                    let key = keys.get(row).map(|key| match self.grain {
+                        Grain::Value => key,
+                        Grain::Day => scale.of_day(scale.day(key)),
+                    });
                     if key != last
                         && let Some(key) = key
                     {

@@ -3,7 +3,8 @@
 //! Memory: per ordered column at most [`TABLE_CODES`] entries of 2 bytes to look codes up, if the budget has
 //! them; without them codes are found by bisection, which is slower and gives the same codes.
 
-use super::attribute::{Attribute, Coding};
+use super::attribute::{Attribute, Coding, Leaves};
+use super::combination::SensitiveColumns;
 use super::distinct::mix;
 use super::keys::{Keys, Texts, keys};
 use super::page::Lists;
@@ -24,7 +25,7 @@ const TABLE_CODES: u64 = 1 << 21;
 pub struct Encoder<'a> {
     attributes: &'a [Attribute],
     lookups: Vec<Lookup>,
-    sensitive: &'a SensitiveCoding,
+    sensitive: &'a SensitiveColumns,
     values: Values,
 }
 
@@ -53,6 +54,20 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// Of the rows from number `start` on.
+    pub fn of(rows: &Rows, start: usize) -> Self {
+        let mut hashes = vec![0u64; rows.len() - start];
+        rows.columns.iter().for_each(|codes| hash_codes(codes, start, &mut hashes));
+        let value = |value: u16| mix(u64::from(value) + 1);
+        let sensitive = match &rows.sensitive {
+            Sensitive::Single(codes) => sum((start..codes.len()).map(|row| value(codes.get(row)))),
+            Sensitive::Lists { .. } => {
+                sum((start..rows.len()).flat_map(|row| rows.list(row).iter().map(|&own| value(own))))
+            }
+        };
+        Fingerprint { rows: hashes.len() as u64, quasi: sum(hashes.into_iter()), sensitive }
+    }
+
     /// Takes in the fingerprint of other rows.
     pub fn merge(&mut self, other: Fingerprint) {
         self.rows += other.rows;
@@ -67,10 +82,10 @@ impl Fingerprint {
 }
 
 impl<'a> Encoder<'a> {
-    /// For these columns, in their order, and then the sensitive column.
+    /// For these columns, in their order, and then the sensitive columns.
     pub fn new(
         attributes: &'a [Attribute],
-        sensitive: &'a SensitiveCoding,
+        sensitive: &'a SensitiveColumns,
         values: Values,
         budget: &Arc<Budget>,
     ) -> Self {
@@ -78,29 +93,26 @@ impl<'a> Encoder<'a> {
         Encoder { attributes, lookups, sensitive, values }
     }
 
-    /// Appends the codes of a batch, given as its quasi-identifiers and its sensitive column.
-    pub fn append(&self, columns: &[ArrayRef], sensitive: &ArrayRef, rows: &mut Rows) -> Result<Fingerprint> {
-        let mut hashes = vec![0u64; sensitive.len()];
+    /// Appends the codes of a batch, given as its quasi-identifiers and its sensitive columns.
+    pub fn append(
+        &self,
+        columns: &[ArrayRef],
+        sensitive: &[ArrayRef],
+        rows: &mut Rows,
+    ) -> Result<Fingerprint> {
         let start = rows.len();
         for ((attribute, lookup), (array, codes)) in
             self.attributes.iter().zip(&self.lookups).zip(columns.iter().zip(&mut rows.columns))
         {
             encode(attribute, lookup, array, codes)?;
-            hash_codes(codes, start, &mut hashes);
         }
-        let quasi = sum(hashes.iter().copied());
-        let sensitive = match &mut rows.sensitive {
-            Sensitive::Single(codes) => {
-                self.append_single(sensitive, codes)?;
-                sum((start..codes.len()).map(|row| mix(u64::from(codes.get(row)) + 1)))
-            }
+        match &mut rows.sensitive {
+            Sensitive::Single(codes) => self.append_single(sensitive, codes)?,
             Sensitive::Lists { lists, offsets, values } => {
-                let start = values.len();
-                self.append_lists(sensitive, lists, offsets, values)?;
-                sum(values[start..].iter().map(|&value| mix(u64::from(value) + 1)))
+                self.append_lists(&sensitive[0], lists, offsets, values)?;
             }
-        };
-        Ok(Fingerprint { rows: hashes.len() as u64, quasi, sensitive })
+        }
+        Ok(Fingerprint::of(rows, start))
     }
 
     /// How many sensitive values a row has.
@@ -111,51 +123,20 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The sensitive code of each row or item; `None` for null without a meaning.
-    fn sensitive_codes(&self, array: &ArrayRef) -> Result<Vec<Option<u16>>> {
-        let coding = self.sensitive;
-        match &coding.values {
-            SensitiveValues::Numbers(scale, _) => {
-                let keys = keys(array, *scale, &coding.name)?;
-                let code = |row: usize| match keys.get(row) {
-                    None => Ok(coding.null),
-                    Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
-                };
-                (0..array.len()).map(code).collect()
+    fn append_single(&self, arrays: &[ArrayRef], codes: &mut Codes) -> Result<()> {
+        let columns = self.sensitive.columns();
+        if let ([column], [array]) = (columns, arrays) {
+            for code in sensitive_codes(column, array)? {
+                codes.push(code.ok_or_else(|| changed(&column.name))?);
             }
-            SensitiveValues::Texts(_)
-                if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() =>
-            {
-                let kind = crate::read::Kind::of(array.data_type());
-                let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
-                let keys = keys(array, scale, &coding.name)?;
-                let code = |row: usize| match keys.get(row) {
-                    None => Ok(coding.null),
-                    Some(key) => {
-                        coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
-                    }
-                };
-                (0..array.len()).map(code).collect()
-            }
-            SensitiveValues::Texts(_) => {
-                let texts = Texts::new(array);
-                let entries: Vec<Option<u16>> = texts
-                    .dictionary
-                    .iter()
-                    .map(|text| text.and_then(|text| coding.code_of_text(text)))
-                    .collect();
-                let code = |row: usize| match texts.entry(row) {
-                    None => Ok(coding.null),
-                    Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
-                };
-                (0..array.len()).map(code).collect()
-            }
+            return Ok(());
         }
-    }
-
-    fn append_single(&self, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
-        for code in self.sensitive_codes(array)? {
-            codes.push(code.ok_or_else(|| changed(&self.sensitive.name))?);
+        let values = columns.iter().zip(arrays).map(|(column, array)| single_codes(column, array));
+        let values: Vec<Vec<u16>> = values.collect::<Result<_>>()?;
+        let mut own = vec![0; columns.len()];
+        for row in 0..values.first().map_or(0, Vec::len) {
+            own.iter_mut().zip(&values).for_each(|(own, values)| *own = values[row]);
+            codes.push(self.sensitive.code(&own).ok_or_else(|| changed(&columns[0].name))?);
         }
         Ok(())
     }
@@ -170,7 +151,8 @@ impl<'a> Encoder<'a> {
         let list = array.as_list::<i32>();
         let ends = list.value_offsets();
         let first = ends[0] as usize;
-        let items = self.sensitive_codes(&list.values().slice(first, ends[list.len()] as usize - first))?;
+        let column = &self.sensitive.columns()[0];
+        let items = sensitive_codes(column, &list.values().slice(first, ends[list.len()] as usize - first))?;
         for row in 0..list.len() {
             let start = values.len();
             if !list.is_null(row) {
@@ -188,6 +170,48 @@ impl<'a> Encoder<'a> {
         }
         Ok(())
     }
+}
+
+/// The sensitive code of each row or item; `None` for null without a meaning.
+pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<Option<u16>>> {
+    match &coding.values {
+        SensitiveValues::Numbers(scale, _) => {
+            let keys = keys(array, *scale, &coding.name)?;
+            let code = |row: usize| match keys.get(row) {
+                None => Ok(coding.null),
+                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
+            };
+            (0..array.len()).map(code).collect()
+        }
+        SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
+            let kind = crate::read::Kind::of(array.data_type());
+            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
+            let keys = keys(array, scale, &coding.name)?;
+            let code = |row: usize| match keys.get(row) {
+                None => Ok(coding.null),
+                Some(key) => {
+                    coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
+                }
+            };
+            (0..array.len()).map(code).collect()
+        }
+        SensitiveValues::Texts(_) => {
+            let texts = Texts::new(array);
+            let entries: Vec<Option<u16>> =
+                texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
+            let code = |row: usize| match texts.entry(row) {
+                None => Ok(coding.null),
+                Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
+            };
+            (0..array.len()).map(code).collect()
+        }
+    }
+}
+
+/// The sensitive code of each row of a single-valued column.
+pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u16>> {
+    let codes = sensitive_codes(column, array)?.into_iter();
+    codes.map(|code| code.ok_or_else(|| changed(&column.name))).collect()
 }
 
 /// The wrapping sum of hashes, each widened to 128 bits.
@@ -246,7 +270,7 @@ pub fn append_codes(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) 
 fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     let scale = match &attribute.coding {
         Coding::Numbers { scale, .. } => Some(*scale),
-        Coding::Tree { leaves: super::attribute::Leaves::ByKey(scale, _), .. } => Some(*scale),
+        Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => Some(*scale),
         _ => None,
     };
     match scale {

@@ -6,6 +6,7 @@
 
 pub mod attribute;
 pub mod collect;
+pub mod combination;
 pub mod distinct;
 pub mod encoder;
 pub mod keys;

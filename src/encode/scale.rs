@@ -76,14 +76,17 @@ impl Scale {
             Scale::Boolean => text.parse::<bool>().ok().map(i64::from),
             Scale::Float => text.parse::<f64>().ok().filter(|value| !value.is_nan()).map(float_key),
             Scale::Decimal(scale) => parse_decimal(text, scale),
-            Scale::Date => text.parse::<NaiveDate>().ok().map(day_number),
+            Scale::Date => match text.strip_prefix("day ") {
+                Some(number) => number.parse().ok(),
+                None => text.parse::<NaiveDate>().ok().map(day_number),
+            },
             Scale::Timestamp(unit) => {
                 let moment = text.parse::<NaiveDateTime>().ok();
                 let moment = moment.or_else(|| text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0));
-                moment.and_then(|moment| units(moment, unit))
+                moment.map_or_else(|| text.parse().ok(), |moment| units(moment, unit))
             }
             Scale::Time => {
-                let time = text.parse::<NaiveTime>().ok()?;
+                let Ok(time) = text.parse::<NaiveTime>() else { return text.parse().ok() };
                 Some(
                     i64::from(time.num_seconds_from_midnight()) * 1_000_000_000
                         + i64::from(time.nanosecond()),

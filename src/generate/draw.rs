@@ -4,7 +4,7 @@
 //! number alone. Only integers: the same bytes on every machine.
 
 /// The random numbers of one row.
-pub(super) struct Draw {
+pub(crate) struct Draw {
     state: u64,
 }
 

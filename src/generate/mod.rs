@@ -7,7 +7,7 @@
 
 mod agrawal;
 mod census;
-mod draw;
+pub(crate) mod draw;
 mod groups;
 mod marginals;
 mod table;

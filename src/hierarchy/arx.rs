@@ -38,6 +38,23 @@ pub fn parse_arx(text: &str) -> Result<Hierarchy, Vec<Problem>> {
     Err(problems)
 }
 
+/// The text of a hierarchy file; `None` if a name holds a line break, which the format cannot.
+pub fn to_arx(tree: &Hierarchy) -> Option<String> {
+    let mut text = String::new();
+    for row in tree.rows() {
+        for (at, name) in row.iter().enumerate() {
+            if name.contains(['\n', '\r']) {
+                return None;
+            }
+            text.push_str(if at > 0 { ";" } else { "" });
+            let plain = name.trim() == name && !name.contains([';', '"', '\u{feff}']);
+            text.push_str(&if plain { name.clone() } else { format!("\"{}\"", name.replace('"', "\"\"")) });
+        }
+        text.push('\n');
+    }
+    Some(text)
+}
+
 /// The fields of a line without the blanks around them; `None` if the quotes do not match.
 fn fields(line: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();

@@ -15,7 +15,7 @@ mod dates;
 mod rows;
 mod tree;
 
-pub use arx::parse_arx;
+pub use arx::{parse_arx, to_arx};
 pub use build::{by_dates, by_ends, by_prefixes, by_widths, decimal_text, flat, range_label};
 pub use dates::{DateLevel, parse_day};
 pub use rows::{Problem, Row, from_rows};

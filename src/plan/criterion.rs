@@ -31,6 +31,8 @@ impl Part {
 #[derive(Debug, Default)]
 pub struct Room {
     rankings: Vec<Ranking>,
+    /// Parts as one of several criteria sees them.
+    pub(super) projected: Vec<Part>,
 }
 
 /// A privacy criterion over all groups of a release, with what it remembers of those accepted so far.

@@ -9,6 +9,7 @@ pub mod binning;
 pub mod column;
 pub mod criterion;
 pub mod propose;
+pub mod several;
 pub mod shares;
 pub mod subtree;
 #[cfg(test)]

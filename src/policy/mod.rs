@@ -23,9 +23,10 @@ mod tree;
 pub use bind::Role;
 pub use columns::{ColumnType, Columns, Nearness, Sensitive};
 pub use parse::closest;
+pub(crate) use parse::quoted;
 pub use privacy::{
     Belief, Beliefs, Criterion, Distance, Distributions, Model, Privacy, Protected, Requirement, Robust,
-    RobustTest, Target, Values,
+    RobustTest, Target, Values, joint_value,
 };
 pub use publish::{Coarseness, Cuts, Function, Publish, Ranges, Strategy, Style};
 pub use quasi::{End, Grid, Quasi, Shape};

@@ -310,7 +310,7 @@ impl<'a> Item<'a> {
 }
 
 /// Text as a TOML string.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut written = String::from("\"");
     for c in text.chars() {
         match c {

@@ -43,6 +43,20 @@ impl Target {
     }
 }
 
+/// How a combination of values is named, such as in `for`: `Flu + Nurse`, in the order of [`Target::columns`].
+///
+/// Different combinations have different names: where a value itself holds a `+` or a `\`, a `\` stands before it.
+/// One value alone is its own name.
+pub fn joint_value(values: &[&str]) -> String {
+    match values {
+        [only] => (*only).to_string(),
+        _ => {
+            let escaped = values.iter().map(|value| value.replace('\\', "\\\\").replace('+', "\\+"));
+            escaped.collect::<Vec<_>>().join(" + ")
+        }
+    }
+}
+
 /// How many sensitive values a person may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {

@@ -671,3 +671,16 @@ fn deep_policies_are_refused() {
     mistakes(&with("", &format!("x = {}", "[".repeat(100_000))));
     mistakes(&with("", &format!("x = {}", "{x=".repeat(100_000))));
 }
+
+#[test]
+fn different_combinations_of_values_have_different_names() {
+    let parts = ["", "a", "+", " + ", "\\", "a + b", "\\+"];
+    let mut names = std::collections::BTreeSet::new();
+    for one in parts {
+        for other in parts {
+            assert!(names.insert(joint_value(&[one, other])), "{one:?} {other:?}");
+        }
+    }
+    assert_eq!(joint_value(&["R+D", "b"]), "R\\+D + b");
+    assert_eq!(joint_value(&["R+D"]), "R+D");
+}

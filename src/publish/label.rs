@@ -3,14 +3,16 @@
 //! ```text
 //! label   = "*" | "null" | [ "null|" ] ( range | set | node )
 //! range   = "[" low "," high ")" | "[" low ",)" | "(," high ")" | "[" low "," high "]"
-//! set     = value | "{" value "|" value { "|" value } "}"
-//! node    = name of a hierarchy node
+//! set     = value | "{" value { "|" value } "}"
+//! node    = name | "{" name "}"
 //! ```
 //!
 //! `low` belongs to a range, `high` does not, except for the stated upper end of the whole column, which is closed.
-//! In a set a backslash stands before each of `\`, `|`, `{`, `}` that is part of a value. `null` is
-//! named only where it occurs. Ends are cut points, stated ends or multiples of a stated grid, never the
-//! least or greatest value of a group.
+//! Ends that are texts stand in quotes, with backslashes as in Rust. Between braces a backslash stands
+//! before each of `\`, `|`, `{`, `}` that is part of a value; a single value or name stands between braces only
+//! where it could be taken for something else. `null` is named only where it occurs. Ends are cut points,
+//! stated ends or multiples of a stated grid, never the least or greatest value of a group.
+//! [`LabelReader`](super::LabelReader) reads labels again.
 
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::scale::Scale;
@@ -118,7 +120,8 @@ impl<'a> Labels<'a> {
             }
             Coding::Tree { hierarchy, .. } => {
                 let least = present.codes.iter().find_map(|&code| self.attribute.unshifted(code.into()));
-                hierarchy.name(hierarchy.smallest_cover(least.unwrap_or(greatest), greatest)).to_string()
+                let node = hierarchy.smallest_cover(least.unwrap_or(greatest), greatest);
+                plain_or_braced(hierarchy.name(node), &["{"])
             }
         };
         match (least.is_none(), values.as_str()) {
@@ -204,7 +207,8 @@ fn on_grid(scale: Scale, grid: &Grid, low: i64, high: i64) -> Option<(i64, i64)>
 
 fn set_label(values: &[Box<str>], codes: &[u32]) -> String {
     match codes {
-        [only] => values[*only as usize].to_string(),
+        [only] if &*values[*only as usize] == "*" => "{*}".to_string(),
+        [only] => plain_or_braced(&values[*only as usize], &["{", "[", "(,"]),
         codes if codes.len() == values.len() => "*".to_string(),
         codes => {
             let mut texts: Vec<&str> = codes.iter().map(|&code| &*values[code as usize]).collect();
@@ -213,6 +217,15 @@ fn set_label(values: &[Box<str>], codes: &[u32]) -> String {
             format!("{{{}}}", escaped.join("|"))
         }
     }
+}
+
+/// The name itself, or between braces where it would be read as a null or as what begins like one of `openings`.
+fn plain_or_braced(name: &str, openings: &[&str]) -> String {
+    let taken = name == "null" || name.starts_with("null|");
+    if taken || openings.iter().any(|opening| name.starts_with(opening)) {
+        return format!("{{{}}}", escape(name));
+    }
+    name.to_string()
 }
 
 fn escape(value: &str) -> String {

@@ -6,8 +6,8 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
-use crate::attack::{AtThreshold, PointReport};
-use crate::check::{CheckReport, DisclosureReport};
+use crate::attack::{self, AtThreshold};
+use crate::check::{CheckReport, DisclosureReport, PointReport, ShareReport};
 use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
@@ -32,14 +32,12 @@ pub const TREE: &str = "tree.json";
 pub struct Evidence<'a> {
     /// The policy.
     pub policy: &'a Policy,
-    /// The sensitive column.
-    pub sensitive: &'a str,
     /// `generalized` if people and values stand in one table, `bucketized` if in two.
     pub style: &'a str,
     /// What was read, or how the groups were chosen from it.
     pub input: Input,
-    /// What the independent check found.
-    pub check: &'a CheckReport,
+    /// What the independent check found for each protected column, at least one.
+    pub checks: &'a [(&'a str, &'a CheckReport)],
     /// What the release is worth.
     pub utility: &'a Utility,
 }
@@ -72,32 +70,20 @@ pub struct Chosen {
 pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let mut files = Vec::new();
     list(folder, folder, &mut files)?;
-    let check = evidence.check;
-    let points = check.points.iter().map(|point| {
-        json!({
-            "value": point.value,
-            "l": point.point.knowledge.l,
-            "k": point.point.knowledge.k,
-            "m": point.point.knowledge.m,
-            "confidence": point.point.confidence.value().to_string(),
-            "statistics": statistics(&point.statistics),
-            "breach": point.breach.at_least(),
-            "breach_exact": exact(&point.breach),
-            "safe": point.safe,
-        })
-    });
-    let points = points.chain(check.disclosure.as_ref().map(disclosure));
-    let shares = check.shares.iter().map(|share| {
-        json!({
-            "criterion": share.criterion,
-            "measured": f64_at_least(&share.measured),
-            "measured_exact": fraction(&share.measured),
-            "most": share.most.to_string(),
-            "safe": share.safe,
-        })
-    });
-    let beliefs = check.beliefs.iter().flat_map(|beliefs| &beliefs.points).flat_map(beliefs);
-    let points = points.chain(shares).chain(beliefs);
+    let (_, check) = evidence.checks[0];
+    let names: Vec<&str> = evidence.checks.iter().map(|(column, _)| *column).collect();
+    let mut points: Vec<Value> = Vec::new();
+    for (column, check) in evidence.checks {
+        let own = check.points.iter().map(point_json).chain(check.disclosure.as_ref().map(disclosure));
+        let moves = check.beliefs.iter().flat_map(|beliefs| &beliefs.points).flat_map(beliefs);
+        let own = own.chain(check.shares.iter().map(share_json)).chain(moves);
+        points.extend(own.map(|mut point| {
+            if names.len() > 1 {
+                point["column"] = json!(column);
+            }
+            point
+        }));
+    }
     let columns =
         evidence.utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -107,14 +93,14 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         "policy": evidence.policy.canonical(),
         "policy_sha256": evidence.policy.hash(),
         "style": evidence.style,
-        "sensitive": evidence.sensitive,
+        "sensitive": if let [only] = names[..] { json!(only) } else { json!(names) },
         "values": check.values.name(),
         "input": {"rows": check.records},
         "records": check.records,
         "individuals": check.individuals,
         "groups": check.groups,
         "smallest_group": check.smallest_group,
-        "points": points.collect::<Vec<Value>>(),
+        "points": points,
         "utility": {
             "average_group_size": evidence.utility.average_group_size,
             "discernibility": evidence.utility.discernibility.to_string(),
@@ -137,6 +123,20 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
 }
 
+fn point_json(point: &PointReport) -> Value {
+    json!({
+        "value": point.value,
+        "l": point.point.knowledge.l,
+        "k": point.point.knowledge.k,
+        "m": point.point.knowledge.m,
+        "confidence": point.point.confidence.value().to_string(),
+        "statistics": statistics(&point.statistics),
+        "breach": point.breach.at_least(),
+        "breach_exact": exact(&point.breach),
+        "safe": point.safe,
+    })
+}
+
 /// What anyone can compute who knows the release, the quasi-identifiers and the strategy; no more than that.
 fn audit(chosen: &Chosen) -> Value {
     let set = |set: &SharesSummary| {
@@ -153,8 +153,18 @@ fn audit(chosen: &Chosen) -> Value {
     })
 }
 
+fn share_json(share: &ShareReport) -> Value {
+    json!({
+        "criterion": share.criterion,
+        "measured": f64_at_least(&share.measured),
+        "measured_exact": fraction(&share.measured),
+        "most": share.most.to_string(),
+        "safe": share.safe,
+    })
+}
+
 /// How far beliefs may move. How far they do is not told: that depends on the original and not on the release alone.
-fn beliefs(point: &PointReport) -> Vec<Value> {
+fn beliefs(point: &attack::PointReport) -> Vec<Value> {
     let bandwidth: BTreeMap<&String, String> =
         point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
     let at = |at: &AtThreshold| {

@@ -7,6 +7,7 @@
 
 use super::label::Labels;
 use super::payload::Payload;
+use crate::encode::combination::SensitiveColumns;
 use crate::encode::keys::keys_array;
 use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};
@@ -44,15 +45,15 @@ pub struct Columns<'a> {
     pub ranges: Ranges,
     /// Columns that travel.
     pub payload: Option<&'a Payload>,
-    /// The sensitive column, if it stands beside the others.
-    pub sensitive: Option<&'a SensitiveCoding>,
+    /// The sensitive columns, if they stand beside the others.
+    pub sensitive: Option<&'a SensitiveColumns>,
 }
 
 /// Turns groups into batches of rows.
 pub struct GroupRows<'a> {
     columns: Columns<'a>,
     schema: SchemaRef,
-    dictionary: Option<ArrayRef>,
+    values: Option<SensitiveArrays<'a>>,
     pending: Pending,
 }
 
@@ -81,9 +82,9 @@ impl<'a> GroupRows<'a> {
             }
         }
         fields.extend(columns.payload.iter().flat_map(|payload| payload.fields().iter().cloned()));
-        fields.extend(columns.sensitive.map(sensitive_field));
-        let dictionary = columns.sensitive.map(dictionary);
-        GroupRows { columns, schema: Arc::new(Schema::new(fields)), dictionary, pending: Pending::default() }
+        let values = columns.sensitive.map(SensitiveArrays::new);
+        fields.extend(values.iter().flat_map(SensitiveArrays::fields));
+        GroupRows { columns, schema: Arc::new(Schema::new(fields)), values, pending: Pending::default() }
     }
 
     /// The columns of the table.
@@ -187,8 +188,8 @@ impl<'a> GroupRows<'a> {
         if let Some(payload) = self.columns.payload {
             columns.extend(payload.columns(&pending.payload)?);
         }
-        if let (Some(sensitive), Some(dictionary)) = (self.columns.sensitive, &self.dictionary) {
-            columns.push(values_array(sensitive, dictionary, pending.values)?);
+        if let Some(values) = &self.values {
+            columns.extend(values.columns(pending.values)?);
         }
         RecordBatch::try_new(self.schema.clone(), columns).map_err(|_| unfit())
     }
@@ -206,27 +207,24 @@ impl Pending {
     }
 }
 
-/// Turns groups into rows of group, sensitive value and count.
+/// Turns groups into rows of group, sensitive value (or combination of values) and count.
 pub struct GroupValues<'a> {
-    sensitive: &'a SensitiveCoding,
+    sensitive: SensitiveArrays<'a>,
     schema: SchemaRef,
-    dictionary: ArrayRef,
     groups: Vec<i64>,
     values: Vec<i32>,
     counts: Vec<i64>,
 }
 
 impl<'a> GroupValues<'a> {
-    /// For this sensitive column.
-    pub fn new(sensitive: &'a SensitiveCoding) -> Self {
-        let schema = Schema::new(vec![
-            Field::new(GROUP, DataType::Int64, false),
-            sensitive_field(sensitive),
-            Field::new(COUNT, DataType::Int64, false),
-        ]);
-        let dictionary = dictionary(sensitive);
-        let schema = Arc::new(schema);
-        GroupValues { sensitive, schema, dictionary, groups: vec![], values: vec![], counts: vec![] }
+    /// For these sensitive columns.
+    pub fn new(sensitive: &'a SensitiveColumns) -> Self {
+        let sensitive = SensitiveArrays::new(sensitive);
+        let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
+        fields.extend(sensitive.fields());
+        fields.push(Field::new(COUNT, DataType::Int64, false));
+        let schema = Arc::new(Schema::new(fields));
+        GroupValues { sensitive, schema, groups: vec![], values: vec![], counts: vec![] }
     }
 
     /// The columns of the table.
@@ -258,17 +256,41 @@ impl<'a> GroupValues<'a> {
     }
 
     fn take(&mut self) -> Result<RecordBatch> {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(std::mem::take(&mut self.groups))),
-            values_array(self.sensitive, &self.dictionary, std::mem::take(&mut self.values))?,
-            Arc::new(Int64Array::from(std::mem::take(&mut self.counts))),
-        ];
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(std::mem::take(&mut self.groups)))];
+        columns.extend(self.sensitive.columns(std::mem::take(&mut self.values))?);
+        columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.counts))));
         RecordBatch::try_new(self.schema.clone(), columns).map_err(|_| unfit())
     }
 }
 
-fn sensitive_field(sensitive: &SensitiveCoding) -> Field {
-    Field::new(&sensitive.name, sensitive.kind.data_type(), false)
+/// Turns codes into the arrays of the sensitive columns.
+struct SensitiveArrays<'a> {
+    sensitive: &'a SensitiveColumns,
+    /// The values of each column by code.
+    dictionaries: Vec<ArrayRef>,
+}
+
+impl<'a> SensitiveArrays<'a> {
+    fn new(sensitive: &'a SensitiveColumns) -> Self {
+        SensitiveArrays { sensitive, dictionaries: sensitive.columns().iter().map(dictionary).collect() }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = Field> {
+        let field = |column: &SensitiveCoding| Field::new(&column.name, column.kind.data_type(), false);
+        self.sensitive.columns().iter().map(field)
+    }
+
+    fn columns(&self, codes: Vec<i32>) -> Result<Vec<ArrayRef>> {
+        if let ([column], [dictionary]) = (self.sensitive.columns(), &self.dictionaries[..]) {
+            return Ok(vec![values_array(column, dictionary, codes)?]);
+        }
+        let columns = self.sensitive.columns().iter().zip(&self.dictionaries).enumerate();
+        let array = |(place, (column, dictionary)): (usize, (&SensitiveCoding, &ArrayRef))| {
+            let own = codes.iter().map(|&code| i32::from(self.sensitive.value(code as u16, place)));
+            values_array(column, dictionary, own.collect())
+        };
+        columns.map(array).collect()
+    }
 }
 
 /// The sensitive values by code.

@@ -20,6 +20,7 @@ mod ipc;
 pub mod kind;
 mod parquet;
 mod plan;
+mod row_counts;
 mod scan;
 mod table;
 #[cfg(test)]
@@ -29,5 +30,6 @@ pub use contain::panic_is_contained;
 pub use csv::ColumnType;
 pub use kind::Kind;
 pub use plan::{Column, Form};
+pub use row_counts::{MOST_EQUAL_ROWS, RowCounts};
 pub use scan::Morsel;
 pub use table::{ReadOptions, Table, TableFile};

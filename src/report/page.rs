@@ -14,6 +14,10 @@ use crate::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::policy::Policy;
 use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 
+/// What holds for several columns, and what does not.
+const SEVERAL: &str = "Each column is judged on its own, as if the others were not published. Whoever already knows a \
+    person's value in one of them can use it against the others; a column that others may know should be a \
+    quasi-identifier.";
 /// Knowledge skylines that are drawn, those of the values with the least margin.
 pub const MOST_SKYLINES: usize = 12;
 /// Points that are listed, those with the least margin.
@@ -29,10 +33,9 @@ pub struct Contents<'a> {
     pub policy: &'a Policy,
     /// `generalized` or `bucketized`.
     pub style: &'a str,
-    /// The sensitive column.
-    pub sensitive: &'a str,
-    /// The verdict, the groups that decide the skylines, and the sizes of all groups.
-    pub survey: &'a Survey,
+    /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
+    /// all groups.
+    pub surveys: &'a [(String, Survey)],
     /// What the release is worth.
     pub worth: Worth,
     /// Rows of the input.
@@ -89,30 +92,48 @@ pre{background:#f3f5f7;padding:.8rem;overflow-x:auto;font-size:.85rem}code{overf
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
-    let report = &contents.survey.report;
-    let (class, verdict) = match report.safe {
+    let report = &contents.surveys[0].1.report;
+    let columns: Vec<String> = contents.surveys.iter().map(|(column, _)| escape(column)).collect();
+    let (class, verdict) = match contents.surveys.iter().all(|(_, survey)| survey.report.safe) {
         true => ("safe", "safe by its policy"),
         false => ("unsafe", "not safe by its policy"),
     };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Release report: {column}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <title>Release report: {title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <h1>Release of <code>{column}</code></h1>\n<p><span class=\"verdict {class}\">{verdict}</span></p>\n",
-        column = escape(contents.sensitive)
+        title = columns.join(", "),
+        column = columns.join("</code>, <code>")
     );
+    let fewest = contents.surveys.iter().map(|(_, survey)| survey.report.fewest_values).min();
     facts(
         &mut page,
         &[
             ("people", grouped(report.individuals)),
             ("groups", grouped(report.groups)),
             ("people in the smallest group", grouped(report.smallest_group)),
-            ("fewest different values in a group", grouped(report.fewest_values)),
+            ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
             ("style", format!("{}, {} values", contents.style, report.values.name())),
         ],
     );
-    points(&mut page, contents);
-    skylines(&mut page, contents);
+    match contents.surveys {
+        [(_, only)] => {
+            page.push_str("<h2>Is it safe?</h2>\n");
+            points(&mut page, only);
+            page.push_str("<h2>How much more could an adversary know?</h2>\n");
+            skylines(&mut page, only);
+        }
+        several => {
+            let _ = writeln!(page, "<h2>Is it safe?</h2>\n<p class=\"note\">{SEVERAL}</p>");
+            for (column, survey) in several {
+                let _ = writeln!(page, "<h2>Is <code>{}</code> safe?</h2>", escape(column));
+                points(&mut page, survey);
+                page.push_str("<h3>How much more could an adversary know?</h3>\n");
+                skylines(&mut page, survey);
+            }
+        }
+    }
     sizes(&mut page, contents);
     worth(&mut page, contents);
     kept_columns(&mut page, contents);
@@ -130,16 +151,15 @@ fn facts(page: &mut String, facts: &[(&str, String)]) {
 }
 
 /// The points with their margins, least first.
-fn by_margin(contents: &Contents<'_>) -> Vec<(Rational, usize)> {
-    let points = contents.survey.report.points.iter().enumerate();
+fn by_margin(survey: &Survey) -> Vec<(Rational, usize)> {
+    let points = survey.report.points.iter().enumerate();
     let mut margins: Vec<_> = points.map(|(i, point)| (point.margin(), i)).collect();
     margins.sort();
     margins
 }
 
-fn points(page: &mut String, contents: &Contents<'_>) {
-    page.push_str("<h2>Is it safe?</h2>\n");
-    let report = &contents.survey.report;
+fn points(page: &mut String, survey: &Survey) {
+    let report = &survey.report;
     if report.points.is_empty() {
         page.push_str("<p>The policy states no skyline point; only the sizes of groups were required.</p>\n");
         return;
@@ -151,7 +171,7 @@ fn points(page: &mut String, contents: &Contents<'_>) {
          <th>l</th><th>k</th><th>m</th><th>breach</th><th>must stay below</th><th>margin</th><th>verdict</th>\
          </tr></thead><tbody>\n",
     );
-    let margins = by_margin(contents);
+    let margins = by_margin(survey);
     for (margin, i) in margins.iter().take(MOST_POINTS) {
         let PointReport { value, point, breach, safe, .. } = &report.points[*i];
         let size = point.knowledge;
@@ -178,11 +198,10 @@ fn points(page: &mut String, contents: &Contents<'_>) {
     }
 }
 
-fn skylines(page: &mut String, contents: &Contents<'_>) {
-    page.push_str("<h2>How much more could an adversary know?</h2>\n");
-    let report = &contents.survey.report;
+fn skylines(page: &mut String, survey: &Survey) {
+    let report = &survey.report;
     let mut names: Vec<&str> = Vec::new();
-    for (_, i) in by_margin(contents) {
+    for (_, i) in by_margin(survey) {
         let name = report.points[i].value.as_str();
         if !names.contains(&name) {
             names.push(name);
@@ -197,7 +216,7 @@ fn skylines(page: &mut String, contents: &Contents<'_>) {
          one step beyond it does not. Each line is for one number l of values ruled out.</p>\n<div class=\"figures\">\n",
     );
     for &name in names.iter().take(MOST_SKYLINES) {
-        let kept = contents.survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
+        let kept = survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
         let _ = writeln!(page, "<figure>{}</figure>", figure(name, kept));
     }
     page.push_str("</div>\n");
@@ -240,7 +259,7 @@ fn figure(name: &str, kept: Option<&KeptGroups>) -> String {
 }
 
 fn sizes(page: &mut String, contents: &Contents<'_>) {
-    let drawing = svg::histogram("Groups by size", &contents.survey.sizes.bars()).to_element();
+    let drawing = svg::histogram("Groups by size", &contents.surveys[0].1.sizes.bars()).to_element();
     let _ = writeln!(page, "<h2>How large are the groups?</h2>\n<figure>{drawing}</figure>");
 }
 

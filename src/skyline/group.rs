@@ -12,26 +12,54 @@ pub struct Group<'a> {
     prefix: &'a [u64],
 }
 
+/// Counts below this are tallied, the rest are sorted.
+const TALLIED: usize = 64;
+
 /// Room to rank the counts of one group after the other without allocating; O(distinct values).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ranking {
     ranked: Vec<u64>,
     prefix: Vec<u64>,
+    /// How many values have each small count; all zero between two groups.
+    tally: Box<[u32; TALLIED]>,
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Ranking { ranked: Vec::new(), prefix: Vec::new(), tally: Box::new([0; TALLIED]) }
+    }
 }
 
 impl Ranking {
     /// The group with these counts; zeros are allowed and the order does not matter.
+    ///
+    /// Most counts of a group are small, and many are equal: a tally ranks them faster than comparisons do.
     pub fn rank(&mut self, people: u64, counts: impl IntoIterator<Item = u64>) -> Group<'_> {
         self.ranked.clear();
-        self.ranked.extend(counts.into_iter().filter(|&count| count > 0));
+        let mut tallied = 0u64;
+        for count in counts {
+            if count < TALLIED as u64 {
+                self.tally[count as usize] += 1;
+                tallied |= 1 << count;
+            } else {
+                self.ranked.push(count);
+            }
+        }
         self.ranked.sort_unstable_by(|a, b| b.cmp(a));
+        while tallied > 1 {
+            let count = tallied.ilog2();
+            tallied ^= 1 << count;
+            let times = std::mem::take(&mut self.tally[count as usize]);
+            (0..times).for_each(|_| self.ranked.push(u64::from(count)));
+        }
+        self.tally[0] = 0;
         self.prefix.clear();
         self.prefix.push(0);
         let mut sum = 0u64;
-        for &count in &self.ranked {
+        self.prefix.extend(self.ranked.iter().map(|&count| {
             sum = sum.saturating_add(count);
-            self.prefix.push(sum);
-        }
+            sum
+        }));
         Group { people, ranked: &self.ranked, prefix: &self.prefix }
     }
 }
@@ -90,5 +118,18 @@ mod tests {
             assert_eq!(group.top(l, target).sum::<u64>(), expected, "l {l} target {target}");
         }
         assert_eq!(ranking.rank(4, []).top_sum(3, 0), 0);
+    }
+
+    #[test]
+    fn small_and_large_counts_are_ranked_together() {
+        let mut ranking = Ranking::default();
+        let edge = TALLIED as u64;
+        for counts in [vec![0, edge, 1, edge - 1, 1, 900, edge + 1], vec![0, 0], vec![7; 5]] {
+            let group = ranking.rank(9_999, counts.iter().copied());
+            let mut sorted: Vec<u64> = counts.into_iter().filter(|&count| count > 0).collect();
+            sorted.sort_unstable_by(|a, b| b.cmp(a));
+            assert_eq!(group.ranked, sorted);
+            assert_eq!(group.prefix.last(), Some(&sorted.iter().sum()));
+        }
     }
 }

@@ -99,6 +99,12 @@ impl Rounded {
     }
 }
 
+/// The people with neither the target value nor one of the top values, where each has a single one.
+#[inline]
+pub(super) fn left_over(people: u64, target: u64, top_sum: u64) -> u64 {
+    people.saturating_sub(target.saturating_add(top_sum))
+}
+
 /// Big integers with more bits than this are not formed; whoever asks must do with a bound.
 const MAX_BITS: u64 = 1 << 26;
 
@@ -145,10 +151,8 @@ impl Shape {
         match (which, values) {
             (Ratio::FamilyAlone | Ratio::FamilyWithOthers, _) => no_smaller,
             (_, Values::Single) => {
-                let left =
-                    |people: u64, target: u64, top: u64| people.saturating_sub(target.saturating_add(top));
-                let more_left =
-                    left(group.people, target, top_sum) >= left(self.people, self.target, self.top_sum);
+                let more_left = left_over(group.people, target, top_sum)
+                    >= left_over(self.people, self.target, self.top_sum);
                 more_left && (which != Ratio::Together || no_smaller)
             }
             (_, Values::Multiset) => no_smaller && top_sum <= self.top_sum,

@@ -5,7 +5,7 @@
 
 use super::group::Group;
 use super::point::Knowledge;
-use super::shape::{Ratio, Rounded, Shape, Values};
+use super::shape::{Ratio, Rounded, Shape, Values, left_over};
 use crate::confidence::{Confidence, Verdict};
 use crate::exact::{Rational, f64_at_least};
 use std::cmp::Ordering;
@@ -26,6 +26,21 @@ pub struct Statistics {
     values: Values,
     size: Knowledge,
     minima: [Option<Minimum>; 5],
+    harmless: Harmless,
+}
+
+/// With single values, a group whose target is no more frequent, that has no fewer people and no fewer of them left
+/// once the target and the top values are out, cannot lower any statistic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Harmless {
+    target: u64,
+    people: u64,
+    left: u64,
+}
+
+impl Harmless {
+    /// Says nothing about any group.
+    const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
 }
 
 /// A breach probability.
@@ -78,7 +93,7 @@ fn error_bound(roundings: u64) -> Option<f64> {
 impl Statistics {
     /// Of no group at all: the value occurs nowhere.
     pub fn new(values: Values, size: Knowledge) -> Self {
-        Statistics { values, size, minima: [const { None }; 5] }
+        Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
     }
 
     /// How many values a person may have.
@@ -133,9 +148,28 @@ impl Statistics {
             return false;
         }
         let top_sum = group.top_sum(self.size.l, target);
-        // Without a family V is 1 in every group, so only the three ratios with T can change.
-        let ratios = if self.size.m == 0 { 3 } else { 5 };
-        !(0..ratios).all(|i| self.is_dominated(i, group, target, top_sum))
+        let Harmless { target: rarely, people, left } = self.harmless;
+        if target <= rarely && group.people >= people && left_over(group.people, target, top_sum) >= left {
+            return false;
+        }
+        !(0..self.ratios()).all(|i| self.is_dominated(i, group, target, top_sum))
+    }
+
+    /// Without a family V is 1 in every group, so only the three ratios with T can change.
+    fn ratios(&self) -> usize {
+        if self.size.m == 0 { 3 } else { 5 }
+    }
+
+    fn find_harmless(&self) -> Harmless {
+        let shapes = || self.minima[..self.ratios()].iter().flatten().map(|minimum| &minimum.shape);
+        if self.values != Values::Single || shapes().count() < self.ratios() {
+            return Harmless::UNKNOWN;
+        }
+        shapes().fold(Harmless { target: u64::MAX, people: 0, left: 0 }, |all, shape| Harmless {
+            target: all.target.min(shape.target),
+            people: all.people.max(shape.people),
+            left: all.left.max(left_over(shape.people, shape.target, shape.top_sum)),
+        })
     }
 
     /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.
@@ -164,6 +198,7 @@ impl Statistics {
         };
         if better {
             self.minima[i] = Some(candidate.clone());
+            self.harmless = self.find_harmless();
         }
     }
 

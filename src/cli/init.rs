@@ -1,0 +1,225 @@
+//! `skyveil init`: profile a table and propose a policy to start from.
+
+use super::Answer;
+use super::flags::{csv_type, read_delimiter};
+use super::terminal::{complain, print, visible, with_progress};
+use crate::error::{Error, Result, number_of};
+use crate::hierarchy::to_arx;
+use crate::policy::ColumnType;
+use crate::profile::{
+    Asked, ColumnProfile, Combination, Profile, Proposal, Proposed, Reading, hierarchy_of, propose,
+};
+use crate::read::{Kind, ReadOptions, Table};
+use clap::Args;
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Profile a table and print a commented policy to start from.
+///
+/// The table is read once, with some 60 MiB of memory whatever its size. Every column gets a role and the reason for it;
+/// nothing is proposed to be published as it is. No value of the table is printed, except by --hierarchy, which
+/// lists the values of one column.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Parquet, Arrow IPC or CSV files, or a directory of them.
+    #[arg(required = true, value_name = "TABLE")]
+    pub paths: Vec<PathBuf>,
+    /// The file to write; standard output unless told.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write over a file that exists.
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// The column to protect; unless told, it is guessed by the names.
+    #[arg(long, value_name = "COL")]
+    pub sensitive: Option<String>,
+    /// Write a hierarchy file for this column instead of a policy: value;group;...;*
+    #[arg(long, value_name = "COL", conflicts_with_all = ["sensitive", "json"])]
+    pub hierarchy: Option<String>,
+    /// The type of a CSV column that is not to be guessed: integer, number, text, boolean, date or timestamp.
+    #[arg(long = "type", value_name = "COL=TYPE", value_parser = read_type)]
+    pub types: Vec<(String, ColumnType)>,
+    /// The character between the cells of a CSV file.
+    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
+    pub delimiter: Option<u8>,
+    /// Threads to use; all processors unless told. The answer is the same for any number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the profile and the proposed roles as one JSON object instead of a policy.
+    #[arg(long, conflicts_with = "out")]
+    pub json: bool,
+}
+
+/// Profiles, and prints or writes what is asked for.
+pub fn run(args: &InitArgs) -> Result<Answer> {
+    if let Some(out) = args.out.as_ref().filter(|out| !args.force && out.exists()) {
+        return Err(exists(out));
+    }
+    let threads = match args.threads {
+        Some(threads) => usize::from(threads),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let reading = Reading { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
+    let table = Table::open(&args.paths, &options(&reading))?;
+    if let Some(column) = &args.hierarchy {
+        return write_hierarchy(args, &table, column, threads);
+    }
+    let profile = with_progress(|progress| Profile::of(&table, threads, progress))?;
+    let proposal = propose(&profile, &Asked { sensitive: args.sensitive.clone() })?;
+    for warning in &proposal.warnings {
+        complain("warning", &visible(warning));
+    }
+    if args.json {
+        print(&format!("{}\n", to_json(&proposal)))?;
+        return Ok(Answer::Yes);
+    }
+    let name = args.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+    let policy = proposal.to_policy(&name, &reading)?;
+    match &args.out {
+        None => print(&policy)?,
+        Some(out) => {
+            write(args, out, &policy)?;
+            print(&summary(&proposal, out, &name))?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn options(reading: &Reading) -> ReadOptions {
+    ReadOptions {
+        delimiter: reading.delimiter,
+        types: reading.types.iter().map(|(name, stated)| (name.clone(), csv_type(*stated))).collect(),
+        ..ReadOptions::default()
+    }
+}
+
+fn read_type(text: &str) -> std::result::Result<(String, ColumnType), String> {
+    let named = text.rsplit_once('=').and_then(|(name, wanted)| {
+        let known = ColumnType::NAMES.into_iter().find(|(name, _)| *name == wanted)?;
+        Some((name.to_string(), known.1))
+    });
+    named.ok_or_else(|| {
+        let names: Vec<&str> = ColumnType::NAMES.iter().map(|(name, _)| *name).collect();
+        format!("expected COL=TYPE, a type being one of {}", names.join(", "))
+    })
+}
+
+fn write_hierarchy(args: &InitArgs, table: &Table, column: &str, threads: usize) -> Result<Answer> {
+    let tree = with_progress(|progress| hierarchy_of(table, column, threads, progress))?;
+    let text = to_arx(&tree).ok_or_else(|| {
+        Error::input(
+            format!("column {column:?} has a value with a line break, which a hierarchy file cannot hold"),
+            "replace the line breaks in the table, or drop the column",
+        )
+    })?;
+    match &args.out {
+        None => print(&text)?,
+        Some(out) => {
+            write(args, out, &text)?;
+            let leaves = number_of(u64::from(tree.leaf_count()), "value", "values");
+            print(&format!(
+                "{}: {leaves} of {:?} on {} levels\n",
+                out.display(),
+                visible(column),
+                tree.top_level() + 1
+            ))?;
+        }
+    }
+    complain(
+        "warning",
+        "this file lists the values of the column, also rare ones: it is for you, not for publication",
+    );
+    Ok(Answer::Yes)
+}
+
+fn exists(out: &Path) -> Error {
+    Error::input(format!("{} exists", out.display()), "give another --out, or --force to write over it")
+}
+
+/// Without --force nobody's file is lost, even if it appears at this very moment.
+fn write(args: &InitArgs, out: &Path, text: &str) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    let file =
+        if args.force { options.create(true).truncate(true) } else { options.create_new(true) }.open(out);
+    let mut file = file.map_err(|why| match why.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(out),
+        _ => Error::io(out, why),
+    })?;
+    file.write_all(text.as_bytes()).map_err(|why| Error::io(out, why))
+}
+
+fn summary(proposal: &Proposal<'_>, out: &Path, table: &str) -> String {
+    let count = |name: &str| proposal.roles.iter().filter(|(role, _)| role.name() == name).count();
+    let names = |wanted: &str| {
+        let columns = proposal.profile.columns.iter().zip(&proposal.roles);
+        let of_role = columns.filter(|(_, (role, _))| role.name() == wanted);
+        of_role.map(|(column, _)| visible(&column.name)).collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("{}: a policy to start from\n\n", out.display());
+    for role in ["sensitive", "individual", "quasi", "drop"] {
+        if count(role) > 0 {
+            text.push_str(&format!("{role:<12} {}\n", names(role)));
+        }
+    }
+    let (out, table) = (out.display(), visible(table));
+    text.push_str(&format!(
+        "\nread it and change what is wrong, then\n  skyveil anonymize {table} --policy {out} --out release\n"
+    ));
+    text
+}
+
+fn to_json(proposal: &Proposal<'_>) -> Value {
+    let profile = proposal.profile;
+    let column = |(column, (role, why)): (&ColumnProfile, &(Proposed, String))| {
+        let counted = &column.counted;
+        json!({
+            "name": column.name,
+            "kind": column.kind.as_ref().map(kind_name),
+            "nulls": column.nulls,
+            "distinct": counted.distinct,
+            "distinct_error": counted.error,
+            "values_that_occur_once": counted.once,
+            "most_frequent_rows": counted.most,
+            "mostly_between": column.range,
+            "role": role.name(),
+            "why": why,
+        })
+    };
+    let combination = |combination: &Combination| {
+        let names: Vec<&String> = combination.columns.iter().map(|&at| &profile.columns[at].name).collect();
+        json!({
+            "columns": names,
+            "distinct": combination.counted.distinct,
+            "distinct_error": combination.counted.error,
+            "rows_alone": combination.counted.once,
+        })
+    };
+    let point = proposal.protection.point.as_ref().map(|point| {
+        let confidence = point.confidence;
+        json!({"l": point.l, "k": point.k, "m": point.m, "confidence": confidence, "whole_table": point.whole_table})
+    });
+    json!({
+        "rows": profile.rows,
+        "columns": profile.columns.iter().zip(&proposal.roles).map(column).collect::<Vec<_>>(),
+        "combinations": profile.combinations.iter().map(combination).collect::<Vec<_>>(),
+        "privacy": {"k_anonymity": proposal.protection.group_size, "skyline": point},
+        "warnings": proposal.warnings,
+    })
+}
+
+fn kind_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Integer => "integer",
+        Kind::Decimal { .. } => "decimal",
+        Kind::Float => "number",
+        Kind::Boolean => "boolean",
+        Kind::Text => "text",
+        Kind::Date => "date",
+        Kind::Timestamp { .. } => "timestamp",
+        Kind::Time => "time",
+        Kind::List(_) => "list",
+    }
+}

@@ -1,0 +1,206 @@
+//! Which code is each combination of sensitive values?
+//!
+//! All sensitive columns of a row together have one code, that of the combination of their values. So whatever
+//! counts, moves and writes rows knows one code per row, however many columns there are; who judges one column
+//! looks at it through a [`Projection`].
+//!
+//! Memory: 2 bytes per column and combination, at most [`MOST`] combinations.
+//! Invariant: codes ascend with the values of the first column, then of the second, and so on. The codes of one
+//! column alone are those of its values.
+
+use super::distinct::MOST;
+use super::sensitive::SensitiveCoding;
+use crate::error::{Error, Result};
+use crate::policy::joint_value;
+use hashbrown::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+/// The codes of the values of one row, column by column.
+type Combination = Box<[u16]>;
+
+/// The sensitive columns of a table, and the combinations of values that occur in them.
+#[derive(Debug, Clone)]
+pub struct SensitiveColumns {
+    columns: Vec<SensitiveCoding>,
+    /// Ascending; empty where there is one column.
+    combinations: Vec<Combination>,
+    codes: HashMap<Combination, u16, foldhash::fast::FixedState>,
+}
+
+/// What a combination means for some of the columns: the combination of their values alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projection {
+    /// The code for each combination of all columns.
+    pub code: Vec<u16>,
+    /// The texts of the codes, all different.
+    pub texts: Vec<String>,
+}
+
+impl SensitiveColumns {
+    /// Of one column.
+    pub fn one(column: SensitiveCoding) -> Self {
+        SensitiveColumns { columns: vec![column], combinations: vec![], codes: HashMap::default() }
+    }
+
+    /// Of several columns, in the order of the table, and the combinations that were found in them.
+    pub fn several(columns: Vec<SensitiveCoding>, found: Combinations) -> Result<Self> {
+        let found = found.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if found.len() > MOST {
+            let names: Vec<String> = columns.iter().map(|column| format!("{:?}", column.name)).collect();
+            return Err(Error::input(
+                format!(
+                    "the sensitive columns {} have more than 65,535 different combinations of values",
+                    names.join(", ")
+                ),
+                "round or group the values of one of them first, or drop it",
+            ));
+        }
+        let mut combinations: Vec<Combination> = found.into_iter().collect();
+        combinations.sort_unstable();
+        let codes = combinations.iter().zip(0..).map(|(values, code)| (values.clone(), code)).collect();
+        Ok(SensitiveColumns { columns, combinations, codes })
+    }
+
+    /// The columns, in the order of the table; at least one.
+    pub fn columns(&self) -> &[SensitiveCoding] {
+        &self.columns
+    }
+
+    /// Number of codes.
+    pub fn len(&self) -> usize {
+        match &self.columns[..] {
+            [only] => only.len(),
+            _ => self.combinations.len(),
+        }
+    }
+
+    /// Whether nobody has a value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The code of a combination, given by the codes of its values.
+    pub fn code(&self, values: &[u16]) -> Option<u16> {
+        match &self.columns[..] {
+            [_] => values.first().copied(),
+            _ => self.codes.get(values).copied(),
+        }
+    }
+
+    /// The value of one of the columns in a combination.
+    pub fn value(&self, code: u16, column: usize) -> u16 {
+        match &self.columns[..] {
+            [_] => code,
+            _ => self.combinations[usize::from(code)][column],
+        }
+    }
+
+    /// What the combinations mean for the columns of these names; `None` if one of them is not here.
+    pub fn projection(&self, names: &[String]) -> Option<Projection> {
+        let place = |name: &String| self.columns.iter().position(|column| column.name == *name);
+        let places: Vec<usize> = names.iter().map(place).collect::<Option<_>>()?;
+        let own =
+            |code: u16| -> Combination { places.iter().map(|&column| self.value(code, column)).collect() };
+        let mut values: Vec<Combination> = (0..self.len()).map(|code| own(code as u16)).collect();
+        let projected = values.clone();
+        values.sort_unstable();
+        values.dedup();
+        let texts: Vec<Vec<String>> = places.iter().map(|&column| self.columns[column].texts()).collect();
+        let text = |values: &Combination| {
+            let own: Vec<&str> =
+                values.iter().zip(&texts).map(|(&value, texts)| texts[usize::from(value)].as_str()).collect();
+            joint_value(&own)
+        };
+        let code = |own: &Combination| values.binary_search(own).map_or(u16::MAX, |code| code as u16);
+        Some(Projection {
+            code: projected.iter().map(code).collect(),
+            texts: values.iter().map(text).collect(),
+        })
+    }
+}
+
+/// The combinations of values that some rows have; may be shared by threads.
+#[derive(Debug, Default)]
+pub struct Combinations {
+    found: Mutex<HashSet<Combination, foldhash::fast::FixedState>>,
+}
+
+impl Combinations {
+    /// Takes in the codes of some rows, column by column. Beyond [`MOST`] combinations nothing is added.
+    pub fn observe(&self, columns: &[Vec<u16>]) {
+        let rows = columns.first().map_or(0, Vec::len);
+        let mut own: HashSet<Combination, foldhash::fast::FixedState> = HashSet::default();
+        let mut values = vec![0; columns.len()];
+        for row in 0..rows {
+            values.iter_mut().zip(columns).for_each(|(value, column)| *value = column[row]);
+            if !own.contains(&values[..]) {
+                own.insert(values.as_slice().into());
+            }
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = (MOST + 1).saturating_sub(found.len());
+        let new: Vec<Combination> =
+            own.into_iter().filter(|values| !found.contains(values)).take(room).collect();
+        found.extend(new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::sensitive::SensitiveValues;
+    use crate::read::Kind;
+
+    fn column(name: &str, values: &[&str]) -> SensitiveCoding {
+        let values = SensitiveValues::Texts(values.iter().map(|&value| value.into()).collect());
+        SensitiveCoding { name: name.to_string(), kind: Kind::Text, values, null: None }
+    }
+
+    fn columns() -> SensitiveColumns {
+        let found = Combinations::default();
+        found.observe(&[vec![1, 0, 1, 1], vec![0, 2, 0, 1], vec![0, 0, 0, 0]]);
+        found.observe(&[vec![0], vec![2], vec![1]]);
+        let columns = vec![
+            column("disease", &["Flu", "HIV"]),
+            column("job", &["Clerk", "Nurse", "R+D"]),
+            column("x", &["a", "b"]),
+        ];
+        SensitiveColumns::several(columns, found).unwrap()
+    }
+
+    #[test]
+    fn combinations_are_numbered_in_the_order_of_their_values() {
+        let columns = columns();
+        assert_eq!(columns.len(), 4);
+        let all = [[0, 2, 0], [0, 2, 1], [1, 0, 0], [1, 1, 0]];
+        for (code, values) in all.iter().enumerate() {
+            assert_eq!(columns.code(values), Some(code as u16));
+            assert!((0..3).all(|column| columns.value(code as u16, column) == values[column]));
+        }
+        assert_eq!(columns.code(&[0, 0, 0]), None);
+    }
+
+    #[test]
+    fn a_projection_merges_what_its_columns_do_not_tell_apart() {
+        let columns = columns();
+        let job = columns.projection(&["job".to_string()]).unwrap();
+        assert_eq!(
+            (job.code, job.texts),
+            (vec![2, 2, 0, 1], ["Clerk", "Nurse", "R+D"].map(String::from).into())
+        );
+        let joint = columns.projection(&["disease".to_string(), "job".to_string()]).unwrap();
+        assert_eq!(joint.code, [0, 0, 1, 2]);
+        assert_eq!(joint.texts, ["Flu + R\\+D", "HIV + Clerk", "HIV + Nurse"]);
+        assert_eq!(columns.projection(&["city".to_string()]), None);
+    }
+
+    #[test]
+    fn too_many_combinations_are_refused() {
+        let found = Combinations::default();
+        let codes: Vec<u16> = (0..=u16::MAX).collect();
+        found.observe(&[codes.clone(), codes]);
+        let columns = vec![column("a", &[]), column("b", &[])];
+        let refused = SensitiveColumns::several(columns, found).unwrap_err();
+        assert!(refused.to_string().contains("65,535"));
+    }
+}

@@ -1,0 +1,228 @@
+//! What does one column hold?
+//!
+//! Values become numbers ([`Ids`]): the key of an ordered value, the hash of a text. Of texts only their form is
+//! remembered: how long they are and what they look like.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+
+use super::tally::{Counted, Tally};
+use crate::encode::distinct::{hash_text, mix};
+use crate::encode::keys::{Texts as Entries, keys};
+use crate::encode::scale::Scale;
+use crate::error::Result;
+use crate::read::Kind;
+
+/// What was found in a column.
+#[derive(Debug)]
+pub struct ColumnProfile {
+    /// Its name.
+    pub name: String,
+    /// What its values are; `None` if they have neither order nor categories.
+    pub kind: Option<Kind>,
+    /// Rows without a value.
+    pub nulls: u64,
+    /// Different values, null aside; of a list column, different items.
+    pub counted: Counted,
+    /// How often each value occurs, most frequent first; `None` if not all were counted.
+    pub counts: Option<Vec<u64>>,
+    /// A rounded range that holds the values but for the lowest and highest hundred rows and more.
+    pub range: Option<(String, String)>,
+    /// What its texts look like; `None` for other kinds.
+    pub texts: Option<Texts>,
+    /// The keys of the least and the greatest value: never shown.
+    pub(super) ends: Option<(i64, i64)>,
+}
+
+/// What texts look like, in rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Rows with a text.
+    pub rows: u64,
+    /// Characters of all of them.
+    pub characters: u64,
+    /// Blanks of all of them.
+    pub blanks: u64,
+    /// Characters of the shortest and the longest.
+    pub lengths: Option<(u64, u64)>,
+    /// Rows with nothing but digits.
+    pub digits: u64,
+    /// Rows with capitals, digits, points and hyphens only, and at least one digit.
+    pub codes: u64,
+    /// Rows with an `@` between two texts.
+    pub addresses: u64,
+    /// Rows such as `31/12/1999` or `31.12.99`.
+    pub dates: u64,
+}
+
+impl Texts {
+    fn see(&mut self, text: &str, rows: u64) {
+        let length = text.chars().count() as u64;
+        self.rows += rows;
+        self.characters += length * rows;
+        self.blanks += text.bytes().filter(|&b| b == b' ').count() as u64 * rows;
+        let (least, most) = self.lengths.unwrap_or((length, length));
+        self.lengths = Some((least.min(length), most.max(length)));
+        let all = |fits: fn(u8) -> bool| !text.is_empty() && text.bytes().all(fits);
+        let any_digit = text.bytes().any(|b| b.is_ascii_digit());
+        let add = |to: &mut u64, holds: bool| *to += if holds { rows } else { 0 };
+        add(&mut self.digits, all(|b| b.is_ascii_digit()));
+        let code = all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+        add(&mut self.codes, code && any_digit);
+        let address = text.split_once('@').is_some_and(|(one, other)| !one.is_empty() && other.contains('.'));
+        add(&mut self.addresses, address);
+        add(&mut self.dates, is_date(text));
+    }
+
+    /// Whether nearly all rows are among `rows`.
+    pub fn mostly(&self, rows: u64) -> bool {
+        self.rows > 0 && rows as f64 >= 0.98 * self.rows as f64
+    }
+}
+
+/// Three numbers between slashes or points.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(['/', '.']).collect();
+    let number = |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    parts.len() == 3 && text.len() >= 6 && parts.iter().all(number)
+}
+
+/// A column while it is scanned.
+pub(super) struct ColumnScan {
+    name: String,
+    kind: Kind,
+    scale: Option<Scale>,
+    tally: Tally,
+    rows: u64,
+    nulls: u64,
+    ends: Option<(i64, i64)>,
+    texts: Option<Texts>,
+}
+
+/// A number for each row of a batch; equal values have equal numbers.
+pub(super) struct Ids {
+    /// One per row; [`NULL`] where there is no value.
+    pub rows: Vec<u64>,
+}
+
+/// What stands for null beside other values.
+pub(super) const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+
+impl ColumnScan {
+    pub fn new(name: &str, kind: Kind, slots: usize) -> Self {
+        let item = match &kind {
+            Kind::List(item) => (**item).clone(),
+            kind => kind.clone(),
+        };
+        let scale = Scale::of(&item);
+        let texts = scale.is_none().then(Texts::default);
+        let (name, tally) = (name.to_string(), Tally::new(slots));
+        ColumnScan { name, kind, scale, tally, rows: 0, nulls: 0, ends: None, texts }
+    }
+
+    /// Counts the values of a canonical column; the numbers of a list column are all [`NULL`].
+    pub fn observe(&mut self, array: &ArrayRef) -> Result<Ids> {
+        self.rows += array.len() as u64;
+        if let Some(list) = array.as_list_opt::<i32>() {
+            let offsets = list.value_offsets();
+            let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
+            let before = self.nulls;
+            self.count(&list.values().slice(first, last - first))?;
+            self.nulls = before + list.null_count() as u64;
+            return Ok(Ids { rows: vec![NULL; array.len()] });
+        }
+        self.count(array)
+    }
+
+    fn count(&mut self, array: &ArrayRef) -> Result<Ids> {
+        let rows = match self.scale {
+            Some(scale) => {
+                let keys = keys(array, scale, &self.name)?;
+                let mut rows = Vec::with_capacity(array.len());
+                for row in 0..array.len() {
+                    let Some(key) = keys.get(row) else {
+                        self.nulls += 1;
+                        rows.push(NULL);
+                        continue;
+                    };
+                    let (low, high) = self.ends.unwrap_or((key, key));
+                    self.ends = Some((low.min(key), high.max(key)));
+                    self.tally.add(key as u64, 1);
+                    rows.push(mix(key as u64));
+                }
+                rows
+            }
+            None => {
+                let entries = Entries::new(array);
+                let (used, nulls) = entries.used();
+                self.nulls += nulls;
+                let mut hashes = vec![NULL; used.len()];
+                for (entry, &times) in used.iter().enumerate().filter(|&(_, &times)| times > 0) {
+                    let text = entries.dictionary.value(entry);
+                    hashes[entry] = hash_text(text);
+                    self.tally.add(hashes[entry], times);
+                    if let Some(texts) = &mut self.texts {
+                        texts.see(text, times);
+                    }
+                }
+                (0..entries.rows())
+                    .map(|row| entries.entry(row).map_or(NULL, |entry| hashes[entry]))
+                    .collect()
+            }
+        };
+        Ok(Ids { rows })
+    }
+
+    pub fn finish(self) -> ColumnProfile {
+        let counts = self.tally.is_exact().then(|| {
+            let mut counts: Vec<u64> = self.tally.counts().map(|(_, count)| count).collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            counts
+        });
+        let range = self.scale.and_then(|scale| range(scale, &self.tally, self.rows));
+        ColumnProfile {
+            name: self.name,
+            kind: Some(self.kind),
+            nulls: self.nulls,
+            counted: self.tally.counted(),
+            counts,
+            range,
+            texts: self.texts,
+            ends: self.ends,
+        }
+    }
+}
+
+/// Rows at each end of a column that a range leaves out: as many, and at least one in a hundred.
+const LEFT_OUT: u64 = 100;
+
+/// The range of the values between the lowest and highest rows that are left out, rounded outwards.
+fn range(scale: Scale, tally: &Tally, rows: u64) -> Option<(String, String)> {
+    let mut counts: Vec<(i64, u64)> = tally.counts().map(|(id, count)| (id as i64, count)).collect();
+    counts.sort_unstable();
+    // Of a sample the shares are told, of all values the rows; both leave out at least `LEFT_OUT` rows.
+    let kept: u64 = counts.iter().map(|(_, count)| count).sum();
+    let aside = LEFT_OUT.max(rows / 100).checked_mul(kept)?.div_ceil(rows.max(1));
+    if kept < 4 * aside || rows < 10 * LEFT_OUT {
+        return None;
+    }
+    let past = |sum: &mut u64, &(key, count): &(i64, u64)| {
+        *sum += count;
+        Some((*sum > aside).then_some(key))
+    };
+    let low = counts.iter().scan(0, past).flatten().next()?;
+    let high = counts.iter().rev().scan(0, past).flatten().next()?;
+    match scale {
+        Scale::Date | Scale::Timestamp(_) => {
+            let year = |key: i64| crate::hierarchy::DateLevel::Year.label(scale.day(key));
+            Some((year(low), year(high)))
+        }
+        Scale::Integer | Scale::Float | Scale::Decimal(_) => {
+            let number = |key: i64| scale.text(key).parse::<f64>().ok().filter(|x| x.is_finite());
+            let (low, high) = (number(low)?, number(high)?);
+            let step = 10f64.powf((high - low).abs().max(1.0).log10().floor());
+            let text = |x: f64| if step >= 1.0 { format!("{x:.0}") } else { format!("{x}") };
+            Some((text((low / step).floor() * step), text((high / step).floor() * step + step)))
+        }
+        Scale::Boolean | Scale::Time => None,
+    }
+}

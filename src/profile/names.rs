@@ -1,0 +1,135 @@
+//! What does the name of a column suggest?
+//!
+//! Names are taken apart into words (`birthDate`, `birth_date`, `BIRTH-DATE`), and the words are looked up. A name is
+//! only a hint: what is counted decides beside it.
+
+/// What a name suggests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hint {
+    /// Points at a person: a name, an address, a number of an office.
+    Identifier,
+    /// The number of a person, which may stand on several rows.
+    Person,
+    /// The number or name of something; an identifier if it is nearly unique.
+    Number,
+    /// A place or class by a code that means more in its first characters.
+    Code,
+    /// What neighbours, colleagues or public registers know.
+    Known,
+    /// What people keep to themselves; smaller is more so.
+    Secret(u8),
+    /// For how many rows or people a row stands.
+    Weight,
+    /// Nothing.
+    Nothing,
+}
+
+const IDENTIFIERS: &str = "ssn nin passport email mail phone telephone mobile cell fax surname firstname lastname fullname \
+    forename address street iban account license licence plate mrn nhs ip mac url username login \
+    password token signature photo latitude longitude lat lon lng imei vin";
+
+const PERSONS: &str = "person patient customer client user member subject individual employee student citizen resident \
+    people participant beneficiary claimant respondent owner visitor taxpayer";
+
+const NUMBERS: &str = "id uid uuid guid name key no nr number num record row index serial";
+
+const CODES: &str = "zip zipcode postcode postal plz tract fips nuts";
+
+const KNOWN: &str = "age sex gender birth born dob birthday birthdate birthyear city town village county state region \
+    province district country nationality race ethnicity ethnic language marital married education \
+    degree school household children family residence citizenship height workclass employer";
+
+/// Health, belief and law first, then money, then work.
+const SECRETS: [(u8, &str); 3] = [
+    (
+        0,
+        "diagnosis diagnoses disease diseases illness condition conditions icd hiv symptom symptoms \
+    medication drug drugs treatment therapy procedure disability allergy pregnancy religion sexual \
+    orientation political party conviction offence offense crime arrest abuse sensitive secret",
+    ),
+    (1, "income salary wage wages earnings pay debt credit balance wealth bonus tax"),
+    (2, "occupation job profession grade score rating vote result"),
+];
+
+const WEIGHTS: &str = "count wgt fnlwgt freq frequency cnt multiplicity";
+
+/// What the name suggests.
+pub(super) fn hint(name: &str) -> Hint {
+    let words = words(name);
+    let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
+    let secret = SECRETS.iter().find(|(_, list)| has(list));
+    let of_a_person = words.len() > 1 && words[words.len() - 1] == "name" && {
+        has("first last full family given middle maiden sur") || has(PERSONS)
+    };
+    if has(IDENTIFIERS) || of_a_person || words == ["name"] {
+        Hint::Identifier
+    } else if has(PERSONS) && (has(NUMBERS) || words.len() == 1) {
+        Hint::Person
+    } else if let Some((rank, _)) = secret {
+        Hint::Secret(*rank)
+    } else if has(CODES) {
+        Hint::Code
+    } else if has(WEIGHTS) || words == ["n"] {
+        Hint::Weight
+    } else if has(KNOWN) && !has(NUMBERS) {
+        Hint::Known
+    } else if has(NUMBERS) {
+        Hint::Number
+    } else {
+        Hint::Nothing
+    }
+}
+
+/// The words of a name in lower case: parted by signs, and where small letters meet capitals or digits.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = None;
+    for c in name.chars() {
+        let turns = before.is_some_and(|b: char| b.is_lowercase() && c.is_uppercase());
+        if !c.is_alphabetic() || turns {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphabetic(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        before = Some(c);
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart() {
+        assert_eq!(words("birthDate"), ["birth", "date"]);
+        assert_eq!(words("HOURS-per_week 2"), ["hours", "per", "week"]);
+        assert_eq!(words("2020"), [""; 0]);
+    }
+
+    #[test]
+    fn hints_follow_the_words() {
+        for (name, expected) in [
+            ("name", Hint::Identifier),
+            ("E-Mail", Hint::Identifier),
+            ("last_name", Hint::Identifier),
+            ("patient_id", Hint::Person),
+            ("person", Hint::Person),
+            ("county_name", Hint::Number),
+            ("record", Hint::Number),
+            ("zipCode", Hint::Code),
+            ("age", Hint::Known),
+            ("marital-status", Hint::Known),
+            ("PrimaryDiagnosis", Hint::Secret(0)),
+            ("occupation", Hint::Secret(2)),
+            ("fnlwgt", Hint::Weight),
+            ("language", Hint::Known),
+            ("stage", Hint::Nothing),
+            ("", Hint::Nothing),
+        ] {
+            assert_eq!(hint(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! How does a proposal read as a policy?
+//!
+//! The text is TOML with the reason for every line in a comment. It is read back before it is handed on, so what is
+//! printed is a policy of this table.
+
+use super::role::{Form, Proposal, Proposed};
+use super::scan::Combination;
+use crate::error::{Error, Result, number_of};
+use crate::policy::{ColumnType, Policy, Values, quoted};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+/// How the table was read, where that was stated: the policy must say it too.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Between the cells of a CSV file.
+    pub delimiter: Option<u8>,
+    /// Types of CSV columns.
+    pub types: BTreeMap<String, ColumnType>,
+}
+
+const HEADER: &str = "\
+# This is a start, not a verdict: names and counts were looked at, nobody knows what others know of these people.
+# Read every line before you publish anything.
+#
+# Roles:  sensitive  what is to be protected
+#         quasi      what others may know of a person; published coarse
+#         drop       not published
+#         keep       published as it is; every such column is a risk, so none is proposed
+#
+# No value of the table is printed here. Ranges are rounded, and leave out the lowest and the highest hundred rows or more.
+";
+
+impl Proposal<'_> {
+    /// The commented policy of a table called `table`.
+    pub fn to_policy(&self, table: &str, reading: &Reading) -> Result<String> {
+        let mut text = String::new();
+        self.write(table, reading, &mut text).expect("writing to a string cannot fail");
+        let names: Vec<&str> = self.profile.columns.iter().map(|column| column.name.as_str()).collect();
+        let read = Policy::parse(&text, "the proposed policy").and_then(|policy| policy.bind(&names));
+        match read {
+            Ok(_) => Ok(text),
+            Err(why) => Err(Error::input(
+                format!("no policy could be proposed for these columns: {why}"),
+                "rename the columns that are named above, and run again",
+            )),
+        }
+    }
+
+    fn write(&self, table: &str, reading: &Reading, text: &mut String) -> fmt::Result {
+        let (rows, columns) = (self.profile.rows, self.profile.columns.len() as u64);
+        let table: String = table.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        writeln!(
+            text,
+            "# A policy for {table}: {}, {}. Proposed by skyveil init.",
+            number_of(rows, "row", "rows"),
+            number_of(columns, "column", "columns")
+        )?;
+        text.push_str(HEADER);
+        for warning in &self.warnings {
+            writeln!(text, "#\n# DECIDE: {}", on_one_line(warning))?;
+        }
+        self.write_alone(text)?;
+        self.write_columns(reading, text)?;
+        self.write_quasi(text)?;
+        self.write_privacy(text)
+    }
+
+    fn names(&self, wanted: impl Fn(&Proposed) -> bool) -> impl Iterator<Item = (usize, &str, &str)> {
+        let roles = self.roles.iter().enumerate().filter(move |(_, (role, _))| wanted(role));
+        roles.map(|(at, (_, why))| (at, self.profile.columns[at].name.as_str(), why.as_str()))
+    }
+
+    /// The combinations that find most rows.
+    fn write_alone(&self, text: &mut String) -> fmt::Result {
+        let mut worst: Vec<(f64, &Combination)> = Vec::new();
+        for size in [2, 3] {
+            let of_size =
+                self.profile.combinations.iter().filter(|combination| combination.columns.len() == size);
+            let found = of_size.map(|combination| (self.profile.alone(combination), combination));
+            worst.extend(found.max_by(|a, b| a.0.total_cmp(&b.0)));
+        }
+        let most = self.profile.combinations.last().filter(|combination| combination.columns.len() > 3);
+        worst.extend(most.map(|combination| (self.profile.alone(combination), combination)));
+        if worst.iter().all(|(share, _)| *share == 0.0) {
+            return Ok(());
+        }
+        writeln!(
+            text,
+            "#\n# Rows that nobody else shares all these values with, so that whoever knows them finds the row:"
+        )?;
+        for (share, combination) in worst {
+            let names: Vec<String> =
+                combination.columns.iter().map(|&at| shown(&self.profile.columns[at].name)).collect();
+            let about = if combination.counted.error > 0.0 { "about " } else { "" };
+            writeln!(text, "#   {about}{:.1} %  {}", 100.0 * share, names.join(", "))?;
+        }
+        Ok(())
+    }
+
+    fn write_columns(&self, reading: &Reading, text: &mut String) -> fmt::Result {
+        let column = &self.profile.columns[self.sensitive];
+        writeln!(text, "\n[columns]")?;
+        if let Some(byte) = reading.delimiter {
+            writeln!(text, "delimiter = {}", quoted(&char::from(byte).to_string()))?;
+        }
+        if !reading.types.is_empty() {
+            let types =
+                reading.types.iter().map(|(name, kind)| format!("{} = \"{}\"", quoted(name), kind.name()));
+            writeln!(text, "types = {{ {} }}", types.collect::<Vec<_>>().join(", "))?;
+        }
+        writeln!(text, "# {}", on_one_line(&self.roles[self.sensitive].1))?;
+        if let Some(share) = self.protection.largest_share {
+            writeln!(
+                text,
+                "# The most frequent value has {:.1} % of the people. If it is not sensitive (such as \"none\"), protect the\n\
+                 # others only: for = [\"...\"] below [[privacy.skyline]].",
+                100.0 * share
+            )?;
+        }
+        writeln!(text, "sensitive = {}", quoted(&column.name))?;
+        if self.protection.values == Values::Single && column.nulls > 0 {
+            let rows = number_of(column.nulls, "row has", "rows have");
+            writeln!(text, "# {rows} no value; published as this one, and protected like any other.")?;
+            writeln!(text, "null_is = \"unknown\"")?;
+        }
+        for (_, name, why) in self.names(|role| *role == Proposed::Individual) {
+            writeln!(text, "# {}", on_one_line(why))?;
+            writeln!(text, "individual = {}", quoted(name))?;
+        }
+        let dropped: Vec<_> = self.names(|role| *role == Proposed::Drop).collect();
+        if !dropped.is_empty() {
+            writeln!(text, "drop = [")?;
+            for (_, name, why) in dropped {
+                writeln!(text, "    {},  # {}", quoted(name), on_one_line(why))?;
+            }
+            writeln!(text, "]")?;
+        }
+        Ok(())
+    }
+
+    fn write_quasi(&self, text: &mut String) -> fmt::Result {
+        if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(Form::Ranges)) {
+            writeln!(
+                text,
+                "\n# Numbers are published as ranges, open at both ends of the column. To close them add a line such as\n\
+                 # domain = [0, 120] below a column: what is possible, not what occurs."
+            )?;
+        }
+        for (at, name, why) in self.names(|role| matches!(role, Proposed::Quasi(_))) {
+            writeln!(text, "\n# {}", on_one_line(why))?;
+            writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
+            let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
+            match form {
+                Form::Categories | Form::Ranges => {}
+                Form::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
+                Form::Prefix(lengths) => {
+                    writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?
+                }
+                Form::Dates(levels) => {
+                    let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
+                    writeln!(text, "dates = {levels:?}  # published as 2020-07, 2020-Q3, 2020, 2020s")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_privacy(&self, text: &mut String) -> fmt::Result {
+        let protection = &self.protection;
+        writeln!(text, "\n[privacy]")?;
+        if protection.values != Values::Single {
+            writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
+        }
+        writeln!(text, "# At least so many people share every published group.")?;
+        writeln!(text, "k_anonymity = {}", protection.group_size)?;
+        let Some(point) = &protection.point else {
+            writeln!(
+                text,
+                "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
+                 # promised. A group may then consist of people with the same value, and membership tells it."
+            )?;
+            return Ok(());
+        };
+        let confidence = point.confidence.parse::<f64>().unwrap_or(1.0);
+        writeln!(
+            text,
+            "\n# Somebody looks for a person in the release. They may know beforehand\n\
+             #   l   values that the person does not have,\n\
+             #   k   other people, with their values,\n\
+             #   m   people who, if one of them has a value, then the person has it too (a family),\n\
+             # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
+             # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
+             # already; a confidence near that leaves few groups.",
+            (1000.0 * point.whole_table).ceil() / 10.0
+        )?;
+        writeln!(text, "[[privacy.skyline]]")?;
+        writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
+        writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
+    }
+}
+
+/// A name as a key, bare where it may be.
+fn quoted_key(name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { name.to_string() } else { quoted(name) }
+}
+
+/// A name as it may stand in a comment.
+fn shown(name: &str) -> String {
+    if name.chars().any(|c| c.is_control() || c == ',' || c == '"') { quoted(name) } else { name.to_string() }
+}
+
+/// A comment must not end before its line does.
+fn on_one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}

@@ -1,0 +1,101 @@
+//! What may be asked of a release of this table?
+//!
+//! What the table as a whole breaks, every release of it breaks. So a point is proposed only if the whole table in one
+//! group stays below its confidence, which is decided by the formulas of the skyline, and so does an eighth of it with
+//! the same shares of values; without that there would hardly be more than one group.
+
+use super::column::ColumnProfile;
+use crate::confidence::{Confidence, Verdict};
+use crate::policy;
+use crate::skyline::{Knowledge, Point, SkylineState, Target, Values};
+
+/// What should hold for a release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Protection {
+    /// The fewest people in a group.
+    pub group_size: u64,
+    /// How many values a person may have.
+    pub values: policy::Values,
+    /// The strongest of the known points that the table allows; `None` if it allows none of them, or if its
+    /// values were too many to be counted.
+    pub point: Option<Feasible>,
+    /// The share of people with the most frequent value, if it is known.
+    pub largest_share: Option<f64>,
+}
+
+/// A skyline point that the whole table in one group fulfils.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feasible {
+    /// Values that the target is known not to have.
+    pub l: u64,
+    /// Other people whose values are known.
+    pub k: u64,
+    /// People of the target's family.
+    pub m: u64,
+    /// How sure nobody may become, as a decimal.
+    pub confidence: &'static str,
+    /// How sure somebody becomes who knows this much and sees the whole table as one group.
+    pub whole_table: f64,
+}
+
+/// From strong to weak: l, k, m and the confidence.
+const POINTS: [(u64, u64, u64, &str); 9] = [
+    (2, 5, 2, "0.5"),
+    (1, 3, 1, "0.5"),
+    (2, 5, 2, "0.8"),
+    (1, 3, 1, "0.8"),
+    (1, 3, 1, "0.9"),
+    (0, 3, 1, "0.8"),
+    (0, 3, 1, "0.9"),
+    (0, 1, 0, "0.95"),
+    (0, 0, 0, "0.99"),
+];
+
+/// Into how many groups with the values of the whole table it should be possible to split.
+const GROUPS: u64 = 8;
+
+pub(super) fn protection(column: &ColumnProfile, people: u64, values: policy::Values) -> Protection {
+    let group_size = match people {
+        0..100 => 2,
+        100..1000 => 5,
+        _ => 10,
+    };
+    let counts = column.counts.as_ref().map(|counts| {
+        let mut counts = counts.clone();
+        // Where a person has one value, a null becomes one too.
+        if values == policy::Values::Single && column.nulls > 0 {
+            counts.push(column.nulls);
+        }
+        counts
+    });
+    let share = |counts: &Vec<u64>| counts.iter().max().map(|&most| most as f64 / people.max(1) as f64);
+    let largest_share = counts.as_ref().and_then(share).filter(|_| values == policy::Values::Single);
+    let point = counts.and_then(|counts| strongest(&counts, people, values));
+    Protection { group_size: group_size.min(people), values, point, largest_share }
+}
+
+fn strongest(counts: &[u64], people: u64, values: policy::Values) -> Option<Feasible> {
+    let values = match values {
+        policy::Values::Single => Values::Single,
+        policy::Values::Set => Values::Set,
+        policy::Values::Multiset => Values::Multiset,
+    };
+    let part: Vec<u64> = counts.iter().map(|count| (count + GROUPS / 2) / GROUPS).collect();
+    let part_people = people.div_ceil(GROUPS);
+    POINTS.into_iter().find_map(|(l, k, m, stated)| {
+        let point = Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse(stated)? };
+        let observed = |counts: &[u64], people: u64| {
+            let mut state = SkylineState::new(values, counts.len(), &[(Target::Every, point.clone())]);
+            state.observe(&mut Default::default(), people, counts, 0);
+            state
+        };
+        let whole = observed(counts, people);
+        let breaches = whole.entries().iter().map(|entry| entry.statistics.breach().at_least());
+        let whole_table = breaches.fold(0.0, f64::max);
+        let splits =
+            || part.iter().sum::<u64>() > 1 && observed(&part, part_people).verdict() == Verdict::Safe;
+        let last = (l, k, m) == (0, 0, 0);
+        let allowed = whole.verdict() == Verdict::Safe && (last || splits());
+        allowed.then_some(Feasible { l, k, m, confidence: stated, whole_table })
+    })
+}

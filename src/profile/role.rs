@@ -1,0 +1,348 @@
+//! Which role may each column have, and why?
+//!
+//! Rules of thumb on names and counts, each with its reason in words. What no rule recognizes is taken for something that
+//! others may know. Nothing is ever proposed to be kept as it is.
+
+use super::column::ColumnProfile;
+use super::names::{Hint, hint};
+use super::privacy::{Protection, protection};
+use super::scan::Profile;
+use crate::encode::attribute::MOST_IN_A_SET;
+use crate::encode::distinct::MOST;
+use crate::encode::scale::Scale;
+use crate::error::{Error, Result, number_of};
+use crate::hierarchy::DateLevel;
+use crate::policy::{Values, closest};
+use crate::publish::rows::GROUP;
+use crate::read::Kind;
+
+/// What the owner has said already.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The column to protect.
+    pub sensitive: Option<String>,
+}
+
+/// A role that is proposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proposed {
+    /// Protected.
+    Sensitive,
+    /// Tells people apart who have several rows.
+    Individual,
+    /// Others may know it, so it is made coarse, like this.
+    Quasi(Form),
+    /// Not published.
+    Drop,
+}
+
+impl Proposed {
+    /// Its name in a policy.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Proposed::Sensitive => "sensitive",
+            Proposed::Individual => "individual",
+            Proposed::Quasi(_) => "quasi",
+            Proposed::Drop => "drop",
+        }
+    }
+}
+
+/// How a quasi-identifier is made coarse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// As a set of categories.
+    Categories,
+    /// By ranges of numbers.
+    Ranges,
+    /// By ranges between multiples of each width.
+    Widths(Vec<u64>),
+    /// By the first characters.
+    Prefix(Vec<u64>),
+    /// By periods of the calendar.
+    Dates(Vec<DateLevel>),
+}
+
+/// A role for every column, and what should hold for a release.
+#[derive(Debug)]
+pub struct Proposal<'a> {
+    /// What was counted.
+    pub profile: &'a Profile,
+    /// For each column a role and why.
+    pub roles: Vec<(Proposed, String)>,
+    /// The place of the sensitive column.
+    pub sensitive: usize,
+    /// What should hold.
+    pub protection: Protection,
+    /// What the owner should decide before anything else.
+    pub warnings: Vec<String>,
+}
+
+/// Proposes a role for every column.
+pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> {
+    if profile.rows == 0 {
+        return Err(Error::input("the table has no rows", "give a table with at least one person"));
+    }
+    let mut warnings = Vec::new();
+    let person = profile.persons.as_ref().filter(|persons| repeats(profile, persons.column));
+    let people = person.map_or(profile.rows, |persons| profile.columns[persons.column].counted.distinct);
+    let (sensitive, why) =
+        sensitive_column(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
+    let mut roles = Vec::new();
+    for (at, column) in profile.columns.iter().enumerate() {
+        let varies = person.is_some_and(|persons| persons.varies[at]);
+        let role = if at == sensitive {
+            (Proposed::Sensitive, why.clone())
+        } else if person.is_some_and(|persons| persons.column == at) {
+            let reason = format!(
+                "{} on {} rows: its name says that it tells people apart, and people have several rows",
+                told(column),
+                profile.rows
+            );
+            (Proposed::Individual, reason)
+        } else {
+            role(profile, at, varies, &mut warnings)
+        };
+        roles.push(role);
+    }
+    if !roles.iter().any(|(role, _)| matches!(role, Proposed::Quasi(_))) {
+        warnings
+            .push("no column is left that others may know; move one from drop to columns.quasi".to_string());
+    }
+    let list = matches!(profile.columns[sensitive].kind, Some(Kind::List(_)));
+    let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
+    let protection = protection(&profile.columns[sensitive], people, values);
+    Ok(Proposal { profile, roles, sensitive, protection, warnings })
+}
+
+/// Whether the values of a column come back often enough to be people with several rows.
+fn repeats(profile: &Profile, column: usize) -> bool {
+    let column = &profile.columns[column];
+    let rows = profile.rows - column.nulls;
+    column.nulls == 0 && column.counted.distinct > 1 && (column.counted.distinct as f64) < 0.95 * rows as f64
+}
+
+fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
+    let rows = profile.rows - column.nulls;
+    column.counted.distinct >= 2
+        && column.counted.distinct as f64 * (1.0 + column.counted.error) >= 0.9 * rows as f64
+}
+
+/// `24 different values`, with the error if they were estimated.
+pub(super) fn told(column: &ColumnProfile) -> String {
+    let distinct = number_of(column.counted.distinct, "value", "different values");
+    match column.counted.error {
+        0.0 => distinct,
+        error => format!("about {distinct} (within {:.0} %)", (100.0 * error).ceil()),
+    }
+}
+
+fn sensitive_column(
+    profile: &Profile,
+    person: Option<usize>,
+    asked: &Asked,
+    warnings: &mut Vec<String>,
+) -> Result<(usize, String)> {
+    let names = || profile.columns.iter().map(|column| column.name.as_str());
+    if let Some(wanted) = &asked.sensitive {
+        let Some(at) = names().position(|name| name == wanted) else {
+            let remedy = match closest(wanted, names()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => "name a column of the table with --sensitive".to_string(),
+            };
+            return Err(Error::input(format!("the table has no column {wanted:?}"), remedy));
+        };
+        let column = &profile.columns[at];
+        if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
+            return Err(Error::input(
+                format!(
+                    "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
+                    told(column)
+                ),
+                "round or group its values, or rename it, and run again",
+            ));
+        }
+        if nearly_unique(profile, column) {
+            warnings.push(format!(
+                "the sensitive column {wanted:?} is nearly unique: whoever knows a value finds the row; round or group it first"
+            ));
+        }
+        return Ok((at, format!("{}; named with --sensitive", told(column))));
+    }
+    let fits = |at: usize, least: u64| {
+        let column = &profile.columns[at];
+        let rows = profile.rows - column.nulls;
+        // In a small table values are few because people are.
+        let few =
+            if rows < 100 { column.counted.distinct < rows } else { column.counted.distinct * 5 <= rows };
+        Some(at) != person
+            && column.name != GROUP
+            && column.counts.is_some()
+            && column.counted.distinct >= least
+            && few
+    };
+    let all = || 0..profile.columns.len();
+    let rank = |at: &usize| match hint(&profile.columns[*at].name) {
+        Hint::Secret(rank) => Some(rank),
+        _ => None,
+    };
+    let by_name =
+        |least: u64| all().filter(|&at| fits(at, least)).filter(|at| rank(at).is_some()).min_by_key(rank);
+    if let Some(at) = by_name(3).or_else(|| by_name(2)) {
+        let reason = "its name suggests what people keep to themselves";
+        return Ok((at, format!("{}; {reason}", told(&profile.columns[at]))));
+    }
+    let unnamed = |at: &usize| hint(&profile.columns[*at].name) == Hint::Nothing;
+    let last = all().rev().filter(|&at| fits(at, 2) && profile.columns[at].counted.distinct <= 100);
+    let guess = last.clone().find(unnamed).or_else(|| last.clone().next());
+    let Some(at) = guess else {
+        return Err(Error::input(
+            "no column looks like something to protect",
+            "name the sensitive column with --sensitive COL",
+        ));
+    };
+    warnings.push(format!(
+        "no name of a column says what is to be protected; {:?} is only a guess: name the sensitive column with --sensitive COL",
+        profile.columns[at].name
+    ));
+    Ok((
+        at,
+        format!(
+            "{}; ONLY A GUESS: no name of a column says what is to be protected",
+            told(&profile.columns[at])
+        ),
+    ))
+}
+
+/// The role of a column that is neither sensitive nor tells people apart.
+fn role(profile: &Profile, at: usize, varies: bool, warnings: &mut Vec<String>) -> (Proposed, String) {
+    let column = &profile.columns[at];
+    let told = told(column);
+    let drop = |reason: String| (Proposed::Drop, reason);
+    let Some(kind) = &column.kind else {
+        return drop("its type has neither order nor categories".to_string());
+    };
+    let hint = hint(&column.name);
+    let rows = profile.rows - column.nulls;
+    if column.name == GROUP {
+        return drop(
+            "a release numbers its groups in a column of this name; rename it to publish it".to_string(),
+        );
+    }
+    if rows == 0 {
+        return drop("it has no values".to_string());
+    }
+    if matches!(kind, Kind::List(_)) {
+        return drop("it holds lists, which only a sensitive column may".to_string());
+    }
+    if matches!(hint, Hint::Identifier | Hint::Person) {
+        return drop(format!("{told}; its name points at a person"));
+    }
+    if column.texts.is_some_and(|texts| texts.mostly(texts.addresses)) {
+        return drop(format!("{told} that look like addresses of people"));
+    }
+    if varies {
+        return drop(format!("{told}; it differs between the rows of one person"));
+    }
+    if let Hint::Secret(_) = hint {
+        return drop(format!(
+            "{told}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
+        ));
+    }
+    let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
+    if hint == Hint::Weight && whole {
+        let name = &column.name;
+        warnings.push(format!(
+            "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
+        ));
+        return drop(format!(
+            "{told}; looks like a count: if a row stands for that many people, give it the role count"
+        ));
+    }
+    let half = column.counted.distinct.saturating_mul(2) >= rows;
+    if hint == Hint::Number && half {
+        return drop(format!("{told} on {rows} rows: finds single rows, and its name says number or name"));
+    }
+    let counts_people = matches!(kind, Kind::Integer | Kind::Decimal { scale: 0 } | Kind::Text);
+    if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
+        return drop(format!("{told} on {rows} rows: nearly unique, so it identifies"));
+    }
+    if let Some(texts) = column.texts {
+        let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
+        if long && column.counted.distinct > 20 {
+            return drop(format!("{told}: free text, which may say anything about a person"));
+        }
+        if texts.mostly(texts.dates) {
+            return drop(format!(
+                "{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"
+            ));
+        }
+    }
+    let form = form(column, kind, hint);
+    if form == Form::Categories && column.texts.is_some() && column.counted.distinct > MOST_IN_A_SET as u64 {
+        return drop(format!(
+            "{told}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
+        ));
+    }
+    (Proposed::Quasi(form), format!("{told}; {}", why_quasi(profile, at, hint)))
+}
+
+fn why_quasi(profile: &Profile, at: usize, hint: Hint) -> String {
+    let mut why = match hint {
+        Hint::Known | Hint::Code => "others may know it of a person".to_string(),
+        _ => "not recognized, so taken for something that others may know".to_string(),
+    };
+    let column = &profile.columns[at];
+    if column.nulls > 0 {
+        why.push_str(&format!("; {} without a value", number_of(column.nulls, "row", "rows")));
+    }
+    if let Some((low, high)) = &column.range {
+        why.push_str(&format!("; mostly from {low} to {high}"));
+    }
+    if let Some(finer) = profile.determined_by(at) {
+        let finer = crate::policy::quoted(&profile.columns[finer].name);
+        why.push_str(&format!("; it follows from {finer}, so one of the two may be enough"));
+    }
+    why
+}
+
+fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
+    let few = column.counted.distinct as f64 * (1.0 + column.counted.error) < MOST as f64;
+    match kind {
+        Kind::Date | Kind::Timestamp { .. } => {
+            Form::Dates(vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade])
+        }
+        Kind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => {
+            code_of_numbers(column)
+        }
+        Kind::Text => match column.texts.and_then(|texts| Some((texts, texts.lengths?))) {
+            Some((texts, (least, most))) if few && (2..=12).contains(&most) => {
+                let same_length = least == most && texts.mostly(texts.digits);
+                let coded = hint == Hint::Code || same_length || texts.mostly(texts.codes);
+                let worth = if hint == Hint::Code { 3 } else { 20 };
+                if coded && column.counted.distinct > worth { prefixes(most) } else { Form::Categories }
+            }
+            _ => Form::Categories,
+        },
+        Kind::Boolean | Kind::List(_) => Form::Categories,
+        _ => Form::Ranges,
+    }
+}
+
+/// Numbers of one length are codes; of different lengths, zeros in front may be lost, and only ranges are right.
+fn code_of_numbers(column: &ColumnProfile) -> Form {
+    let Some((low, high)) = column.ends else { return Form::Ranges };
+    let digits = |key: i64| Scale::Integer.text(key).len() as u64;
+    if low > 0 && digits(low) == digits(high) {
+        return prefixes(digits(high));
+    }
+    let widths: Vec<u64> =
+        (1..=5).map(|power| 10u64.pow(power)).filter(|&w| w < high.abs_diff(low)).collect();
+    if widths.is_empty() { Form::Ranges } else { Form::Widths(widths) }
+}
+
+/// From one character less to one.
+fn prefixes(length: u64) -> Form {
+    let lengths: Vec<u64> = (1..length).rev().collect();
+    if lengths.is_empty() { Form::Categories } else { Form::Prefix(lengths) }
+}

@@ -1,0 +1,273 @@
+//! What does one scan of a table tell?
+//!
+//! Every column is counted on its own; of the columns that other people most likely know, pairs, triples and all
+//! together are counted too. Which ones is decided by their names before the scan, since there is only one.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow::array::ArrayRef;
+use hashbrown::HashMap;
+
+use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
+use super::names::{Hint, hint};
+use super::tally::{Counted, Tally};
+use crate::encode::distinct::{MOST, mix};
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::read::{Column, Kind, Morsel, Table};
+
+/// Counters of all columns together; a column has at most [`MOST`] of them.
+pub const COLUMN_SLOTS: usize = 1 << 20;
+
+/// Counters of all combinations together.
+pub const COMBINATION_SLOTS: usize = 1 << 19;
+
+/// How many columns are combined with each other.
+const COMBINED: usize = 8;
+
+/// People of a long table who are looked at column by column.
+const PEOPLE: usize = 4096;
+
+/// What is in a table.
+#[derive(Debug)]
+pub struct Profile {
+    /// How many rows it has.
+    pub rows: u64,
+    /// Its columns, in their order.
+    pub columns: Vec<ColumnProfile>,
+    /// Small combinations of columns that others may know, and all of these together.
+    pub combinations: Vec<Combination>,
+    /// The column that tells people apart, if one is named like that.
+    pub persons: Option<Persons>,
+}
+
+/// Columns taken together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combination {
+    /// Their places in the table, ascending.
+    pub columns: Vec<usize>,
+    /// The different combinations of their values, null among them.
+    pub counted: Counted,
+}
+
+/// What is known of the people of a table that may have several rows for a person.
+#[derive(Debug)]
+pub struct Persons {
+    /// The place of the column that tells people apart.
+    pub column: usize,
+    /// Which columns differ between the rows of one person, of some thousand people.
+    pub varies: Vec<bool>,
+}
+
+/// The first value in each column of some people.
+struct PersonScan {
+    column: usize,
+    level: u32,
+    first: HashMap<u64, Box<[u64]>, foldhash::fast::FixedState>,
+}
+
+/// Stands in place of a first value that another row contradicts.
+const VARIES: u64 = 0x7661_7269_6573_2121;
+
+impl PersonScan {
+    fn observe(&mut self, ids: &[Option<Ids>], row: usize) {
+        let value = |column: &Option<Ids>| column.as_ref().map_or(NULL, |ids| ids.rows[row]);
+        let person = value(&ids[self.column]);
+        if person == NULL || mix(person).leading_zeros() < self.level {
+            return;
+        }
+        if let Some(first) = self.first.get_mut(&person) {
+            for (known, column) in first.iter_mut().zip(ids) {
+                if *known != value(column) {
+                    *known = VARIES;
+                }
+            }
+            return;
+        }
+        self.first.insert(person, ids.iter().map(value).collect());
+        while self.first.len() > PEOPLE {
+            self.level += 1;
+            let level = self.level;
+            self.first.retain(|&person, _| mix(person).leading_zeros() >= level);
+        }
+    }
+
+    fn finish(self, columns: usize) -> Persons {
+        let varies = |column: usize| self.first.values().any(|first| first[column] == VARIES);
+        Persons { column: self.column, varies: (0..columns).map(varies).collect() }
+    }
+}
+
+impl Profile {
+    /// Reads the table once.
+    pub fn of(table: &Table, threads: usize, progress: &Progress) -> Result<Profile> {
+        let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        expect_names(&names)?;
+        let kinds: Vec<Option<Kind>> = names.iter().map(|name| table.kind(name).ok()).collect();
+        let read: Vec<usize> = (0..names.len()).filter(|&i| kinds[i].is_some()).collect();
+        let slots = (COLUMN_SLOTS / read.len().max(1)).min(MOST);
+        let scan = |i: &usize| {
+            kinds[*i]
+                .clone()
+                .map(|kind| Mutex::new((*i, ColumnScan::new(names[*i], kind, slots), Readable::Yes)))
+        };
+        let scans: Vec<Mutex<(usize, ColumnScan, Readable)>> = read.iter().filter_map(scan).collect();
+        let combined = likely(&names, &kinds);
+        let sets = combinations(&combined);
+        let slots = COMBINATION_SLOTS / sets.len().max(1);
+        let tallies: Vec<(Vec<usize>, Mutex<Tally>)> =
+            sets.into_iter().map(|set| (set, Mutex::new(Tally::new(slots)))).collect();
+        let person = read.iter().copied().find(|&i| hint(names[i]) == Hint::Person);
+        let person =
+            person.map(|column| Mutex::new(PersonScan { column, level: 0, first: HashMap::default() }));
+
+        progress.start("profiling", table.rows());
+        let observe = |columns: &[ArrayRef], first: usize, rows: usize| -> Result<()> {
+            let mut ids: Vec<Option<Ids>> = (0..names.len()).map(|_| None).collect();
+            // Workers begin at different columns, so that they seldom wait for each other.
+            for at in (0..scans.len()).map(|i| (first + i) % scans.len()) {
+                let mut locked = scans[at].lock().unwrap_or_else(PoisonError::into_inner);
+                let (i, scan, readable) = &mut *locked;
+                match scan.observe(&columns[at]) {
+                    Ok(own) => ids[*i] = Some(own),
+                    Err(_) => *readable = Readable::No,
+                }
+            }
+            for at in (0..tallies.len()).map(|i| (first + i) % tallies.len()) {
+                let (set, tally) = &tallies[at];
+                let own: Option<Vec<&[u64]>> =
+                    set.iter().map(|&i| ids[i].as_ref().map(|ids| ids.rows.as_slice())).collect();
+                let Some(own) = own else { continue };
+                let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+                for row in 0..rows {
+                    tally.add(own.iter().fold(0, |hash, column| mix(hash ^ column[row]).rotate_left(5)), 1);
+                }
+            }
+            if let Some(person) = &person {
+                let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
+                (0..rows).for_each(|row| person.observe(&ids, row));
+            }
+            Ok(())
+        };
+        let columns: Vec<Column> = read.iter().map(|&i| Column::canonical(names[i])).collect();
+        let work = |morsel: Morsel<'_>| {
+            let first = morsel.index() as usize;
+            let mut rows = 0;
+            for batch in morsel {
+                let batch = batch?;
+                observe(batch.columns(), first, batch.num_rows())?;
+                rows += batch.num_rows() as u64;
+                progress.advance(batch.num_rows() as u64);
+            }
+            Ok(rows)
+        };
+        let mut rows = 0;
+        table.scan(&columns, threads, work, |part| {
+            rows += part;
+            Ok(())
+        })?;
+
+        let mut profiles: Vec<ColumnProfile> = names.iter().map(|name| unread(name)).collect();
+        for scan in scans {
+            let (i, scan, readable) = scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if matches!(readable, Readable::Yes) {
+                profiles[i] = scan.finish();
+            }
+        }
+        let finish = |(columns, tally): (Vec<usize>, Mutex<Tally>)| Combination {
+            columns,
+            counted: tally.into_inner().unwrap_or_else(PoisonError::into_inner).counted(),
+        };
+        let persons = person
+            .map(|person| person.into_inner().unwrap_or_else(PoisonError::into_inner).finish(names.len()));
+        Ok(Profile {
+            rows,
+            columns: profiles,
+            combinations: tallies.into_iter().map(finish).collect(),
+            persons,
+        })
+    }
+
+    /// The share of rows whose values in these columns no other row has; `None` if they were not counted.
+    pub fn alone(&self, combination: &Combination) -> f64 {
+        combination.counted.once as f64 / self.rows.max(1) as f64
+    }
+
+    /// A column that determines another: each of its values goes with one value of the other only.
+    pub fn determined_by(&self, column: usize) -> Option<usize> {
+        let distinct =
+            |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
+        let pairs =
+            self.combinations.iter().filter(|pair| pair.columns.len() == 2 && pair.counted.error == 0.0);
+        let others = pairs.filter_map(|pair| match pair.columns[..] {
+            [a, b] if a == column => Some((b, pair)),
+            [a, b] if b == column => Some((a, pair)),
+            _ => None,
+        });
+        let own = distinct(column)?.counted.distinct;
+        let mut finer = others.filter(|(other, pair)| {
+            let other = distinct(*other).map(|other| other.counted.distinct);
+            own > 1
+                && other.is_some_and(|other| {
+                    // A column of nearly unique values determines everything, which says nothing.
+                    other > own && other == pair.counted.distinct && other * 5 <= self.rows
+                })
+        });
+        finer.next().map(|(other, _)| other)
+    }
+}
+
+/// Whether the values of a column could be counted.
+enum Readable {
+    Yes,
+    No,
+}
+
+fn expect_names(names: &[&str]) -> Result<()> {
+    for (at, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Error::input(
+                format!("column {} of the table has no name", at + 1),
+                "name it in the table: a policy gives every column a role by its name",
+            ));
+        }
+        if names[..at].contains(name) {
+            return Err(Error::input(
+                format!("the table has two columns {name:?}"),
+                "rename one of them in the table",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn unread(name: &str) -> ColumnProfile {
+    let counted = Counted { distinct: 0, once: 0, most: None, error: 0.0 };
+    let name = name.to_string();
+    ColumnProfile { name, kind: None, nulls: 0, counted, counts: None, range: None, texts: None, ends: None }
+}
+
+/// The columns that other people most likely know, by name; those that are plainly known come first.
+fn likely(names: &[&str], kinds: &[Option<Kind>]) -> Vec<usize> {
+    let usable = |i: &usize| !matches!(kinds[*i], None | Some(Kind::List(_)));
+    let of = |wanted: Hint| (0..names.len()).filter(move |&i| hint(names[i]) == wanted).filter(usable);
+    let mut chosen: Vec<usize> = of(Hint::Known).chain(of(Hint::Code)).chain(of(Hint::Nothing)).collect();
+    chosen.truncate(COMBINED);
+    chosen.sort_unstable();
+    chosen
+}
+
+/// All pairs and triples, and all together.
+fn combinations(columns: &[usize]) -> Vec<Vec<usize>> {
+    let mut sets = Vec::new();
+    for (i, &a) in columns.iter().enumerate() {
+        for (j, &b) in columns.iter().enumerate().skip(i + 1) {
+            sets.push(vec![a, b]);
+            sets.extend(columns.iter().skip(j + 1).map(|&c| vec![a, b, c]));
+        }
+    }
+    if columns.len() > 3 {
+        sets.push(columns.to_vec());
+    }
+    sets
+}

@@ -1,0 +1,272 @@
+//! Does `skyveil init` propose policies that run, and keep the values of people to itself?
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn skyveil(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn dataset(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
+}
+
+/// Standard output and error of a run that ends with this code.
+fn told(code: i32, arguments: &[&str]) -> (String, String) {
+    let output = skyveil(arguments);
+    let (out, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{error}");
+    (out, error)
+}
+
+/// Proposes a policy, makes a release by it as it is, and checks the release. Returns the policy.
+fn runs_as_it_is(table: &Path, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let (policy, out) = (folder.path().join("policy.toml"), folder.path().join("release"));
+    told(0, &[&["init", text(table), "--out", text(&policy)], flags].concat());
+    told(0, &["anonymize", text(table), "--policy", text(&policy), "--out", text(&out)]);
+    told(0, &["check", text(&out)]);
+    std::fs::read_to_string(policy).unwrap()
+}
+
+#[test]
+fn the_proposed_policy_runs_on_the_census() {
+    let policy = runs_as_it_is(&dataset("census.csv"), &[]);
+    for line in
+        ["sensitive = \"diagnosis\"", "[columns.quasi.age]", "    \"person_id\",  # 5000 different values"]
+    {
+        assert!(policy.contains(line), "{line}\n{policy}");
+    }
+}
+
+#[test]
+fn the_proposed_policy_runs_on_adult() {
+    let adult = dataset("fetched/adult.csv");
+    if adult.exists() {
+        assert!(runs_as_it_is(&adult, &[]).contains("sensitive = \"occupation\""));
+    }
+}
+
+#[test]
+fn the_proposed_policy_runs_on_agrawal() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("agrawal.parquet");
+    told(0, &["generate", "agrawal", "--rows", "3000", "--out", text(&table)]);
+    assert!(runs_as_it_is(&table, &[]).contains("ONLY A GUESS"));
+    let asked = runs_as_it_is(&table, &["--sensitive", "zipcode"]);
+    assert!(asked.contains("sensitive = \"zipcode\""));
+}
+
+#[test]
+fn names_of_any_kind_are_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("odd.csv");
+    let mut rows = String::from("\"a.b\";\"say \"\"hi\"\"\";straße 1;#x;group;\"di\nsease\";[y]\n");
+    for i in 0..300 {
+        rows.push_str(&format!(
+            "{};u{};v{};{};{};d{};{}\n",
+            i % 9,
+            i % 5,
+            i % 3,
+            i % 40,
+            i % 2,
+            i % 6,
+            i % 4
+        ));
+    }
+    std::fs::write(&table, rows).unwrap();
+    let flags = ["--delimiter", ";", "--sensitive", "di\nsease", "--type", "#x=text"];
+    let policy = runs_as_it_is(&table, &flags);
+    for line in ["[columns.quasi.\"a.b\"]", "delimiter = \";\"", "types = { \"#x\" = \"text\" }"] {
+        assert!(policy.contains(line), "{line}\n{policy}");
+    }
+}
+
+#[test]
+fn missing_sensitive_values_get_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("gaps.csv");
+    let row =
+        |i: usize| format!("{},{}\n", i % 30, if i.is_multiple_of(8) { String::new() } else { format!("d{}", i % 7) });
+    std::fs::write(&table, format!("age,disease\n{}", (0..400).map(row).collect::<String>())).unwrap();
+    assert!(runs_as_it_is(&table, &[]).contains("null_is = \"unknown\""));
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let (census, out) = (dataset("census.csv"), folder.path().join("policy.toml"));
+    std::fs::write(&out, "mine").unwrap();
+    let (_, error) = told(2, &["init", text(&census), "--out", text(&out)]);
+    assert!(error.contains("exists") && error.contains("--force"), "{error}");
+    told(2, &["init", text(&census), "--hierarchy", "tract", "--out", text(&out)]);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "mine");
+    told(0, &["init", text(&census), "--out", text(&out), "--force"]);
+    assert!(std::fs::read_to_string(&out).unwrap().contains("[columns]"));
+}
+
+#[test]
+fn the_answer_is_the_same_for_any_threads_and_file_split() {
+    let folder = tempfile::tempdir().unwrap();
+    let census = std::fs::read_to_string(dataset("census.csv")).unwrap();
+    let (header, rows) = census.split_once('\n').unwrap();
+    let lines: Vec<&str> = rows.lines().collect();
+    for (name, part) in [("a.csv", &lines[2000..]), ("b.csv", &lines[..2000])] {
+        std::fs::write(folder.path().join(name), format!("{header}\n{}\n", part.join("\n"))).unwrap();
+    }
+    let one = told(0, &["init", text(&dataset("census.csv")), "--json", "--threads", "1"]).0;
+    assert_eq!(one, told(0, &["init", text(folder.path()), "--json", "--threads", "3"]).0);
+    let profile: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(profile["rows"], 5000);
+    assert_eq!(profile["columns"][2]["distinct"], 2);
+}
+
+/// Words of at least two characters that are not in the header.
+fn cells(csv: &str) -> BTreeSet<String> {
+    let mut cells: BTreeSet<String> =
+        csv.lines().skip(1).flat_map(|line| line.split(',')).map(str::to_string).collect();
+    let header: BTreeSet<&str> = csv.lines().next().unwrap().split(',').collect();
+    cells.retain(|cell| cell.len() > 1 && !header.contains(cell.as_str()));
+    cells
+}
+
+#[test]
+fn no_value_of_the_table_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("secret.csv");
+    let mut rows = String::from("person,age,job,zip,born,note,disease,wage\n");
+    for i in 0..2000 {
+        let wage = if i == 77 { 8_765_432_109u64 } else { 41_007 + i % 37 * 113 };
+        let born = format!("19{:02}-0{}-1{}", 10 + i % 83, 1 + i % 9, i % 10);
+        rows.push_str(&format!(
+            "Qz{i},{},Jq{},Z{:05},{born},nq{i},Dq{},{wage}\n",
+            i % 90,
+            i % 300,
+            i % 800,
+            i % 23
+        ));
+    }
+    std::fs::write(&table, &rows).unwrap();
+    for flags in [&[][..], &["--json"], &["--sensitive", "job"]] {
+        let (out, error) = told(0, &[&["init", text(&table)], flags].concat());
+        let printed = format!("{out}{error}").replace(text(folder.path()), "");
+        let words: BTreeSet<&str> =
+            printed.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '.').collect();
+        let shown: Vec<String> =
+            cells(&rows).into_iter().filter(|cell| words.contains(cell.as_str())).collect();
+        // Whole numbers are counts and shares of the profile: only those of more digits can be values.
+        let shown: Vec<String> =
+            shown.into_iter().filter(|cell| cell.len() > 4 || !is_number(cell)).collect();
+        assert!(shown.is_empty(), "{shown:?}");
+        assert!(!printed.contains("8765") && !printed.contains("9000000000"), "{printed}");
+    }
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[test]
+fn a_hierarchy_file_covers_its_column_and_says_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let census = dataset("census.csv");
+    let mut policy = String::from(
+        "[columns]\nsensitive = \"diagnosis\"\ndrop = [\"person_id\", \"region\", \"county\", \"occupation\", \"industry\", \"sex\"]\n\
+         [privacy]\nk_anonymity = 10\n",
+    );
+    for column in ["age", "tract", "education", "marital", "cost"] {
+        let file = folder.path().join(format!("{column}.csv"));
+        let (_, error) = told(0, &["init", text(&census), "--hierarchy", column, "--out", text(&file)]);
+        assert!(error.contains("not for publication"), "{error}");
+        policy.push_str(&format!("[columns.quasi.{column}]\nhierarchy = \"{column}.csv\"\n"));
+    }
+    let (stated, out) = (folder.path().join("policy.toml"), folder.path().join("release"));
+    std::fs::write(&stated, policy).unwrap();
+    told(0, &["anonymize", text(&census), "--policy", text(&stated), "--out", text(&out)]);
+    let ages = std::fs::read_to_string(folder.path().join("age.csv")).unwrap();
+    assert!(ages.starts_with("0;[0,5);[0,10);[0,50);*\n"), "{ages}");
+    let levels = std::fs::read_to_string(folder.path().join("education.csv")).unwrap();
+    assert!(levels.contains("Master;*\n"), "{levels}");
+}
+
+#[test]
+fn hierarchies_of_dates_times_and_odd_texts_can_be_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("t.csv");
+    let mut rows = String::from("day,moment,text,zip,disease\n");
+    for i in 0..200 {
+        let day = format!("202{}-0{}-1{}", i % 3, 1 + i % 9, i % 10);
+        let text = ["\"a;b\"", "\" blank \"", "\"say \"\"x\"\"\"", "plain"][i % 4];
+        rows.push_str(&format!("{day},{day}T1{}:30:00,{text},{:05},d{}\n", i % 10, i % 60, i % 7));
+    }
+    std::fs::write(&table, rows).unwrap();
+    let mut policy = String::from("[columns]\nsensitive = \"disease\"\n[privacy]\nk_anonymity = 5\n");
+    for column in ["day", "moment", "text", "zip"] {
+        let file = folder.path().join(format!("{column}.txt"));
+        told(0, &["init", text(&table), "--hierarchy", column, "--out", text(&file)]);
+        policy.push_str(&format!("[columns.quasi.{column}]\nhierarchy = \"{column}.txt\"\n"));
+    }
+    let (stated, out) = (folder.path().join("policy.toml"), folder.path().join("release"));
+    std::fs::write(&stated, policy).unwrap();
+    told(0, &["anonymize", text(&table), "--policy", text(&stated), "--out", text(&out)]);
+    let moments = std::fs::read_to_string(folder.path().join("moment.txt")).unwrap();
+    assert!(
+        moments.starts_with("2020-01-10T10:30:00;2020-01-10;2020-01;2020-Q1;2020;2020s;*\n"),
+        "{moments}"
+    );
+    let (_, error) = told(2, &["init", text(&table), "--hierarchy", "zipp"]);
+    assert!(error.contains("did you mean `zip`?"), "{error}");
+}
+
+#[test]
+fn values_that_a_policy_lacks_are_counted_or_sent_to_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (table, policy) = (folder.path().join("t.csv"), folder.path().join("policy.toml"));
+    let row = |i: usize| format!("x{},{},d{}\n", i % 10, i % 10, i % 7);
+    std::fs::write(&table, format!("job,n,disease\n{}", (0..200).map(row).collect::<String>())).unwrap();
+    let mut runs = 0;
+    let mut run = |code: i32, job: &str, n: &str| {
+        runs += 1;
+        let text_of_policy = format!(
+            "[columns]\nsensitive = \"disease\"\n[columns.quasi]\njob = {{ {job} }}\nn = {{ {n} }}\n[privacy]\nk_anonymity = 5\n"
+        );
+        std::fs::write(&policy, text_of_policy).unwrap();
+        let out = folder.path().join(format!("release{runs}"));
+        told(code, &["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)]).1
+    };
+    let tree = "hierarchy = { low = [\"x0\", \"x1\"], high = [\"x2\"] }";
+    let error = run(2, tree, "");
+    assert!(error.contains("column \"job\": 7 values on 140 rows are not in the hierarchy"), "{error}");
+    assert!(!error.contains("x3"), "{error}");
+    run(0, &format!("{tree}, other = \"rest\""), "");
+    let error = run(2, "order = [\"x0\", \"x1\", \"x2\", \"x3\"]", "");
+    assert!(error.contains("column \"job\": 6 values on 120 rows are not in the order"), "{error}");
+    run(0, "order = [\"x0\", \"x1\", \"x2\", \"x3\"], other = \"x3\"", "");
+    let error = run(2, "", "hierarchy = { low = [0, 1, 2, 3, 4, 5, 6, 7, 8] }");
+    assert!(error.contains("column \"n\": 1 value on 20 rows are not in the hierarchy"), "{error}");
+    run(0, "", "hierarchy = { low = [0, 1, 2, 3, 4, 5, 6, 7, 8] }, other = \"more\"");
+}
+
+#[test]
+fn mistakes_are_refused_with_a_remedy() {
+    let census = dataset("census.csv");
+    for (flags, expected) in [
+        (&["--sensitive", "diagnosys"][..], "did you mean \"diagnosis\"?"),
+        (&["--type", "age=float"], "one of integer, number"),
+        (&["--type", "agee=text"], "did you mean `age`?"),
+        (&["--force"], "--out"),
+        (&["--threads", "0"], "0 is not in"),
+    ] {
+        let (_, error) = told(2, &[&["init", text(&census)], flags].concat());
+        assert!(error.contains(expected), "{flags:?}\n{error}");
+    }
+}

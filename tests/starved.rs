@@ -1,0 +1,82 @@
+//! Runs that the system starves of disk or of file handles: a clear end, no release, nothing left behind.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs the command in a shell that first takes something away.
+fn starve(limit: &str, folder: &Path, arguments: &[&str]) -> Output {
+    let mut shell = Command::new("sh");
+    // With the signal ignored, a write beyond the limit fails as it does on a full disk.
+    shell.arg("-c").arg(format!("trap '' XFSZ; {limit}; exec \"$@\"")).arg("sh");
+    shell.arg(env!("CARGO_BIN_EXE_skyveil")).args(arguments).current_dir(folder);
+    shell.output().unwrap()
+}
+
+fn table(folder: &Path) {
+    let made = starve("true", folder, &["generate", "agrawal", "--rows", "300000", "--out", "t.parquet"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\nkeep = [\"car\"]\n\
+                  [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
+                  [columns.quasi.commission]\n[columns.quasi.elevel]\n[columns.quasi.hyears]\n\
+                  [privacy]\nk_anonymity = 50\n";
+    std::fs::write(folder.join("policy.toml"), policy).unwrap();
+}
+
+const ANONYMIZE: [&str; 10] = [
+    "anonymize",
+    "t.parquet",
+    "--policy",
+    "policy.toml",
+    "--out",
+    "release",
+    "--memory",
+    "48MiB",
+    "--temp",
+    ".",
+];
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_disk_ends_a_run_with_a_message_and_without_a_release() {
+    let folder = tempfile::tempdir().unwrap();
+    table(folder.path());
+    let before = names(folder.path());
+    // Blocks of 512 bytes: enough for some of the files, too little for all.
+    for blocks in [0, 40, 1_000] {
+        let run = starve(&format!("ulimit -f {blocks}"), folder.path(), &ANONYMIZE);
+        let told = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{blocks} blocks: {told}");
+        assert!(told.starts_with("error:") && !told.contains("panicked"), "{blocks} blocks: {told}");
+        assert_eq!(names(folder.path()), before, "{blocks} blocks");
+    }
+    let run = starve("ulimit -f unlimited", folder.path(), &ANONYMIZE);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
+fn few_file_handles_suffice_or_end_a_run_with_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    table(folder.path());
+    let before = names(folder.path());
+    for handles in [4, 5, 7, 9, 16] {
+        let run = starve(&format!("ulimit -n {handles}"), folder.path(), &ANONYMIZE);
+        let told = String::from_utf8_lossy(&run.stderr);
+        if run.status.success() {
+            std::fs::remove_dir_all(folder.path().join("release")).unwrap();
+        } else {
+            assert_eq!(run.status.code(), Some(2), "{handles} handles: {told}");
+            assert!(told.starts_with("error:") && !told.contains("panicked"), "{handles} handles: {told}");
+        }
+        assert_eq!(names(folder.path()), before, "{handles} handles");
+    }
+}

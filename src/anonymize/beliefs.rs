@@ -28,8 +28,8 @@ use crate::spill::Spill;
 
 /// Groups with more states are not followed exactly while cuts are tried.
 const TRIED_STATES: u64 = 1 << 13;
-/// Larger groups are not looked at while cuts are tried: their parts will be.
-const TRIED_ROWS: usize = 1 << 9;
+/// Groups of more rows x values^2 are not looked at while cuts are tried.
+const TRIED_WORK: usize = 100_000_000;
 
 /// The rows of the table, and what their columns mean.
 pub struct Known<'a> {
@@ -90,7 +90,7 @@ impl BeliefsCriterion {
     }
 
     fn judge_group(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
-        if effort == Effort::Try && of.len() > TRIED_ROWS {
+        if effort == Effort::Try && of.len().saturating_mul(part.counts.len().pow(2)) > TRIED_WORK {
             return Passes::Unknown;
         }
         let mut codes = Vec::with_capacity(rows.columns.len());

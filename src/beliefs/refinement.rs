@@ -17,13 +17,14 @@
 //! terms, for rows that are missing. If it is above 0 the mean is above m. The greatest mean likewise.
 //!
 //! **Zeros.** A row with f(x) = 0 < f(y) has no g: what the neighbours miss of it is the share s of Z(c-x) with y at such
-//! rows, so R is the mean times n_y / (n_y - s), and s is at most the sum of the upper ends of their posteriors of y.
+//! rows, so R is the mean times n_y / (n_y - s). s is at most the sum of the upper ends of their posteriors of y, and
+//! n_y - s, the y at the other rows, is at least the sum of the lower ends there, without the r largest.
 //! The least mean is still a lower bound. R(y,x) = 1/R(x,y) gives each bound a second way.
 //!
 //! **Floats.** Posteriors are widened by 1.2 times the error of the odds; g off by 2.02 e moves a mean by that factor at
 //! most; a sum counts as above 0 only beyond M + 8 roundings of its absolute terms.
 //!
-//! Memory: 16 B x different priors x values. Work: rounds x values^2 x 48 x different priors.
+//! Memory: 16 B x different priors x values. Work: rounds x values^2 x 20 x different priors.
 
 use super::roundings::{UNIT, relative_error};
 
@@ -38,7 +39,7 @@ pub(super) struct Large<'a> {
 }
 
 /// Steps to enclose a mean.
-const STEPS: usize = 24;
+const STEPS: usize = 10;
 
 impl Large<'_> {
     fn rows(&self) -> u64 {
@@ -47,7 +48,7 @@ impl Large<'_> {
 
     /// More rounds come closer but begin further away.
     pub(super) fn rounds(&self) -> u64 {
-        u64::from(self.rows().max(1).ilog2() / 2).clamp(2, 8)
+        u64::from(self.rows().max(1).ilog2() / 2).clamp(2, 6)
     }
 
     fn present(&self) -> Vec<usize> {
@@ -113,10 +114,13 @@ impl Large<'_> {
     ) -> (f64, f64) {
         let values = self.counts.len();
         let mut terms = Vec::with_capacity(self.priors.len());
-        let mut unseen = 0.0;
+        let (mut unseen, mut seen) = (0.0, 0.0);
+        let mut dropped = Vec::new();
         for ((prior, rows), own) in self.priors.iter().zip(posteriors.chunks_exact(values)) {
             if prior[x] > 0.0 {
                 let (low, high) = own[x];
+                seen += own[y].0 * *rows as f64;
+                keep_largest(&mut dropped, (own[y].0, *rows as f64), missing);
                 terms.push(Term { ratio: prior[y] / prior[x], low, high, rows: *rows as f64 });
             } else if prior[y] > 0.0 {
                 unseen += own[y].1 * *rows as f64 * (1.0 + relative_error(self.priors.len() as u64 + 2));
@@ -128,11 +132,17 @@ impl Large<'_> {
         });
         let low = enclose(known.0.max(ends.0), ends.1, |m| exceeds(&terms, m, missing, Side::Least));
         let fewest = self.counts[y].saturating_sub(missing).max(1) as f64;
-        let high = if unseen < fewest {
-            let mean = enclose(known.1.min(ends.1), ends.0, |m| exceeds(&terms, m, missing, Side::Greatest));
-            mean * (fewest / (fewest - unseen)) * (1.0 + off)
-        } else {
-            f64::INFINITY
+        seen = seen * (1.0 - relative_error(self.priors.len() as u64 + 2)) - dropped_sum(&dropped, missing);
+        let above = if unseen < fewest { fewest / (fewest - unseen) } else { f64::INFINITY };
+        let below = if seen > 0.0 { self.counts[y] as f64 / seen } else { f64::INFINITY };
+        let factor = if unseen == 0.0 { 1.0 } else { above.min(below) };
+        let high = match factor.is_finite() {
+            true => {
+                let mean =
+                    enclose(known.1.min(ends.1), ends.0, |m| exceeds(&terms, m, missing, Side::Greatest));
+                mean * factor * (1.0 + off)
+            }
+            false => f64::INFINITY,
         };
         let low = low * (1.0 - off);
         (if low > 0.0 { low } else { 0.0 }, if high > 0.0 { high } else { f64::INFINITY })
@@ -192,13 +202,19 @@ fn exceeds(terms: &[Term], m: f64, missing: u64, side: Side) -> bool {
             keep_largest(&mut dropped, (own, term.rows), missing);
         }
     }
-    let mut left = missing as f64;
-    for (own, rows) in dropped {
+    sum -= dropped_sum(&dropped, missing);
+    sum > size * relative_error(terms.len() as u64 + 2 * missing + 8)
+}
+
+/// The sum of the largest terms, as many rows as can be missing, rounded up.
+fn dropped_sum(largest: &[(f64, f64)], missing: u64) -> f64 {
+    let (mut sum, mut left) = (0.0, missing as f64);
+    for (own, rows) in largest {
         let gone = rows.min(left);
-        sum -= own * gone;
+        sum += own * gone;
         left -= gone;
     }
-    sum > size * relative_error(terms.len() as u64 + 2 * missing + 8)
+    sum * (1.0 + relative_error(2 * missing + 2))
 }
 
 /// Keeps the largest terms, the largest first, as many as can be missing.

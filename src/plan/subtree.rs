@@ -6,9 +6,10 @@
 //! the node proposes anew. So the result depends on the rows alone, not on the number of threads.
 //!
 //! A criterion that judges groups by their rows is asked of every part of the best cut of each column, the columns in
-//! the order of preference. A cut with a part that fails is not made; one with a part of which that is not known is made if no
-//! other passes as a whole. In the end a group that does not pass is joined with its siblings, up to the
-//! lowest node that passes as one group. So every group passes; that no smaller ones would is not said.
+//! the order of preference. A cut with a part that fails is not made; one with a part of which that is not known is
+//! made if no other has only parts that pass, in the hope that smaller ones will. In the end a group that does not
+//! pass is joined with its siblings, up to the lowest node that passes as one group. So every group passes; that no
+//! smaller ones would is not said.
 //!
 //! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
 
@@ -168,6 +169,8 @@ struct Node {
     rows: Range<usize>,
     extent: Vec<Range<u32>>,
     part: Part,
+    /// Whether it may be a group, by its rows.
+    passes: Passes,
 }
 
 impl Part {
@@ -198,16 +201,20 @@ impl Plan<'_> {
         tree: &mut CutTree,
         criterion: &mut dyn Criterion,
     ) -> Option<Vec<Group>> {
-        let mut level = vec![Node { id, rows: 0..rows.len(), extent, part }];
+        let mut root = Node { id, rows: 0..rows.len(), extent, part, passes: Passes::Yes };
+        if criterion.asks_for_rows() {
+            root.passes = settle(rows, &root, &*criterion);
+        }
+        let mut level = vec![root];
         let (mut groups, mut leaves, mut inner) = (Vec::new(), Vec::new(), Vec::new());
         let mut room = Room::default();
         while !level.is_empty() {
-            let proposals: Vec<Option<Proposal>> =
+            let proposals: Vec<Option<Judged>> =
                 level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
                 let proposal = match proposal {
-                    Some(stale) if !criterion.admits(&stale.parts, &mut room) => {
+                    Some(stale) if !criterion.admits(&stale.proposal.parts, &mut room) => {
                         self.propose(rows, &node, &*criterion)
                     }
                     fresh => fresh,
@@ -215,12 +222,12 @@ impl Plan<'_> {
                 match proposal {
                     None if criterion.asks_for_rows() => leaves.push(node),
                     None => groups.push(self.finish(rows, node)),
-                    Some(proposal) => {
+                    Some(Judged { proposal, passes }) => {
                         criterion.accept(&proposal.parts);
                         if criterion.asks_for_rows() {
                             inner.push(node.clone());
                         }
-                        next.extend(children(node, proposal, rows, tree, &mut moves));
+                        next.extend(children(node, proposal, &passes, rows, tree, &mut moves));
                     }
                 }
             }
@@ -248,11 +255,8 @@ impl Plan<'_> {
         tree: &mut CutTree,
         criterion: &dyn Criterion,
     ) -> Option<Vec<Group>> {
-        let settle = |node: &Node| {
-            let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
-            criterion.judge(rows, &of, &node.part, Effort::Settle) == Passes::Yes
-        };
-        let passing: Vec<bool> = leaves.par_iter().map(settle).collect();
+        let passes = |node: &Node| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
+        let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
         let mut failing: BTreeSet<NodeId> = BTreeSet::new();
         let mut kept: BTreeMap<NodeId, Node> = BTreeMap::new();
         for (leaf, passes) in leaves.into_iter().zip(passing) {
@@ -271,7 +275,7 @@ impl Plan<'_> {
                 kept.remove(&group);
             }
             tree.join(node.id);
-            if !settle(&node) {
+            if !passes(&node) {
                 failing.insert(node.id);
             }
             kept.insert(node.id, node);
@@ -279,7 +283,7 @@ impl Plan<'_> {
         failing.is_empty().then(|| kept.into_values().map(|node| self.finish(rows, node)).collect())
     }
 
-    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Proposal> {
+    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Judged> {
         if node.part.people < 2 * criterion.least_people() {
             return None;
         }
@@ -291,16 +295,21 @@ impl Plan<'_> {
                 candidates.propose(self.order, criterion)
             });
         if !criterion.asks_for_rows() {
-            return proposals.flatten().reduce_with(Proposal::better);
+            let best = proposals.flatten().reduce_with(Proposal::better)?;
+            let passes = vec![Passes::Yes; best.parts.len()];
+            return Some(Judged { proposal: best, passes });
         }
         let mut proposals: Vec<Proposal> = proposals.flatten().collect();
         proposals.sort_by(|a, b| b.preference(a));
         let mut perhaps = None;
         for proposal in proposals {
-            match judge_parts(rows, node, &proposal, criterion) {
-                Passes::Yes => return Some(proposal),
-                Passes::Unknown => perhaps = perhaps.or(Some(proposal)),
-                Passes::No => {}
+            let passes = judge_parts(rows, node, &proposal, criterion);
+            match passes.iter().fold(Passes::Yes, |all, part| all.and(*part)) {
+                Passes::Yes => return Some(Judged { proposal, passes }),
+                Passes::Unknown if perhaps.is_none() => {
+                    perhaps = Some(Judged { proposal, passes });
+                }
+                _ => {}
             }
         }
         perhaps
@@ -339,20 +348,32 @@ fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present
     Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
 }
 
-/// Whether all parts of a cut may be groups, by their rows.
-fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn Criterion) -> Passes {
+/// A cut, and whether each of its parts may be a group, by its rows.
+struct Judged {
+    proposal: Proposal,
+    passes: Vec<Passes>,
+}
+
+/// Whether a node may be a group, by its rows, with all effort.
+fn settle(rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Passes {
+    let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
+    criterion.judge(rows, &of, &node.part, Effort::Settle)
+}
+
+/// Whether each part of a cut may be a group, by its rows; one that fails is enough, others are then unknown.
+fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn Criterion) -> Vec<Passes> {
     let sources = sources(rows, node, proposal);
-    // Small parts are judged faster, and one that fails is enough.
-    let mut parts: Vec<(&Vec<u32>, &Part)> = sources.iter().zip(&proposal.parts).collect();
-    parts.sort_by_key(|(of, _)| of.len());
-    let mut all = Passes::Yes;
-    for (of, part) in parts {
-        all = all.and(criterion.judge(rows, of, part, Effort::Try));
-        if all == Passes::No {
+    let mut passes = vec![Passes::Unknown; sources.len()];
+    // Small parts are judged faster, and fail more often.
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|&part| sources[part].len());
+    for part in order {
+        passes[part] = criterion.judge(rows, &sources[part], &proposal.parts[part], Effort::Try);
+        if passes[part] == Passes::No {
             break;
         }
     }
-    all
+    passes
 }
 
 /// The rows of each part of a cut.
@@ -374,6 +395,7 @@ struct Move {
 fn children(
     node: Node,
     proposal: Proposal,
+    passes: &[Passes],
     rows: &Rows,
     tree: &mut CutTree,
     moves: &mut Vec<Move>,
@@ -390,7 +412,7 @@ fn children(
         start = rows.end;
         let mut extent = node.extent.clone();
         extent[column] = range;
-        Node { id: first + i as NodeId, rows, extent, part }
+        Node { id: first + i as NodeId, rows, extent, part, passes: passes[i] }
     });
     let children = children.collect();
     moves.push(Move { rows: node.rows, sources: sources.concat() });

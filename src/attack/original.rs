@@ -372,9 +372,10 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
             let numbers = samples.iter().map(|&key| number(*scale, key));
             Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
         }
-        (Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy }, shape)
-            if matches!(shape, Shape::Widths(_) | Shape::Ends(_) | Shape::Dates(_)) =>
-        {
+        (
+            Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
+            Shape::Widths(_) | Shape::Ends(_) | Shape::Dates(_),
+        ) => {
             // Times of one day share a leaf; the first of them stands for it.
             let mut first: BTreeMap<u32, i64> = BTreeMap::new();
             for &(key, leaf) in keys.iter().rev() {

@@ -1,7 +1,7 @@
 //! `skyveil attack`: how many people are vulnerable to an adversary who knows the correlations in the data?
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn on_release(args: &AttackArgs, directory: &PathBuf, policy: Option<Policy>) -> Result<AttackReport> {
+fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<AttackReport> {
     let release = release::Release::open(directory)?;
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let roles = roles(args, Some(&policy))?;

@@ -27,6 +27,7 @@ pub mod progress;
 pub mod publish;
 pub mod read;
 pub mod report;
+pub mod reproduce;
 pub mod robust;
 pub mod skyline;
 pub mod spill;

@@ -285,7 +285,7 @@ fn bad_calls_are_refused_with_a_remedy() {
         refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), says);
     }
     refused(&["skyline", &table, "--group", "grp", "--all", "--confidence", "0.5"], "--sensitive");
-    refused(&["report", &table], "not a release directory");
+    refused(&["report", &table], "no sensitive column");
 }
 
 #[test]

@@ -95,10 +95,31 @@ fn names_of_any_kind_are_quoted() {
 fn missing_sensitive_values_get_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("gaps.csv");
-    let row =
-        |i: usize| format!("{},{}\n", i % 30, if i.is_multiple_of(8) { String::new() } else { format!("d{}", i % 7) });
+    let row = |i: usize| {
+        format!("{},{}\n", i % 30, if i.is_multiple_of(8) { String::new() } else { format!("d{}", i % 7) })
+    };
     std::fs::write(&table, format!("age,disease\n{}", (0..400).map(row).collect::<String>())).unwrap();
     assert!(runs_as_it_is(&table, &[]).contains("null_is = \"unknown\""));
+}
+
+#[test]
+fn people_with_several_rows_stay_one_person() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("visits.csv");
+    let row = |i: usize| {
+        let person = i * 7 % 300;
+        format!("P{person},{},z{},c{},d{}\n", person % 60, person % 5, (i + i / 300) % 4, i % 11)
+    };
+    let rows: String = (0..900).map(row).collect();
+    std::fs::write(&table, format!("patient_id,age,zone,clinic,diagnosis\n{rows}")).unwrap();
+    let policy = runs_as_it_is(&table, &[]);
+    for line in [
+        "individual = \"patient_id\"",
+        "values = \"multiset\"",
+        "    \"clinic\",  # 4 different values; it differs",
+    ] {
+        assert!(policy.contains(line), "{line}\n{policy}");
+    }
 }
 
 #[test]

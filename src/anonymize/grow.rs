@@ -136,8 +136,8 @@ impl Growth<'_> {
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
         let mut number = 0;
         for node in tree.groups_below(CutTree::ROOT) {
-            let groups = match (giants.remove(&node), small.remove(&node)) {
-                (Some(giant), _) => vec![giant],
+            let groups: Box<dyn Iterator<Item = Group>> = match (giants.remove(&node), small.remove(&node)) {
+                (Some(giant), _) => Box::new(std::iter::once(giant)),
                 (None, Some((place, open))) => {
                     let room = self.limits.room(self.columns, 1, self.pool.current_num_threads());
                     let _room = self.budget.try_reserve(room);
@@ -150,9 +150,9 @@ impl Growth<'_> {
                         plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion)
                     });
                     let Some(groups) = groups else { return Ok(None) };
-                    groups
+                    Box::new(groups)
                 }
-                (None, None) => vec![],
+                (None, None) => Box::new(std::iter::empty()),
             };
             for group in groups {
                 number += 1;

@@ -8,6 +8,7 @@
 mod beliefs;
 mod full_domain;
 pub mod grow;
+mod long_table;
 mod output;
 pub(crate) mod prepare;
 mod source;
@@ -33,7 +34,8 @@ use crate::publish::rows::{COUNT, GROUP};
 use crate::publish::staging::Staging;
 use crate::read::Table;
 use crate::report::REPORT;
-use crate::report::page::{Contents, to_html};
+use crate::report::kept::{self, KeptColumn, Standing};
+use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
 use crate::spill::Spill;
 use full_domain::FullDomain;
 pub use full_domain::Searched;
@@ -126,9 +128,10 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let source = Source::new(job, protection.values())?;
     let payload = source.payload()?;
 
-    let (attributes, sensitive) = source.read_values()?;
+    let (mut attributes, sensitive) = source.read_values()?;
     release_freed();
-    let labels = labels(job, &source, &attributes)?;
+    // A mistake in the labels shows before the rows are read.
+    drop(labels(job, &source, &attributes)?);
     let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let layout = source.layout(&attributes, &sensitive);
     let limits = Limits::new(&layout, job.subtree_bytes);
@@ -141,9 +144,10 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         room.resize("splitting the table", job.memory / 2)?;
     }
     let Encoded { mut store, whole, fingerprint } =
-        source.read_rows(&layout, &attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
+        source.read_rows(&layout, &mut attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
     drop(room);
     release_freed();
+    let labels = labels(job, &source, &attributes)?;
 
     if protection.asks_for_beliefs() && job.search != Search::Tree {
         return Err(Error::input(
@@ -214,14 +218,20 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let surveys = check_written(job, &shape, staging.folder(), &budget)?;
     let report = &surveys[0].1.report;
     let style = if shape.is_joined() { "generalized" } else { "bucketized" };
+    let kept = kept_written(job, &shape, staging.folder())?;
     let page = to_html(&Contents {
-        policy: job.policy,
-        style,
         surveys: &surveys,
+        asked: Asked::Policy,
+        origin: Origin::Release {
+            policy: job.policy,
+            style,
+            input_rows: fingerprint.rows,
+            fingerprint: Some(fingerprint.text()),
+            version: env!("CARGO_PKG_VERSION"),
+        },
         worth: (&utility).into(),
-        input_rows: fingerprint.rows,
-        fingerprint: fingerprint.text(),
-        version: env!("CARGO_PKG_VERSION"),
+        compared: Compared::Not(WITHOUT_ORIGINAL),
+        kept: &kept,
     });
     let path = staging.folder().join(REPORT);
     std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
@@ -283,7 +293,9 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
     if tasks.is_empty() {
         return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
     }
-    let judge = |task: check::policy::Task| {
+    let judge = |mut task: check::policy::Task| {
+        // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
+        task.requirements.absent = check::Absent::Refuse;
         let columns = task.columns.of_release();
         let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), budget.clone());
         let resources = check::Resources { threads, budget, temp, progress: job.progress };
@@ -299,6 +311,15 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
         Ok((columns.sensitive, survey))
     };
     tasks.into_iter().map(judge).collect()
+}
+
+/// What the kept columns tell beside the groups.
+fn kept_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path) -> Result<Vec<KeptColumn>> {
+    let people = folder.join(if shape.is_joined() { "data" } else { "quasi" });
+    let table = Table::open(&[people], &Default::default())?;
+    let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), Budget::new(job.memory));
+    let resources = check::Resources { threads, budget, temp, progress: job.progress };
+    kept::measure(&table, &[GROUP.to_string()], &job.policy.columns.keep, Standing::Together, &resources)
 }
 
 fn labels<'a>(

@@ -51,6 +51,17 @@ fn uncovered(quasi: &Quasi, collected: Collected) -> Error {
     )
 }
 
+/// Whether the sensitive column of a long table has one value in each row.
+pub fn expect_value_per_row(name: &str, kind: &Kind) -> Result<()> {
+    match kind {
+        Kind::List(_) => Err(Error::input(
+            format!("the sensitive column {name:?} holds lists, and people have several rows"),
+            "give a table with one value in each row, or leave out columns.individual: each row is then a person",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the sensitive column has the type that `values` asks for.
 pub fn expect_values(name: &str, kind: &Kind, values: Values) -> Result<()> {
     match (kind, values) {
@@ -178,7 +189,7 @@ fn built(name: &str, tree: Result<Hierarchy, Vec<Problem>>) -> Result<Hierarchy>
 
 fn not_for(name: &str, what: &str, only: &str) -> Error {
     Error::input(
-        format!("column {name:?}: {what} are only for {only}"),
+        format!("column {name:?}: {what} can be stated only for {only}"),
         format!("change columns.quasi.{name}, or the type of the column in columns.types"),
     )
 }

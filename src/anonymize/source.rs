@@ -1,6 +1,7 @@
 //! What does the table hold? The two scans of the source; a third one between them, of the sensitive columns alone,
 //! where there are several.
 
+use super::long_table::LongTable;
 use super::{Job, prepare};
 use crate::encode::attribute::Attribute;
 use crate::encode::collect::{Collected, Collector};
@@ -11,12 +12,15 @@ use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::plan::criterion::Part;
-use crate::policy::{Quasi, Role, Style};
+use crate::policy::{Quasi, Role, Shape, Style};
 use crate::publish::payload::Payload;
-use crate::read::{Column, Morsel};
+use crate::read::{Column, Kind, Morsel, RowCounts};
 use crate::skyline::Values;
 use crate::spill::Spill;
+use arrow::array::{BooleanArray, RecordBatch, UInt32Array};
+use arrow::compute::{filter_record_batch, take_record_batch};
 use arrow::datatypes::Field;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The columns of a table by their role, in the order of the table.
@@ -27,6 +31,18 @@ pub struct Source<'a> {
     sensitive: Vec<usize>,
     /// Columns that travel: those kept, and for a bucketized release the quasi-identifiers too.
     travelling: Vec<usize>,
+    rows: RowsAre,
+}
+
+/// What the rows of a table are; the number is that of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowsAre {
+    /// People.
+    People,
+    /// As many equal people as the column says.
+    Counted(usize),
+    /// Values of the person that the column names.
+    ValuesOf(usize),
 }
 
 /// The rows as codes.
@@ -46,18 +62,15 @@ impl<'a> Source<'a> {
             job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let roles = job.policy.bind(&names)?;
         let (mut quasi, mut sensitive, mut travelling) = (vec![], vec![], vec![]);
+        let mut rows = RowsAre::People;
         for (i, role) in roles.iter().enumerate() {
             match role {
                 Role::Quasi(at) => quasi.push((i, &job.policy.columns.quasi[*at])),
                 Role::Sensitive(_) => sensitive.push(i),
                 Role::Keep => travelling.push(i),
                 Role::Drop => {}
-                Role::Individual | Role::Count => {
-                    return Err(Error::input(
-                        format!("column {:?}: anonymize takes one row per person", names[i]),
-                        "group the rows by person first, with their values in a list column",
-                    ));
-                }
+                Role::Count => rows = RowsAre::Counted(i),
+                Role::Individual => rows = RowsAre::ValuesOf(i),
             }
             if matches!(role, Role::Quasi(_)) && job.policy.publish.style == Style::Bucketized {
                 travelling.push(i);
@@ -69,7 +82,7 @@ impl<'a> Source<'a> {
                 "name what an adversary may know of a person in columns.quasi",
             ));
         }
-        Ok(Source { job, values, quasi, sensitive, travelling })
+        Ok(Source { job, values, quasi, sensitive, travelling, rows })
     }
 
     /// The quasi-identifiers as the policy describes them.
@@ -87,10 +100,40 @@ impl<'a> Source<'a> {
         self.job.table.schema().field(column).name()
     }
 
-    /// The quasi-identifiers and the sensitive columns.
+    /// The columns that say what the rows are, the quasi-identifiers and the sensitive columns.
     fn columns(&self) -> Vec<Column> {
         let quasi = self.quasi.iter().map(|&(i, _)| i);
-        quasi.chain(self.sensitive.iter().copied()).map(|i| Column::canonical(self.name(i))).collect()
+        let rows = self.of_rows().into_iter();
+        rows.chain(quasi)
+            .chain(self.sensitive.iter().copied())
+            .map(|i| Column::canonical(self.name(i)))
+            .collect()
+    }
+
+    /// The column that says what the rows are, if there is one.
+    fn of_rows(&self) -> Option<usize> {
+        match self.rows {
+            RowsAre::People => None,
+            RowsAre::Counted(column) | RowsAre::ValuesOf(column) => Some(column),
+        }
+    }
+
+    /// Takes the column that says what the rows are, the first one, out of a batch. Counts come along, and rows that
+    /// stand for nobody are gone.
+    fn open(&self, batch: RecordBatch, wrong: &AtomicU64) -> Result<(RecordBatch, Option<Vec<u64>>)> {
+        if self.rows == RowsAre::People {
+            return Ok((batch, None));
+        }
+        let mut batch = batch;
+        let column = batch.remove_column(0);
+        let RowsAre::Counted(_) = self.rows else { return Ok((batch, None)) };
+        let RowCounts { counts, wrong: own } = RowCounts::of(&column);
+        wrong.fetch_add(own, Ordering::Relaxed);
+        if counts.contains(&0) {
+            let counted: BooleanArray = counts.iter().map(|&count| Some(count > 0)).collect();
+            batch = filter_record_batch(&batch, &counted).map_err(|_| unfit())?;
+        }
+        Ok((batch, Some(counts.into_iter().filter(|&count| count > 0).collect())))
     }
 
     /// The first scan: which values are there?
@@ -102,9 +145,14 @@ impl<'a> Source<'a> {
         }
         for &i in &self.sensitive {
             let kind = table.kind(self.name(i))?;
-            prepare::expect_values(self.name(i), &kind, self.values)?;
+            match self.rows {
+                RowsAre::ValuesOf(_) => prepare::expect_value_per_row(self.name(i), &kind)?,
+                _ => prepare::expect_values(self.name(i), &kind, self.values)?,
+            }
             collectors.push(Collector::new(self.name(i), &kind, None));
         }
+        self.expect_rows()?;
+        let wrong = AtomicU64::new(0);
         progress.start("reading values", table.rows());
         let work = |morsel: Morsel<'_>| {
             // Workers begin at different columns, so that they seldom wait for each other.
@@ -112,12 +160,16 @@ impl<'a> Source<'a> {
             let mut rows = 0;
             for batch in morsel {
                 let batch = batch?;
+                progress.advance(batch.num_rows() as u64);
+                let (batch, counts) = self.open(batch, &wrong)?;
                 for i in 0..collectors.len() {
                     let column = (first + i) % collectors.len();
-                    collectors[column].observe(batch.column(column))?;
+                    match &counts {
+                        None => collectors[column].observe(batch.column(column))?,
+                        Some(counts) => collectors[column].observe_counted(batch.column(column), counts)?,
+                    }
                 }
                 rows += batch.num_rows() as u64;
-                progress.advance(batch.num_rows() as u64);
             }
             Ok(rows)
         };
@@ -126,6 +178,9 @@ impl<'a> Source<'a> {
             rows += part;
             Ok(())
         })?;
+        if let RowsAre::Counted(column) = self.rows {
+            RowCounts::judge(self.name(column), wrong.into_inner())?;
+        }
         if rows == 0 {
             return Err(Error::input(
                 "the table has no rows",
@@ -138,6 +193,20 @@ impl<'a> Source<'a> {
         let sensitive = self.combined(codings.collect::<Result<_>>()?)?;
         let attributes = self.quasi().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
         Ok((attributes.collect::<Result<_>>()?, sensitive))
+    }
+
+    /// Fails if the column that says what the rows are cannot do so.
+    fn expect_rows(&self) -> Result<()> {
+        let Some(column) = self.of_rows() else { return Ok(()) };
+        let (name, kind) = (self.name(column), self.job.table.kind(self.name(column))?);
+        match (self.rows, &kind) {
+            (RowsAre::Counted(_), kind) => RowCounts::expect(name, kind),
+            (_, Kind::List(_)) => Err(Error::input(
+                format!("column {name:?} holds lists, which cannot tell people apart"),
+                "name a column of numbers, text, dates or times in columns.individual",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The codes of one sensitive column.
@@ -160,16 +229,18 @@ impl<'a> Source<'a> {
             return Ok(SensitiveColumns::one(only));
         }
         let (table, progress) = (self.job.table, self.job.progress);
-        let columns: Vec<Column> = self.sensitive.iter().map(|&i| Column::canonical(self.name(i))).collect();
+        let columns = self.of_rows().into_iter().chain(self.sensitive.iter().copied());
+        let columns: Vec<Column> = columns.map(|i| Column::canonical(self.name(i))).collect();
         let found = Combinations::default();
         progress.start("reading combinations", table.rows());
         let work = |morsel: Morsel<'_>| {
             for batch in morsel {
                 let batch = batch?;
+                progress.advance(batch.num_rows() as u64);
+                let (batch, _) = self.open(batch, &AtomicU64::new(0))?;
                 let codes =
                     codings.iter().zip(batch.columns()).map(|(coding, array)| single_codes(coding, array));
                 found.observe(&codes.collect::<Result<Vec<_>>>()?);
-                progress.advance(batch.num_rows() as u64);
             }
             Ok(())
         };
@@ -186,9 +257,41 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The second scan: the rows as pages of codes.
+    /// The second scan: the rows as pages of codes. The values of people with several rows are brought together, and
+    /// what follows from the number of people with a value is settled only then: `attributes` may change.
     pub fn read_rows<'s>(
         &self,
+        layout: &Layout,
+        attributes: &mut [Attribute],
+        sensitive: &SensitiveColumns,
+        payload: Option<&Payload>,
+        budget: &Arc<Budget>,
+        spill: &'s Spill,
+    ) -> Result<Encoded<'s>> {
+        let mut columns = self.columns();
+        columns.extend(self.travelling.iter().map(|&i| Column::as_is(self.name(i))));
+        let RowsAre::ValuesOf(individual) = self.rows else {
+            return self.read_people(&columns, layout, attributes, sensitive, payload, budget, spill);
+        };
+        let long = LongTable {
+            job: self.job,
+            individual: self.name(individual),
+            columns,
+            values: self.values,
+            layout,
+            sensitive,
+            payload,
+            budget,
+        };
+        let plain: Vec<bool> = self.quasi().map(|quasi| matches!(quasi.shape, Shape::Plain)).collect();
+        long.read(attributes, &plain, spill)
+    }
+
+    /// Rows that are people, or stand for several of them.
+    #[expect(clippy::too_many_arguments, reason = "all that the second scan needs")]
+    fn read_people<'s>(
+        &self,
+        columns: &[Column],
         layout: &Layout,
         attributes: &[Attribute],
         sensitive: &SensitiveColumns,
@@ -208,18 +311,25 @@ impl<'a> Source<'a> {
             let mut page = waiting.unwrap_or_else(|| Page::empty(layout));
             let mut fingerprint = Fingerprint::default();
             let mut whole = Part { people: 0, counts: vec![0; distinct] };
-            for batch in morsel {
-                let batch = batch?;
+            let mut append = |batch: &RecordBatch| {
                 let (quasi, rest) = batch.columns().split_at(attributes.len());
                 let (values, travelling) = rest.split_at(self.sensitive.len());
                 fingerprint.merge(encoder.append(quasi, values, &mut page.rows)?);
                 if let Some(payload) = payload {
                     payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
                 }
-                progress.advance(batch.num_rows() as u64);
                 if page.is_full() {
                     whole.add(&page.rows.total(distinct));
                     PageStore::push_shared(&store, std::mem::replace(&mut page, Page::empty(layout)))?;
+                }
+                Ok(())
+            };
+            for batch in morsel {
+                let batch = batch?;
+                progress.advance(batch.num_rows() as u64);
+                match self.open(batch, &AtomicU64::new(0))? {
+                    (batch, None) => append(&batch)?,
+                    (batch, Some(counts)) => repeated(&batch, &counts, &mut append)?,
                 }
             }
             open.lock().unwrap_or_else(PoisonError::into_inner).push(page);
@@ -227,9 +337,7 @@ impl<'a> Source<'a> {
         };
         let mut whole = Part { people: 0, counts: vec![0; distinct] };
         let mut fingerprint = Fingerprint::default();
-        let mut columns = self.columns();
-        columns.extend(self.travelling.iter().map(|&i| Column::as_is(self.name(i))));
-        self.job.table.scan(&columns, self.job.threads, work, |(part, of_part)| {
+        self.job.table.scan(columns, self.job.threads, work, |(part, of_part)| {
             whole.add(&part);
             fingerprint.merge(of_part);
             Ok(())
@@ -241,4 +349,36 @@ impl<'a> Source<'a> {
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Encoded { store, whole, fingerprint })
     }
+}
+
+/// Rows that a batch holds at most when counted rows are written out.
+const REPEATED_ROWS: usize = 8192;
+
+/// Hands the rows of a batch to `each`, every one as often as its count says.
+fn repeated(
+    batch: &RecordBatch,
+    counts: &[u64],
+    mut each: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<()> {
+    let mut rows: Vec<u32> = Vec::with_capacity(REPEATED_ROWS);
+    let mut flush = |rows: &mut Vec<u32>| {
+        let taken = take_record_batch(batch, &UInt32Array::from(std::mem::take(rows)));
+        each(&taken.map_err(|_| unfit())?)
+    };
+    for (row, &count) in (0..).zip(counts) {
+        let mut left = count;
+        while left > 0 {
+            let some = left.min((REPEATED_ROWS - rows.len()) as u64);
+            rows.extend(std::iter::repeat_n(row, some as usize));
+            left -= some;
+            if rows.len() == REPEATED_ROWS {
+                flush(&mut rows)?;
+            }
+        }
+    }
+    if rows.is_empty() { Ok(()) } else { flush(&mut rows) }
+}
+
+fn unfit() -> Error {
+    Error::input("the rows of the table cannot be repeated", "this is a defect; please report it")
 }

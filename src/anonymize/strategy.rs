@@ -73,7 +73,10 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     let candidate = &case.candidates[chosen.function - 1];
     let told = Told::new(people, candidate);
     let (groups, group_of) = groups(people, candidate, &told);
-    let labels = labels(job, &told.attributes, people)?;
+    let mut labels = labels(job, &told.attributes, people)?;
+    if told.codes.is_some() {
+        labels = labels.into_iter().map(|(name, labels)| (name, labels.of_labels())).collect();
+    }
     let fields: Vec<_> = people.travelling.0.iter().collect();
     let payload = if fields.is_empty() { None } else { Some(Payload::new(&fields)?) };
     let sensitive = SensitiveColumns::one(people.sensitive.clone());

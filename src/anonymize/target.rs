@@ -12,7 +12,7 @@ use crate::implications::{Bucket, Scanner};
 use crate::plan::criterion::{Criterion, Every, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
 use crate::plan::several::{Judged, Several};
 use crate::plan::shares::SharesCriterion;
-use crate::policy::{self, Model, Nearness, Policy, Protected, Requirement};
+use crate::policy::{self, Model, Nearness, Policy, Protected, Requirement, joint_parts, joint_value};
 use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
 
 /// Why the whole table in one group is not safe.
@@ -80,16 +80,23 @@ enum Adversary<'a> {
 struct ValueTexts<'v> {
     column: &'v str,
     texts: &'v [String],
-    /// Of a single column, whose values may be written in other ways than their text.
-    coding: Option<&'v SensitiveCoding>,
+    /// The columns, whose values may be written in other ways than their text.
+    codings: Vec<&'v SensitiveCoding>,
 }
 
 impl ValueTexts<'_> {
     fn code(&self, text: &str) -> Option<u32> {
-        match self.coding {
-            Some(coding) => coding.code_of_text(text).map(u32::from),
-            None => self.texts.iter().position(|own| own == text).map(|code| code as u32),
+        if let [only] = self.codings[..] {
+            return only.code_of_text(text).map(u32::from);
         }
+        let parts = joint_parts(text);
+        let own = |(coding, part): (&&SensitiveCoding, &String)| {
+            Some(coding.texts().swap_remove(usize::from(coding.code_of_text(part)?)))
+        };
+        let own: Vec<String> = self.codings.iter().zip(&parts).map(own).collect::<Option<_>>()?;
+        let name = joint_value(&own.iter().map(String::as_str).collect::<Vec<_>>());
+        let known = self.codings.len() == parts.len();
+        self.texts.iter().position(|text| known && *text == name).map(|code| code as u32)
     }
 }
 
@@ -132,7 +139,7 @@ impl<'a> Protection<'a> {
     ) -> Result<Box<dyn Criterion>> {
         if let ([target], [only]) = (&self.targets[..], sensitive.columns()) {
             let texts = only.texts();
-            let values = ValueTexts { column: &only.name, texts: &texts, coding: Some(only) };
+            let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
             let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
             return target.criterion(&values, whole, &code, known);
         }
@@ -216,11 +223,9 @@ impl<'a> ProtectedTarget<'a> {
         texts: &'v [String],
         sensitive: &'v SensitiveColumns,
     ) -> ValueTexts<'v> {
-        let coding = match &self.target.columns[..] {
-            [only] => sensitive.columns().iter().find(|coding| coding.name == *only),
-            _ => None,
-        };
-        ValueTexts { column, texts, coding }
+        let coding = |name: &String| sensitive.columns().iter().find(|coding| coding.name == *name);
+        let codings = self.target.columns.iter().filter_map(coding).collect();
+        ValueTexts { column, texts, codings }
     }
 
     /// The model and all criteria beside it; `whole` is the whole table in the codes of this target.
@@ -237,7 +242,7 @@ impl<'a> ProtectedTarget<'a> {
             criteria.push(Box::new(SharesCriterion::new(rules)));
         }
         if let Some(question) = &self.question {
-            let (Some(known), Some(coding)) = (known, values.coding) else {
+            let (Some(known), [coding]) = (known, &values.codings[..]) else {
                 return Err(Error::input(
                     "the model \"beliefs\" is judged by the rows of a table with one column to protect",
                     "choose another model",

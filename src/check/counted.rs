@@ -157,10 +157,10 @@ impl Faults {
             let people = number_of(self.with_several_values, "person", "people");
             return Err(Error::input(
                 format!(
-                    "column `{}`: values are single, but there are several rows for {people}",
+                    "column `{}`: values are single, but there are several for {people}",
                     columns.sensitive
                 ),
-                "say --values set or multiset, or give every person one row",
+                "say --values set or multiset, or give every person one value",
             ));
         }
         Ok(())
@@ -174,7 +174,6 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
         Some((group.len(), u32::from_be_bytes(*code)))
     };
     let mut group: Option<&[u8]> = None;
-    let mut rows = 0;
     for &(item, times) in items {
         let Some((length, code)) = split(item) else { continue };
         let own = &item[..length];
@@ -183,16 +182,15 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
             return Ok(());
         }
         group = Some(own);
-        rows += times;
         let times = match values {
-            Values::Set => 1,
-            Values::Single | Values::Multiset => times,
+            Values::Single | Values::Set => 1,
+            Values::Multiset => times,
         };
         if code != PERSON {
             groups.add(own, &code.to_be_bytes(), times)?;
         }
     }
-    faults.with_several_values += u64::from(values == Values::Single && rows > 1);
+    faults.with_several_values += u64::from(values == Values::Single && items.len() > 1);
     match group {
         Some(group) => groups.add(group, &PERSON.to_be_bytes(), 1),
         None => Ok(()),

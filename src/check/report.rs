@@ -173,6 +173,8 @@ pub enum Order {
 pub struct GroupSizes {
     /// Groups by bar.
     bars: Box<[u64; GroupSizes::BARS]>,
+    /// The sum of the squared sizes.
+    squares: u128,
 }
 
 impl GroupSizes {
@@ -192,6 +194,11 @@ impl GroupSizes {
             0..4 => bar as u64,
             _ => (4 + bar as u64 % 4) << (bar / 4 - 1),
         }
+    }
+
+    /// The sum of the squared sizes of all groups: the discernibility.
+    pub fn squares(&self) -> u128 {
+        self.squares
     }
 
     /// The bars from the first to the last that is not empty: smallest size, largest size, groups.
@@ -220,7 +227,7 @@ impl Default for Sizes {
             people: 0,
             smallest: u64::MAX,
             fewest_values: u64::MAX,
-            by_size: GroupSizes { bars: Box::new([0; GroupSizes::BARS]) },
+            by_size: GroupSizes { bars: Box::new([0; GroupSizes::BARS]), squares: 0 },
         }
     }
 }
@@ -230,6 +237,7 @@ impl Sizes {
     pub fn observe(&mut self, people: u64, distinct: u64) {
         self.groups += 1;
         self.by_size.bars[GroupSizes::bar(people)] += 1;
+        self.by_size.squares += u128::from(people) * u128::from(people);
         self.people += people;
         self.smallest = self.smallest.min(people);
         self.fewest_values = self.fewest_values.min(distinct);
@@ -241,6 +249,7 @@ impl Sizes {
         for (own, others) in self.by_size.bars.iter_mut().zip(other.by_size.bars.iter()) {
             *own += others;
         }
+        self.by_size.squares += other.by_size.squares;
         self.people += other.people;
         self.smallest = self.smallest.min(other.smallest);
         self.fewest_values = self.fewest_values.min(other.fewest_values);

@@ -16,7 +16,7 @@ use crate::check::{
 use crate::error::{Error, Result, number_of};
 use crate::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::implications::IMPLICATIONS_LIMIT;
-use crate::plot::{Curve, LineChart};
+use crate::plot::{Axis, Chart, Series};
 
 /// How sure can an adversary become who knows K implications, whichever they are?
 ///
@@ -65,16 +65,17 @@ fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> 
 }
 
 fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
-    let values = |risk: fn(&DisclosurePoint) -> &Rational| {
-        points.iter().map(|point| f64_at_least(risk(point))).collect()
+    let series = |name: &str, risk: fn(&DisclosurePoint) -> &Rational| Series {
+        name: name.to_string(),
+        points: points.iter().map(|point| (point.k as f64, f64_at_least(risk(point)))).collect(),
     };
-    let chart = LineChart {
-        title: "Maximum disclosure",
-        horizontal: "pieces of knowledge k (number)",
-        vertical: "maximum disclosure (probability)",
-        curves: vec![
-            Curve { name: "implications", values: values(|point| &point.disclosure) },
-            Curve { name: "negated atoms", values: values(|point| &point.negated) },
+    let chart = Chart {
+        title: "Maximum disclosure".to_string(),
+        horizontal: Axis::whole("pieces of knowledge k (number)"),
+        vertical: Axis::unit("maximum disclosure (probability)"),
+        series: vec![
+            series("implications", |point| &point.disclosure),
+            series("negated atoms", |point| &point.negated),
         ],
     };
     std::fs::write(path, chart.to_svg()).map_err(|source| Error::io(path, source))

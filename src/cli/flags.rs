@@ -98,6 +98,12 @@ fn sizes([l, k, m]: [&str; 3]) -> Result<Knowledge, String> {
     Ok(Knowledge { l: whole("L", l)?, k: whole("K", k)?, m: whole("M", m)? })
 }
 
+/// A confidence.
+pub fn read_confidence(text: &str) -> Result<Confidence, String> {
+    let remedy = "expected a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5";
+    Confidence::parse(text).ok_or_else(|| remedy.to_string())
+}
+
 /// Reads the kind of sensitive values.
 pub fn read_values(text: &str) -> Result<Values, String> {
     [Values::Single, Values::Set, Values::Multiset]

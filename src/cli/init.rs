@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// Profile a table and print a commented policy to start from.
 ///
-/// The table is read once, with some 60 MiB of memory whatever its size. Every column gets a role and the reason for it;
-/// nothing is proposed to be published as it is. No value of the table is printed, except by --hierarchy, which
-/// lists the values of one column.
+/// The table is read once, with some 60 MiB of memory beside what reading needs, whatever its size. Every column
+/// gets a role and the reason for it; nothing is proposed to be published as it is. No value of the table is printed,
+/// except by --hierarchy, which lists the values of one column.
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
@@ -75,7 +75,8 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
         print(&format!("{}\n", to_json(&proposal)))?;
         return Ok(Answer::Yes);
     }
-    let name = args.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+    let names = args.paths.iter().map(|path| path.display().to_string());
+    let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
     match &args.out {
         None => print(&policy)?,

@@ -14,6 +14,7 @@ mod flags;
 mod generate;
 mod init;
 mod report;
+mod reproduce;
 mod skyline;
 mod subject;
 mod terminal;
@@ -44,6 +45,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Init(init::InitArgs),
     Report(report::ReportArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Skyline(skyline::SkylineArgs),
 }
 
@@ -88,6 +90,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Generate(args) => generate::run(args),
         Command::Init(args) => init::run(args),
         Command::Report(args) => report::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
 }

@@ -5,75 +5,215 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Answer;
-use super::flags::ResourceFlags;
+use super::flags::{read_confidence, read_options, read_point};
+use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
 use crate::check::policy::Task;
-use crate::check::release::{Release, is_release};
-use crate::check::{Resources, Sought, Survey, survey};
+use crate::check::{Absent, Order, Requirements, Resources, Sought, Subject, Survey, survey};
 use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::read::Table;
+use crate::report::comparison::{compare, obstacle};
+use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::made;
-use crate::report::page::{Contents, to_html};
+use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, Worth, to_html};
+use crate::skyline::{Confidence, Knowledge, Point};
+use crate::utility::Design;
 
-/// Make a page about a release: its risk, its utility, its policy.
+/// Make a page about a release, or any table of groups: its risk, its utility, its policy.
 ///
-/// The release is checked again for it; the page needs no other file. Exit code 1 if the release is not safe by
-/// the policy it was made with.
+/// The groups are checked again for it; the page needs no other file. Exit code 1 if they are not safe by the
+/// policy or the points.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// A release directory.
-    #[arg(value_name = "RELEASE")]
-    pub release: PathBuf,
+    #[command(flatten)]
+    subject: SubjectFlags,
+    /// A skyline point, as in check; takes the place of those of the policy. May be given several times.
+    #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
+    pub point: Vec<Point>,
+    /// The confidence of the knowledge skylines, where no point or policy states one.
+    #[arg(long, value_name = "C", value_parser = read_confidence, default_value = "1")]
+    pub confidence: Confidence,
+    /// The table that the release was made from; the page then tells how far the release is from it. May be given
+    /// several times for several files.
+    #[arg(long, value_name = "TABLE")]
+    pub original: Vec<PathBuf>,
+    /// How many count queries are compared with the original.
+    #[arg(long, value_name = "N", requires = "original", default_value_t = Design::default().queries)]
+    pub queries: usize,
+    /// How many quasi-identifiers each query asks about; two, or one if there is only one, unless told.
+    #[arg(long, value_name = "D", requires = "original")]
+    pub dimension: Option<usize>,
+    /// The share of people that a query counts if all columns are independent.
+    #[arg(long, value_name = "S", requires = "original", default_value_t = Design::default().selectivity)]
+    pub selectivity: f64,
+    /// Where the random numbers of the queries begin.
+    #[arg(long, value_name = "X", requires = "original", default_value_t = Design::default().seed)]
+    pub seed: u64,
     /// The HTML file to write; standard output unless told.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    #[command(flatten)]
-    resources: ResourceFlags,
 }
+
+/// Columns of a table that is no release whose values are compared.
+const MOST_COLUMNS: usize = 20;
 
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
-    if !is_release(&args.release) {
+    let (opened, tasks) = args.subject.open_tasks()?;
+    let (tasks, asked) = asked(args, tasks)?;
+    tasks.iter().try_for_each(|task| task.requirements.validate())?;
+    if let (Opened::Table(_), false) = (&opened, args.original.is_empty()) {
         return Err(Error::input(
-            format!("{}: this is not a release directory", args.release.display()),
-            "give a directory that skyveil anonymize made; skyline and explain take any table",
+            "only the labels of a release can be compared with an original",
+            "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
-    let release = Release::open(&args.release)?;
-    let policy = release.policy()?;
-    let tasks = release.tasks(&policy)?;
     if tasks.iter().any(|task| task.requirements.beliefs.is_some()) {
         return Err(Error::input(
-            "the model \"beliefs\" is judged by the original table, which a report does not read",
+            "the model \"beliefs\" is judged by who is in which group, which a report does not tell",
             "run `skyveil check RELEASE --original TABLE`; the page of the release was written when it was made",
         ));
     }
-    let surveys: Vec<(String, Survey)> = with_progress(|progress| {
+    let subject = opened.subject();
+    let (surveys, kept, compared) = with_progress(|progress| {
+        let resources = args.subject.resources(progress);
         let one = |task: &Task| {
-            let resources = Resources {
-                threads: args.resources.threads(),
-                budget: args.resources.budget(),
-                temp: args.resources.temp(),
-                progress,
-            };
             let sought = Sought::of(&task.requirements);
-            let survey = survey(&release.subject(), &task.columns, &task.requirements, &sought, &resources)?;
+            let survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
             Ok((task.columns.sensitive.clone(), survey))
         };
-        tasks.iter().map(one).collect::<Result<_>>()
+        let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
+        let kept = kept(&opened, &tasks, &surveys[0].1, &resources)?;
+        let compared = match &opened {
+            Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
+            Opened::Table(_) => {
+                Compared::Not("only the labels of a release can be compared with an original")
+            }
+        };
+        Ok::<_, Error>((surveys, kept, compared))
     })?;
-    let made = made::read(&args.release)?;
-    let page = to_html(&Contents {
-        policy: &policy,
-        style: &made.style,
-        surveys: &surveys,
-        worth: made.worth,
-        input_rows: made.input_rows,
-        fingerprint: made.fingerprint,
-        version: &made.version,
-    });
+    let made = match &opened {
+        Opened::Release(_) => Some(made::read(&args.subject.paths[0])?),
+        Opened::Table(_) => None,
+    };
+    let policy = args.subject.policy.as_ref().map(Policy::read).transpose()?;
+    let (origin, worth) = match (&opened, &made) {
+        (Opened::Release(release), Some(made)) => {
+            let origin = Origin::Release {
+                policy: &release.1,
+                style: &made.style,
+                input_rows: made.input_rows,
+                fingerprint: made.fingerprint.clone(),
+                version: &made.version,
+            };
+            (origin, made.worth.clone())
+        }
+        _ => (
+            Origin::Table { groups: &tasks[0].columns.groups, policy: policy.as_ref() },
+            Worth::from(&surveys[0].1),
+        ),
+    };
+    let page = to_html(&Contents { surveys: &surveys, asked, origin, worth, compared, kept: &kept });
     match &args.out {
         None => print(&page)?,
         Some(path) => std::fs::write(path, page).map_err(|source| Error::io(path, source))?,
     }
-    Ok(if surveys.iter().all(|(_, survey)| survey.report.safe) { Answer::Yes } else { Answer::No })
+    let safe = surveys.iter().all(|(_, survey)| survey.report.safe);
+    Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
+}
+
+/// What is asked of which columns, and by whom.
+fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
+    let every = |point: &Point| (None, point.clone());
+    let points: Vec<_> = args.point.iter().map(every).collect();
+    let mut asked = if points.is_empty() { Asked::Policy } else { Asked::Points };
+    let mut tasks = match tasks {
+        Some(tasks) if !tasks.is_empty() => tasks,
+        Some(_) => {
+            return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
+        }
+        None => {
+            if points.is_empty() {
+                asked = Asked::Nothing;
+            }
+            let alone =
+                Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
+            let requirements = Requirements { skyline: vec![every(&alone)], ..Requirements::nothing() };
+            vec![Task { columns: args.subject.stated()?, requirements }]
+        }
+    };
+    for Task { requirements, .. } in tasks.iter_mut().filter(|_| asked == Asked::Points) {
+        requirements.skyline.clone_from(&points);
+        requirements.implications = None;
+        requirements.absent = Absent::Refuse;
+    }
+    Ok((tasks, asked))
+}
+
+/// What is published beside groups and sensitive values.
+fn kept(
+    opened: &Opened,
+    tasks: &[Task],
+    survey: &Survey,
+    resources: &Resources<'_>,
+) -> Result<Vec<KeptColumn>> {
+    let columns = &tasks[0].columns;
+    match (opened, opened.subject()) {
+        (Opened::Release(release), subject) => {
+            let table = match subject {
+                Subject::Table(table) => table,
+                Subject::Buckets(buckets) => buckets.people,
+            };
+            kept::measure(table, &columns.groups, &release.1.columns.keep, Standing::Together, resources)
+        }
+        (Opened::Table(table), _) => {
+            let fields = table.schema().fields().iter().map(|field| field.name());
+            let known = |name: &&String| {
+                let sensitive = |task: &Task| {
+                    task.columns.sensitive == **name
+                        || task.columns.parts.iter().any(|part| part.name == **name)
+                };
+                columns.groups.contains(name)
+                    || tasks.iter().any(sensitive)
+                    || columns.individual.as_ref() == Some(name)
+                    || columns.count.as_ref() == Some(name)
+            };
+            let names: Vec<String> = fields.filter(|name| !known(name)).take(MOST_COLUMNS).cloned().collect();
+            let standing = match survey.report.order {
+                Order::Clustered => Standing::Together,
+                _ => Standing::Anywhere,
+            };
+            kept::measure(table, &columns.groups, &names, standing, resources)
+        }
+    }
+}
+
+/// How far a release is from its original.
+fn compared(
+    args: &ReportArgs,
+    subject: &Subject<'_>,
+    policy: &Policy,
+    tasks: &[Task],
+    resources: &Resources<'_>,
+) -> Result<Compared> {
+    if args.original.is_empty() {
+        return Ok(Compared::Not(WITHOUT_ORIGINAL));
+    }
+    // Queries ask about one sensitive column: the first that holds one value of each person.
+    let candidates = tasks.iter().map(|task| (&task.columns, obstacle(policy, &task.columns)));
+    let columns = match candidates.min_by_key(|(_, obstacle)| obstacle.is_some()) {
+        Some((columns, None)) => columns,
+        Some((_, Some(obstacle))) => return Ok(Compared::Not(obstacle)),
+        None => return Ok(Compared::Not("nothing is protected")),
+    };
+    let original = Table::open(&args.original, &read_options(args.subject.delimiter, Some(policy)))?;
+    let usual = Design::default().dimension.min(policy.columns.quasi.len());
+    let design = Design {
+        queries: args.queries,
+        dimension: args.dimension.unwrap_or(usual),
+        selectivity: args.selectivity,
+        seed: args.seed,
+    };
+    compare(subject, policy, columns, &original, &design, resources).map(Compared::Measured)
 }

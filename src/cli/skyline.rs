@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::flags::read_sizes;
+use super::flags::{read_confidence, read_sizes};
 use super::subject::SubjectFlags;
 use super::terminal::{complain, print, visible, with_progress};
 use crate::check::{Requirements, Sought, survey};
@@ -42,11 +42,6 @@ pub struct SkylineArgs {
     pub svg: Option<PathBuf>,
 }
 
-fn read_confidence(text: &str) -> Result<Confidence, String> {
-    let remedy = "expected a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5";
-    Confidence::parse(text).ok_or_else(|| remedy.to_string())
-}
-
 /// Searches, and prints the points.
 pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
@@ -65,10 +60,17 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let mut found = Vec::new();
     for (value, kept) in &survey.kept {
         if kept.overflowed() {
-            return Err(Error::input(
-                format!("column `{}`: too many groups differ too much to keep them all", columns.sensitive),
-                "lower --confidence, or check single points with skyveil check --point",
-            ));
+            let problem = format!(
+                "column `{}`: too many groups differ too much to keep them all, so the skyline of {value:?} was not \
+                 computed",
+                columns.sensitive
+            );
+            let remedy = "lower --confidence, or check single points with skyveil check --point";
+            if survey.kept.len() == 1 {
+                return Err(Error::input(problem, remedy));
+            }
+            complain("warning", &format!("{problem}; {remedy}"));
+            continue;
         }
         found.push((value.clone(), kept.skyline(up_to)));
     }
@@ -151,7 +153,7 @@ fn to_text(value: &str, found: &KnowledgeSkyline, confidence: &Confidence) -> St
     }
     text.push('\n');
     if found.ended {
-        text.push_str("  searched no further than --up-to; more may be safe\n");
+        text.push_str("  not searched any further; more may be safe\n");
     }
     text
 }

@@ -95,10 +95,20 @@ impl<'a> Collector<'a> {
 
     /// Takes in a canonical column.
     pub fn observe(&self, array: &ArrayRef) -> Result<()> {
+        self.take_in(array, None)
+    }
+
+    /// Takes in a canonical column whose rows stand for so many equal rows each, and none of them for no row.
+    pub fn observe_counted(&self, array: &ArrayRef, counts: &[u64]) -> Result<()> {
+        self.take_in(array, Some(counts))
+    }
+
+    fn take_in(&self, array: &ArrayRef, counts: Option<&[u64]>) -> Result<()> {
         if let Some(list) = array.as_list_opt::<i32>() {
             let offsets = list.value_offsets();
             let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
-            return self.observe(&list.values().slice(first, last - first));
+            // How often items occur is not asked: lists are sensitive values.
+            return self.take_in(&list.values().slice(first, last - first), None);
         }
         let mut collected = self.collected.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Collected { found, nulls, uncovered } = &mut *collected;
@@ -129,7 +139,7 @@ impl<'a> Collector<'a> {
             }
             Found::Texts(distinct, frequencies) => {
                 let texts = Texts::new(array);
-                let (used, without) = texts.used();
+                let (used, without) = texts.used(counts);
                 *nulls += without;
                 for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
                     let text = texts.dictionary.value(entry);

@@ -101,11 +101,7 @@ impl<'a> Encoder<'a> {
         rows: &mut Rows,
     ) -> Result<Fingerprint> {
         let start = rows.len();
-        for ((attribute, lookup), (array, codes)) in
-            self.attributes.iter().zip(&self.lookups).zip(columns.iter().zip(&mut rows.columns))
-        {
-            encode(attribute, lookup, array, codes)?;
-        }
+        self.append_quasi(columns, &mut rows.columns)?;
         match &mut rows.sensitive {
             Sensitive::Single(codes) => self.append_single(sensitive, codes)?,
             Sensitive::Lists { lists, offsets, values } => {
@@ -113,6 +109,35 @@ impl<'a> Encoder<'a> {
             }
         }
         Ok(Fingerprint::of(rows, start))
+    }
+
+    /// The codes of a batch's quasi-identifiers alone.
+    pub fn quasi_codes(&self, columns: &[ArrayRef]) -> Result<Vec<Codes>> {
+        let room = |(attribute, array): (&Attribute, &ArrayRef)| {
+            Codes::with_capacity(attribute.codes(), array.len())
+        };
+        let mut codes: Vec<Codes> = self.attributes.iter().zip(columns).map(room).collect();
+        self.append_quasi(columns, &mut codes)?;
+        Ok(codes)
+    }
+
+    /// Appends the codes of the quasi-identifiers of a batch.
+    pub fn append_quasi(&self, columns: &[ArrayRef], rows: &mut [Codes]) -> Result<()> {
+        let known = self.attributes.iter().zip(&self.lookups).zip(columns.iter().zip(rows));
+        known
+            .into_iter()
+            .try_for_each(|((attribute, lookup), (array, codes))| encode(attribute, lookup, array, codes))
+    }
+
+    /// The sensitive code of each row of a table with one value per row; `None` for a row without a value, where people
+    /// may have any number of them.
+    pub fn values_of_rows(&self, arrays: &[ArrayRef]) -> Result<Vec<Option<u16>>> {
+        if self.values != Values::Single {
+            return sensitive_codes(&self.sensitive.columns()[0], &arrays[0]);
+        }
+        let mut codes = Codes::with_capacity(self.sensitive.len() as u32, arrays[0].len());
+        self.append_single(arrays, &mut codes)?;
+        Ok((0..codes.len()).map(|row| Some(codes.get(row))).collect())
     }
 
     /// How many sensitive values a row has.

@@ -130,14 +130,15 @@ impl<'a> Texts<'a> {
             .filter(|&entry| !self.dictionary.is_null(entry))
     }
 
-    /// How many rows use each dictionary entry, and how many are null.
-    pub fn used(&self) -> (Vec<u64>, u64) {
+    /// How many rows use each dictionary entry, and how many are null; a row stands for `counts` rows, or for itself.
+    pub fn used(&self, counts: Option<&[u64]>) -> (Vec<u64>, u64) {
         let mut used = vec![0; self.dictionary.len()];
         let mut nulls = 0;
         for row in 0..self.rows() {
+            let times = counts.map_or(1, |counts| counts[row]);
             match self.entry(row) {
-                Some(entry) => used[entry] += 1,
-                None => nulls += 1,
+                Some(entry) => used[entry] += times,
+                None => nulls += times,
             }
         }
         (used, nulls)

@@ -8,6 +8,7 @@
 pub mod binning;
 pub mod column;
 pub mod criterion;
+pub mod packed;
 pub mod propose;
 pub mod several;
 pub mod shares;

@@ -11,10 +11,12 @@
 //! pass is joined with its siblings, up to the lowest node that passes as one group. So every group passes; that no
 //! smaller ones would is not said.
 //!
-//! Memory: the rows' codes, 4 bytes per row to move them, and per thread the triples of one column.
+//! Memory: the rows' codes, 4 bytes per row to move them, the packed counts of a level and of the groups, and per
+//! thread the triples of one column and the counts of one node.
 
 use super::column::{Column, Width};
 use super::criterion::{Criterion, Effort, Part, Room};
+use super::packed::Packed;
 use super::propose::{Candidates, Order, People, Proposal};
 use super::tree::{CutTree, NodeId};
 use super::triples::{Codes, Counter};
@@ -168,9 +170,53 @@ struct Node {
     id: NodeId,
     rows: Range<usize>,
     extent: Vec<Range<u32>>,
-    part: Part,
+    part: Packed,
     /// Whether it may be a group, by its rows.
     passes: Passes,
+}
+
+/// The groups of a node in order, unpacked one after the other.
+pub struct Groups(std::vec::IntoIter<Finished>);
+
+struct Finished {
+    node: NodeId,
+    extent: Vec<Range<u32>>,
+    present: Vec<Present>,
+    part: Packed,
+}
+
+impl Iterator for Groups {
+    type Item = Group;
+
+    fn next(&mut self) -> Option<Group> {
+        let Finished { node, extent, present, part } = self.0.next()?;
+        Some(Group { node, extent, present, part: part.unpack() })
+    }
+}
+
+/// A cut, and whether each of its parts may be a group, by its rows.
+struct Judged {
+    proposal: Proposal,
+    passes: Vec<Passes>,
+}
+
+/// A proposal whose parts wait, packed, until it is committed.
+struct Waiting {
+    judged: Judged,
+    parts: Vec<Packed>,
+}
+
+impl Waiting {
+    fn new(mut judged: Judged) -> Self {
+        let parts = std::mem::take(&mut judged.proposal.parts).into_iter().map(Packed::new).collect();
+        Waiting { judged, parts }
+    }
+
+    fn resume(self) -> Judged {
+        let mut judged = self.judged;
+        judged.proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
+        judged
+    }
 }
 
 impl Part {
@@ -200,7 +246,8 @@ impl Plan<'_> {
         part: Part,
         tree: &mut CutTree,
         criterion: &mut dyn Criterion,
-    ) -> Option<Vec<Group>> {
+    ) -> Option<Groups> {
+        let part = Packed::new(part);
         let mut root = Node { id, rows: 0..rows.len(), extent, part, passes: Passes::Yes };
         if criterion.asks_for_rows() {
             root.passes = settle(rows, &root, &*criterion);
@@ -209,11 +256,11 @@ impl Plan<'_> {
         let (mut groups, mut leaves, mut inner) = (Vec::new(), Vec::new(), Vec::new());
         let mut room = Room::default();
         while !level.is_empty() {
-            let proposals: Vec<Option<Judged>> =
-                level.par_iter().map(|node| self.propose(rows, node, &*criterion)).collect();
+            let propose = |node| self.propose(rows, node, &*criterion).map(Waiting::new);
+            let proposals: Vec<Option<Waiting>> = level.par_iter().map(propose).collect();
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
-                let proposal = match proposal {
+                let proposal = match proposal.map(Waiting::resume) {
                     Some(stale) if !criterion.admits(&stale.proposal.parts, &mut room) => {
                         self.propose(rows, &node, &*criterion)
                     }
@@ -234,15 +281,15 @@ impl Plan<'_> {
             rows.rearrange(&moves);
             level = next;
         }
-        let mut groups: Vec<Group> = match criterion.asks_for_rows() {
+        let mut groups: Vec<Finished> = match criterion.asks_for_rows() {
             true => self.join(rows, leaves, inner, tree, &*criterion)?,
             false => groups,
         };
         let order = tree.groups_below(id);
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
             order.iter().enumerate().map(|(place, &node)| (node, place)).collect();
-        groups.sort_unstable_by_key(|group| place[&group.node]);
-        Some(groups)
+        groups.sort_unstable_by_key(|group: &Finished| place[&group.node]);
+        Some(Groups(groups.into_iter()))
     }
 
     /// Joins groups that do not pass with their siblings, from the leaves upwards; `None` if not even the node that all
@@ -254,7 +301,7 @@ impl Plan<'_> {
         inner: Vec<Node>,
         tree: &mut CutTree,
         criterion: &dyn Criterion,
-    ) -> Option<Vec<Group>> {
+    ) -> Option<Vec<Finished>> {
         let passes = |node: &Node| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
         let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
         let mut failing: BTreeSet<NodeId> = BTreeSet::new();
@@ -284,14 +331,14 @@ impl Plan<'_> {
     }
 
     fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Judged> {
-        if node.part.people < 2 * criterion.least_people() {
+        if node.part.people() < 2 * criterion.least_people() {
             return None;
         }
+        let total = node.part.clone().unpack();
         let proposals =
             self.columns.par_iter().enumerate().map_init(Counter::default, |counter, (number, column)| {
-                let triples = rows.count(number, node, counter);
-                let candidates =
-                    Candidates { number, column, triples, total: &node.part, people: rows.people() };
+                let triples = rows.count(number, node, total.counts.len(), counter);
+                let candidates = Candidates { number, column, triples, total: &total, people: rows.people() };
                 candidates.propose(self.order, criterion)
             });
         if !criterion.asks_for_rows() {
@@ -315,14 +362,14 @@ impl Plan<'_> {
         perhaps
     }
 
-    fn finish(&self, rows: &Rows, node: Node) -> Group {
+    fn finish(&self, rows: &Rows, node: Node) -> Finished {
         let present = self.columns.iter().zip(&rows.columns).map(|(column, codes)| match codes {
             Codes::Narrow(codes) => {
                 present(column, codes[node.rows.clone()].iter().map(|&code| u16::from(code)))
             }
             Codes::Wide(codes) => present(column, codes[node.rows.clone()].iter().copied()),
         });
-        Group { node: node.id, extent: node.extent, present: present.collect(), part: node.part }
+        Finished { node: node.id, extent: node.extent, present: present.collect(), part: node.part }
     }
 }
 
@@ -348,16 +395,10 @@ fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present
     Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
 }
 
-/// A cut, and whether each of its parts may be a group, by its rows.
-struct Judged {
-    proposal: Proposal,
-    passes: Vec<Passes>,
-}
-
 /// Whether a node may be a group, by its rows, with all effort.
 fn settle(rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Passes {
     let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
-    criterion.judge(rows, &of, &node.part, Effort::Settle)
+    criterion.judge(rows, &of, &node.part.clone().unpack(), Effort::Settle)
 }
 
 /// Whether each part of a cut may be a group, by its rows; one that fails is enough, others are then unknown.
@@ -412,7 +453,7 @@ fn children(
         start = rows.end;
         let mut extent = node.extent.clone();
         extent[column] = range;
-        Node { id: first + i as NodeId, rows, extent, part, passes: passes[i] }
+        Node { id: first + i as NodeId, rows, extent, part: Packed::new(part), passes: passes[i] }
     });
     let children = children.collect();
     moves.push(Move { rows: node.rows, sources: sources.concat() });
@@ -424,10 +465,10 @@ impl Rows {
         &self,
         column: usize,
         node: &Node,
+        values: usize,
         counter: &'c mut Counter,
     ) -> &'c [super::triples::Triple] {
         let extent = node.extent[column].clone();
-        let values = node.part.counts.len();
         match (&self.columns[column], &self.sensitive) {
             (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values_))) => {
                 let (codes, own) = (&codes[node.rows.clone()], &values_[node.rows.clone()]);

@@ -126,7 +126,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let plan = Plan { columns: &sample.columns, order: sample.order };
     let extent = sample.columns.iter().map(|column| 0..column.codes).collect();
     let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion).unwrap();
-    (tree, groups)
+    (tree, groups.collect())
 }
 
 /// A group of the naive model: numbers of its rows.

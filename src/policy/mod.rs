@@ -26,7 +26,7 @@ pub use parse::closest;
 pub(crate) use parse::quoted;
 pub use privacy::{
     Belief, Beliefs, Criterion, Distance, Distributions, Model, Privacy, Protected, Requirement, Robust,
-    RobustTest, Target, Values, joint_value,
+    RobustTest, Target, Values, joint_parts, joint_value,
 };
 pub use publish::{Coarseness, Cuts, Function, Publish, Ranges, Strategy, Style};
 pub use quasi::{End, Grid, Quasi, Shape};

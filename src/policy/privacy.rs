@@ -57,6 +57,26 @@ pub fn joint_value(values: &[&str]) -> String {
     }
 }
 
+/// The values of a combination, from the name that [`joint_value`] gives to it.
+pub fn joint_parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut rest = name;
+    while let Some(next) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(" + ") {
+            parts.push(String::new());
+            rest = after;
+            continue;
+        }
+        let (own, after) = match rest.strip_prefix('\\') {
+            Some(escaped) => (escaped.chars().next(), escaped),
+            None => (Some(next), rest),
+        };
+        parts.iter_mut().next_back().into_iter().for_each(|part| part.extend(own));
+        rest = &after[own.map_or(0, char::len_utf8)..];
+    }
+    parts
+}
+
 /// How many sensitive values a person may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {

@@ -91,7 +91,7 @@ impl Quasi {
             );
             None
         };
-        let domain = beside("domain", &["nothing", "levels", "dates"], mistakes);
+        let domain = beside("domain", &["nothing"], mistakes);
         let domain = domain.and_then(|item| read_domain(&item, mistakes));
         let grid = beside("grid", &["nothing"], mistakes).and_then(|item| Grid::read(&item, mistakes));
         if !matches!(key, "hierarchy" | "order")

@@ -129,13 +129,6 @@ fn check(whole: &Section, file: PathBuf, mistakes: &mut Mistakes) -> Option<Poli
 fn check_together(section: &Section, columns: &Columns, privacy: &Privacy, mistakes: &mut Mistakes) {
     let single = |values: Values| values == Values::Single;
     let targets = &privacy.targets;
-    if let (Some(item), Some(_)) = (section.get("individual"), &columns.individual)
-        && !targets.is_empty()
-        && targets.iter().all(|target| single(target.values))
-    {
-        let remedy = "write values = \"set\" or \"multiset\" below [privacy], or put the column into drop";
-        item.wrong("a person with several rows has several values", remedy, mistakes);
-    }
     for target in targets.iter().filter(|target| !single(target.values)) {
         let Some(column) = columns.sensitive(&target.name()).filter(|column| column.null_is.is_some()) else {
             continue;

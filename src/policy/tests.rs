@@ -91,7 +91,7 @@ confidence = 1.5
         "\
 line 1: columns.sensitive: is missing; sensitive = \"the column to protect\"
 line 2: columns.sensitve: is not a known key; did you mean sensitive?
-line 4: columns.quasi.a.domain: does not go from low to high; write [lowest, highest] of one kind
+line 4: columns.quasi.a.domain: has no meaning beside levels; leave out domain or levels
 line 5: columns.quasi.a.levels[1]: 7 is not a wider multiple of 5; make each width a multiple of the one before it, such as [5, 10, 20, 40]
 line 7: privacy.skyline[0].l: -1 is too small; the least is 0
 line 8: privacy.skyline[0].k: 99999999999999999999999999999999999999999999999 is too large; the most is 1000000000
@@ -246,11 +246,6 @@ fn mistakes_in_the_columns() {
         ),
         ("individual = \"\"", "", "line 3: columns.individual: is empty; write the name of one column"),
         (
-            "individual = \"p\"",
-            "",
-            "line 3: columns.individual: a person with several rows has several values; write values = \"set\" or \"multiset\" below [privacy], or put the column into drop",
-        ),
-        (
             "joint = [\"d\"]",
             "",
             "line 3: columns.joint: needs at least two columns; list sensitive columns, or leave it out",
@@ -339,6 +334,10 @@ fn mistakes_in_a_quasi_identifier() {
         (
             "levels = [5]\nprefix = [2]",
             "line 6: columns.quasi.a.prefix: stands beside levels; keep either levels or prefix",
+        ),
+        (
+            "levels = [2]\ndomain = [0, 1]",
+            "line 6: columns.quasi.a.domain: has no meaning beside levels; leave out domain or levels",
         ),
         (
             "prefix = [2]\ndomain = [0, 1]",
@@ -678,7 +677,9 @@ fn different_combinations_of_values_have_different_names() {
     let mut names = std::collections::BTreeSet::new();
     for one in parts {
         for other in parts {
-            assert!(names.insert(joint_value(&[one, other])), "{one:?} {other:?}");
+            let name = joint_value(&[one, other]);
+            assert_eq!(joint_parts(&name), [one, other]);
+            assert!(names.insert(name), "{one:?} {other:?}");
         }
     }
     assert_eq!(joint_value(&["R+D", "b"]), "R\\+D + b");

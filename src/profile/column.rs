@@ -52,6 +52,8 @@ pub struct Texts {
     pub addresses: u64,
     /// Rows such as `31/12/1999` or `31.12.99`.
     pub dates: u64,
+    /// Rows that end with `*`, as the beginnings of codes are written.
+    pub starred: u64,
 }
 
 impl Texts {
@@ -71,6 +73,7 @@ impl Texts {
         let address = text.split_once('@').is_some_and(|(one, other)| !one.is_empty() && other.contains('.'));
         add(&mut self.addresses, address);
         add(&mut self.dates, is_date(text));
+        add(&mut self.starred, text.ends_with('*'));
     }
 
     /// Whether nearly all rows are among `rows`.
@@ -153,8 +156,13 @@ impl ColumnScan {
             }
             None => {
                 let entries = Entries::new(array);
-                let (used, nulls) = entries.used();
-                self.nulls += nulls;
+                let mut used = vec![0; entries.dictionary.len()];
+                for row in 0..entries.rows() {
+                    match entries.entry(row) {
+                        Some(entry) => used[entry] += 1,
+                        None => self.nulls += 1,
+                    }
+                }
                 let mut hashes = vec![NULL; used.len()];
                 for (entry, &times) in used.iter().enumerate().filter(|&(_, &times)| times > 0) {
                     let text = entries.dictionary.value(entry);

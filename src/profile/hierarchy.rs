@@ -51,7 +51,7 @@ pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Prog
             if widths.is_empty() { Shape::Plain } else { Shape::Widths(widths) }
         }
         Found::Texts(..) => match profile.texts.and_then(|texts| Some((texts, texts.lengths?))) {
-            Some((texts, (_, most))) if (2..=12).contains(&most) => {
+            Some((texts, (_, most))) if texts.starred == 0 && (2..=12).contains(&most) => {
                 let coded = hint(column) == Hint::Code || texts.mostly(texts.codes);
                 if coded { Shape::Prefix((1..most).rev().collect()) } else { Shape::Plain }
             }

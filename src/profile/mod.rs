@@ -5,7 +5,7 @@
 //! recognized becomes a quasi-identifier or is dropped.
 //!
 //! Memory: [`COLUMN_SLOTS`](scan::COLUMN_SLOTS) and [`COMBINATION_SLOTS`](scan::COMBINATION_SLOTS) counters of 17 bytes in
-//! tables that may be less than half full, some 60 MiB, whatever the rows and columns.
+//! tables that may be less than half full, some 60 MiB beside what reading needs, whatever the rows and columns.
 //! Invariants: the profile does not depend on threads or the order of the rows. No text made here holds the
 //! value of a cell. Numbers are told only as rounded ranges that leave out the lowest and highest hundred rows and more.
 //! Not here: whether the table is safe; that is decided by `anonymize` and `check`.

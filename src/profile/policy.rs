@@ -92,8 +92,11 @@ impl Proposal<'_> {
         for (share, combination) in worst {
             let names: Vec<String> =
                 combination.columns.iter().map(|&at| shown(&self.profile.columns[at].name)).collect();
-            let about = if combination.counted.error > 0.0 { "about " } else { "" };
-            writeln!(text, "#   {about}{:.1} %  {}", 100.0 * share, names.join(", "))?;
+            let percent = match combination.counted.error {
+                0.0 => format!("{:.1} %", 100.0 * share),
+                _ => format!("about {:.0} %", 100.0 * share),
+            };
+            writeln!(text, "#   {percent}  {}", names.join(", "))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use super::column::ColumnProfile;
 use super::names::{Hint, hint};
 use super::privacy::{Protection, protection};
-use super::scan::Profile;
+use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
@@ -88,9 +88,9 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
     let people = person.map_or(profile.rows, |persons| profile.columns[persons.column].counted.distinct);
     let (sensitive, why) =
         sensitive_column(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
+    let rules = Rules { profile, person, sensitive };
     let mut roles = Vec::new();
     for (at, column) in profile.columns.iter().enumerate() {
-        let varies = person.is_some_and(|persons| persons.varies[at]);
         let role = if at == sensitive {
             (Proposed::Sensitive, why.clone())
         } else if person.is_some_and(|persons| persons.column == at) {
@@ -101,7 +101,7 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
             );
             (Proposed::Individual, reason)
         } else {
-            role(profile, at, varies, &mut warnings)
+            rules.role(at, &mut warnings)
         };
         roles.push(role);
     }
@@ -118,8 +118,14 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
 /// Whether the values of a column come back often enough to be people with several rows.
 fn repeats(profile: &Profile, column: usize) -> bool {
     let column = &profile.columns[column];
-    let rows = profile.rows - column.nulls;
-    column.nulls == 0 && column.counted.distinct > 1 && (column.counted.distinct as f64) < 0.95 * rows as f64
+    column.nulls == 0
+        && is_fine(profile, column)
+        && (column.counted.distinct as f64) < 0.95 * profile.rows as f64
+}
+
+/// Whether a column parts the rows as finely as people do.
+fn is_fine(profile: &Profile, column: &ColumnProfile) -> bool {
+    column.counted.distinct > 1 && column.counted.distinct.saturating_mul(100) >= profile.rows
 }
 
 fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
@@ -214,96 +220,112 @@ fn sensitive_column(
     ))
 }
 
-/// The role of a column that is neither sensitive nor tells people apart.
-fn role(profile: &Profile, at: usize, varies: bool, warnings: &mut Vec<String>) -> (Proposed, String) {
-    let column = &profile.columns[at];
-    let told = told(column);
-    let drop = |reason: String| (Proposed::Drop, reason);
-    let Some(kind) = &column.kind else {
-        return drop("its type has neither order nor categories".to_string());
-    };
-    let hint = hint(&column.name);
-    let rows = profile.rows - column.nulls;
-    if column.name == GROUP {
-        return drop(
-            "a release numbers its groups in a column of this name; rename it to publish it".to_string(),
-        );
-    }
-    if rows == 0 {
-        return drop("it has no values".to_string());
-    }
-    if matches!(kind, Kind::List(_)) {
-        return drop("it holds lists, which only a sensitive column may".to_string());
-    }
-    if matches!(hint, Hint::Identifier | Hint::Person) {
-        return drop(format!("{told}; its name points at a person"));
-    }
-    if column.texts.is_some_and(|texts| texts.mostly(texts.addresses)) {
-        return drop(format!("{told} that look like addresses of people"));
-    }
-    if varies {
-        return drop(format!("{told}; it differs between the rows of one person"));
-    }
-    if let Hint::Secret(_) = hint {
-        return drop(format!(
-            "{told}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
-        ));
-    }
-    let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
-    if hint == Hint::Weight && whole {
-        let name = &column.name;
-        warnings.push(format!(
-            "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
-        ));
-        return drop(format!(
-            "{told}; looks like a count: if a row stands for that many people, give it the role count"
-        ));
-    }
-    let half = column.counted.distinct.saturating_mul(2) >= rows;
-    if hint == Hint::Number && half {
-        return drop(format!("{told} on {rows} rows: finds single rows, and its name says number or name"));
-    }
-    let counts_people = matches!(kind, Kind::Integer | Kind::Decimal { scale: 0 } | Kind::Text);
-    if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
-        return drop(format!("{told} on {rows} rows: nearly unique, so it identifies"));
-    }
-    if let Some(texts) = column.texts {
-        let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
-        if long && column.counted.distinct > 20 {
-            return drop(format!("{told}: free text, which may say anything about a person"));
-        }
-        if texts.mostly(texts.dates) {
-            return drop(format!(
-                "{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"
-            ));
-        }
-    }
-    let form = form(column, kind, hint);
-    if form == Form::Categories && column.texts.is_some() && column.counted.distinct > MOST_IN_A_SET as u64 {
-        return drop(format!(
-            "{told}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
-        ));
-    }
-    (Proposed::Quasi(form), format!("{told}; {}", why_quasi(profile, at, hint)))
+/// What the rules look at beside a column.
+struct Rules<'a> {
+    profile: &'a Profile,
+    person: Option<&'a Persons>,
+    sensitive: usize,
 }
 
-fn why_quasi(profile: &Profile, at: usize, hint: Hint) -> String {
-    let mut why = match hint {
-        Hint::Known | Hint::Code => "others may know it of a person".to_string(),
-        _ => "not recognized, so taken for something that others may know".to_string(),
-    };
-    let column = &profile.columns[at];
-    if column.nulls > 0 {
-        why.push_str(&format!("; {} without a value", number_of(column.nulls, "row", "rows")));
+impl Rules<'_> {
+    /// The role of a column that is neither sensitive nor tells people apart.
+    fn role(&self, at: usize, warnings: &mut Vec<String>) -> (Proposed, String) {
+        let profile = self.profile;
+        let column = &profile.columns[at];
+        let told = told(column);
+        let drop = |reason: String| (Proposed::Drop, reason);
+        let Some(kind) = &column.kind else {
+            return drop("its values have neither order nor categories, or more than 18 digits".to_string());
+        };
+        let hint = hint(&column.name);
+        let rows = profile.rows - column.nulls;
+        if column.name == GROUP {
+            return drop(
+                "a release numbers its groups in a column of this name; rename it to publish it".to_string(),
+            );
+        }
+        if rows == 0 {
+            return drop("it has no values".to_string());
+        }
+        if matches!(kind, Kind::List(_)) {
+            return drop("it holds lists, which only a sensitive column may".to_string());
+        }
+        if hint == Hint::Identifier || (hint == Hint::Person && is_fine(profile, column)) {
+            return drop(format!("{told}; its name points at a person"));
+        }
+        if column.texts.is_some_and(|texts| texts.mostly(texts.addresses)) {
+            return drop(format!("{told} that look like addresses of people"));
+        }
+        if self.person.is_some_and(|persons| persons.varies[at]) {
+            return drop(format!("{told}; it differs between the rows of one person"));
+        }
+        if let Hint::Secret(_) = hint {
+            return drop(format!(
+                "{told}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
+            ));
+        }
+        let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
+        if hint == Hint::Weight && whole {
+            let name = &column.name;
+            warnings.push(format!(
+            "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
+        ));
+            return drop(format!(
+                "{told}; looks like a count: if a row stands for that many people, give it the role count"
+            ));
+        }
+        let half = column.counted.distinct.saturating_mul(2) >= rows;
+        if hint == Hint::Number && half {
+            return drop(format!(
+                "{told} on {rows} rows: finds single rows, and its name says number or name"
+            ));
+        }
+        let counts_people = matches!(kind, Kind::Integer | Kind::Decimal { scale: 0 } | Kind::Text);
+        if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
+            return drop(format!("{told} on {rows} rows: nearly unique, so it identifies"));
+        }
+        if let Some(texts) = column.texts {
+            let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
+            if long && column.counted.distinct > 20 {
+                return drop(format!("{told}: free text, which may say anything about a person"));
+            }
+            if texts.mostly(texts.dates) {
+                return drop(format!(
+                    "{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"
+                ));
+            }
+        }
+        let form = form(column, kind, hint);
+        if form == Form::Categories
+            && column.texts.is_some()
+            && column.counted.distinct > MOST_IN_A_SET as u64
+        {
+            return drop(format!(
+                "{told}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
+            ));
+        }
+        (Proposed::Quasi(form), format!("{told}; {}", self.why_quasi(at, hint)))
     }
-    if let Some((low, high)) = &column.range {
-        why.push_str(&format!("; mostly from {low} to {high}"));
+
+    fn why_quasi(&self, at: usize, hint: Hint) -> String {
+        let profile = self.profile;
+        let mut why = match hint {
+            Hint::Known | Hint::Code => "others may know it of a person".to_string(),
+            _ => "not recognized, so taken for something that others may know".to_string(),
+        };
+        let column = &profile.columns[at];
+        if column.nulls > 0 {
+            why.push_str(&format!("; {} without a value", number_of(column.nulls, "row", "rows")));
+        }
+        if let Some((low, high)) = &column.range {
+            why.push_str(&format!("; mostly from {low} to {high}"));
+        }
+        if let Some(finer) = profile.determined_by(at, self.sensitive) {
+            let finer = crate::policy::quoted(&profile.columns[finer].name);
+            why.push_str(&format!("; it follows from {finer}, so one of the two may be enough"));
+        }
+        why
     }
-    if let Some(finer) = profile.determined_by(at) {
-        let finer = crate::policy::quoted(&profile.columns[finer].name);
-        why.push_str(&format!("; it follows from {finer}, so one of the two may be enough"));
-    }
-    why
 }
 
 fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
@@ -316,7 +338,7 @@ fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
             code_of_numbers(column)
         }
         Kind::Text => match column.texts.and_then(|texts| Some((texts, texts.lengths?))) {
-            Some((texts, (least, most))) if few && (2..=12).contains(&most) => {
+            Some((texts, (least, most))) if few && texts.starred == 0 && (2..=12).contains(&most) => {
                 let same_length = least == most && texts.mostly(texts.digits);
                 let coded = hint == Hint::Code || same_length || texts.mostly(texts.codes);
                 let worth = if hint == Hint::Code { 3 } else { 20 };

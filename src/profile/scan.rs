@@ -25,8 +25,8 @@ pub const COMBINATION_SLOTS: usize = 1 << 19;
 /// How many columns are combined with each other.
 const COMBINED: usize = 8;
 
-/// People of a long table who are looked at column by column.
-const PEOPLE: usize = 4096;
+/// Values of people of a long table who are looked at column by column, all columns together.
+const PERSON_SLOTS: usize = 1 << 19;
 
 /// What is in a table.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct Combination {
 pub struct Persons {
     /// The place of the column that tells people apart.
     pub column: usize,
-    /// Which columns differ between the rows of one person, of some thousand people.
+    /// Which columns differ between the rows of one person; a sample of the people was looked at.
     pub varies: Vec<bool>,
 }
 
@@ -85,7 +85,7 @@ impl PersonScan {
             return;
         }
         self.first.insert(person, ids.iter().map(value).collect());
-        while self.first.len() > PEOPLE {
+        while self.first.len() > PERSON_SLOTS / ids.len().max(1) {
             self.level += 1;
             let level = self.level;
             self.first.retain(|&person, _| mix(person).leading_zeros() >= level);
@@ -188,13 +188,13 @@ impl Profile {
         })
     }
 
-    /// The share of rows whose values in these columns no other row has; `None` if they were not counted.
+    /// The share of rows whose values in these columns no other row has.
     pub fn alone(&self, combination: &Combination) -> f64 {
-        combination.counted.once as f64 / self.rows.max(1) as f64
+        (combination.counted.once as f64 / self.rows.max(1) as f64).min(1.0)
     }
 
-    /// A column that determines another: each of its values goes with one value of the other only.
-    pub fn determined_by(&self, column: usize) -> Option<usize> {
+    /// A column, other than `aside`, that determines another: each of its values goes with one value of that only.
+    pub fn determined_by(&self, column: usize, aside: usize) -> Option<usize> {
         let distinct =
             |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
         let pairs =
@@ -205,7 +205,7 @@ impl Profile {
             _ => None,
         });
         let own = distinct(column)?.counted.distinct;
-        let mut finer = others.filter(|(other, pair)| {
+        let mut finer = others.filter(|(other, _)| *other != aside).filter(|(other, pair)| {
             let other = distinct(*other).map(|other| other.counted.distinct);
             own > 1
                 && other.is_some_and(|other| {

@@ -98,6 +98,8 @@ fn nothing_is_proposed_to_be_kept() {
 fn codes_that_are_numbers_of_different_length_become_ranges() {
     let csv = table("zip,disease", 600, |i| format!("{},d{}", 501 + 137 * (i % 300), i % 7));
     assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Widths(vec![10, 100, 1000, 10_000])));
+    let csv = table("zip,disease", 600, |i| format!("12{:02}*,d{}", i % 50, i % 7));
+    assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Categories));
     let csv = table("zip,disease", 600, |i| format!("{},d{}", 10_501 + 137 * (i % 300), i % 7));
     assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Prefix(vec![4, 3, 2, 1])));
 }
@@ -114,6 +116,9 @@ fn people_with_several_rows_are_found_and_what_differs_between_them() {
     let names: Vec<&str> = proposal.roles.iter().map(|(role, _)| role.name()).collect();
     assert_eq!(names, ["individual", "quasi", "drop", "sensitive"]);
     assert_eq!(proposal.protection.values, Values::Multiset);
+    // Two owners of hundreds of rows each are no people.
+    let owners = table("owner,age,diagnosis", 900, |i| format!("{},{},d{}", i % 2, i % 70, i % 11));
+    assert_eq!(roles(&owners)[0], Proposed::Quasi(Form::Ranges));
     // One row per person: the number is an identifier, nothing more.
     let single = table("patient_id,age,diagnosis", 300, |i| format!("{i},{},d{}", i % 70, i % 11));
     assert_eq!(roles(&single)[0], Proposed::Drop);
@@ -138,8 +143,8 @@ fn a_point_is_proposed_only_where_the_table_allows_it() {
 fn a_column_that_follows_from_another_is_told() {
     let csv = table("county,region,disease", 500, |i| format!("c{},r{},d{}", i % 40, i % 40 / 10, i % 9));
     let profile = profile(&csv);
-    assert_eq!(profile.determined_by(1), Some(0));
-    assert_eq!(profile.determined_by(0), None);
+    assert_eq!(profile.determined_by(1, 2), Some(0));
+    assert_eq!(profile.determined_by(0, 2), None);
 }
 
 #[test]

@@ -31,6 +31,15 @@ pub struct Labels<'a> {
     kind: Kind,
     domain: Option<(i64, i64)>,
     grid: Option<&'a Grid>,
+    texts: Texts,
+}
+
+/// What the texts of a flat category are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    Values,
+    /// Labels already, which a generalization function gave.
+    Labels,
 }
 
 /// The two ends of a range of numbers; `None` is open.
@@ -68,7 +77,12 @@ impl<'a> Labels<'a> {
             }
             _ => None,
         };
-        Ok(Labels { attribute, kind, domain, grid: quasi.grid.as_ref() })
+        Ok(Labels { attribute, kind, domain, grid: quasi.grid.as_ref(), texts: Texts::Values })
+    }
+
+    /// The same for a column whose texts are labels already: a single one is published as it is.
+    pub fn of_labels(self) -> Self {
+        Labels { texts: Texts::Labels, ..self }
     }
 
     /// The type of the column's values, if its labels are ranges of them.
@@ -116,7 +130,10 @@ impl<'a> Labels<'a> {
             Coding::Set { values, .. } => {
                 let codes: Vec<u32> =
                     present.codes.iter().filter_map(|&code| self.attribute.unshifted(code.into())).collect();
-                set_label(values, &codes)
+                match (self.texts, &codes[..]) {
+                    (Texts::Labels, [only]) => values[*only as usize].to_string(),
+                    _ => set_label(values, &codes),
+                }
             }
             Coding::Tree { hierarchy, .. } => {
                 let least = present.codes.iter().find_map(|&code| self.attribute.unshifted(code.into()));

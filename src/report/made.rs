@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::page::Worth;
+use super::page::{Penalties, Worth};
 use crate::error::{Error, Result};
 use crate::publish::manifest::MANIFEST;
 
@@ -16,8 +16,8 @@ pub struct Made {
     pub style: String,
     /// Rows of the input.
     pub input_rows: u64,
-    /// What binds the release to the input.
-    pub fingerprint: String,
+    /// What binds the release to the input; none where a strategy chose the groups.
+    pub fingerprint: Option<String>,
     /// What the release is worth.
     pub worth: Worth,
 }
@@ -33,7 +33,7 @@ struct Manifest {
 #[derive(Deserialize)]
 struct Input {
     rows: u64,
-    fingerprint: String,
+    fingerprint: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,8 +75,11 @@ pub fn read(release: &Path) -> Result<Made> {
         worth: Worth {
             average_group_size,
             discernibility,
-            penalty: (penalty.published, penalty.tight),
-            columns: columns.collect(),
+            penalty: Some(Penalties {
+                published: penalty.published,
+                tight: penalty.tight,
+                columns: columns.collect(),
+            }),
         },
     })
 }

@@ -1,9 +1,13 @@
 //! What did a release cost, and what is left to risk?
 //!
-//! [`made`] reads the manifest, [`svg`] draws, [`page`] arranges the numbers of a check and of the manifest into one page.
+//! [`comparison`] measures a release against its original, [`kept`] what kept columns tell, [`made`] reads the manifest,
+//! [`svg`] draws, and [`page`] arranges all numbers into one page.
 //!
 //! Not here: counting (`check`), the bounds (`skyline`).
 
+pub mod comparison;
+mod covers;
+pub mod kept;
 pub mod made;
 pub mod page;
 pub mod svg;

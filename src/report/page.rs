@@ -7,9 +7,12 @@
 
 use std::fmt::Write;
 
-use super::svg::{self, escape, grouped};
+use super::comparison::Comparison;
+use super::kept::{Distinct, KeptColumn};
+use super::svg::{self, escape, grouped, grouped_digits};
 use crate::anonymize::Utility;
 use crate::check::{PointReport, Survey};
+use crate::error::number_of;
 use crate::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::policy::Policy;
 use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
@@ -27,23 +30,68 @@ const UP_TO: UpTo = UpTo { l: 20, k: u64::MAX, m: 40 };
 /// Digits after the point of a risk.
 const PLACES: usize = 4;
 
+/// Why nothing is said of the original.
+pub const WITHOUT_ORIGINAL: &str =
+    "it needs the original table (<code>skyveil report --original TABLE</code>)";
+
 /// All that a page tells.
 pub struct Contents<'a> {
-    /// What the owner asked for.
-    pub policy: &'a Policy,
-    /// `generalized` or `bucketized`.
-    pub style: &'a str,
     /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
     /// all groups.
     pub surveys: &'a [(String, Survey)],
+    /// What was asked for.
+    pub asked: Asked,
+    /// Where the groups come from.
+    pub origin: Origin<'a>,
     /// What the release is worth.
     pub worth: Worth,
-    /// Rows of the input.
-    pub input_rows: u64,
-    /// What binds the release to the input.
-    pub fingerprint: String,
-    /// The version that made the release.
-    pub version: &'a str,
+    /// How far it is from the original.
+    pub compared: Compared,
+    /// What is published as it is.
+    pub kept: &'a [KeptColumn],
+}
+
+/// Who says what must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The policy.
+    Policy,
+    /// Whoever asked for the page.
+    Points,
+    /// Nobody: the points of the survey only show how much the groups alone tell.
+    Nothing,
+}
+
+/// Where the groups come from.
+pub enum Origin<'a> {
+    /// A release.
+    Release {
+        /// What the owner asked for.
+        policy: &'a Policy,
+        /// `generalized` or `bucketized`.
+        style: &'a str,
+        /// Rows of the input.
+        input_rows: u64,
+        /// What binds the release to the input; none where a strategy chose the groups.
+        fingerprint: Option<String>,
+        /// The version that made the release.
+        version: &'a str,
+    },
+    /// Any table of groups.
+    Table {
+        /// The columns that make a group.
+        groups: &'a [String],
+        /// What the owner asked for, if that is known.
+        policy: Option<&'a Policy>,
+    },
+}
+
+/// How far a release is from its original.
+pub enum Compared {
+    /// So far.
+    Measured(Comparison),
+    /// Not computed, because of this.
+    Not(&'static str),
 }
 
 /// What a release is worth.
@@ -53,9 +101,18 @@ pub struct Worth {
     pub average_group_size: f64,
     /// Sum of the squared group sizes.
     pub discernibility: String,
-    /// Certainty penalty as published and with the tightest labels, over all columns.
-    pub penalty: (f64, f64),
-    /// The same for each column.
+    /// The certainty penalties; unknown for a table that is no release.
+    pub penalty: Option<Penalties>,
+}
+
+/// Certainty penalties as published and with the tightest labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Penalties {
+    /// As published, over all columns.
+    pub published: f64,
+    /// With the tightest labels, over all columns.
+    pub tight: f64,
+    /// Both for each column.
     pub columns: Vec<(String, f64, f64)>,
 }
 
@@ -65,44 +122,50 @@ impl From<&Utility> for Worth {
         Worth {
             average_group_size: utility.average_group_size,
             discernibility: utility.discernibility.to_string(),
-            penalty: (utility.published_penalty(), utility.tight_penalty()),
-            columns: columns.map(|column| (column.name.clone(), column.published, column.tight)).collect(),
+            penalty: Some(Penalties {
+                published: utility.published_penalty(),
+                tight: utility.tight_penalty(),
+                columns: columns
+                    .map(|column| (column.name.clone(), column.published, column.tight))
+                    .collect(),
+            }),
         }
     }
 }
 
-const STYLE: &str = "\
-:root{color-scheme:light}\
-body{margin:0 auto;max-width:62rem;padding:1.2rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
-h1{font-size:1.6rem;line-height:1.2;margin:.2rem 0}h2{font-size:1.2rem;margin:2.2rem 0 .5rem;border-bottom:1px solid #ccc}\
-h3{font-size:1rem;margin:.6rem 0 .2rem;overflow-wrap:anywhere}\
-.verdict{display:inline-block;padding:.1rem .7rem;border-radius:.3rem;color:#fff;font-weight:600}\
-.safe{background:#00664a}.unsafe{background:#a63c00}\
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.8rem;margin:1rem 0}\
-dl div{background:#f3f5f7;border-radius:.3rem;padding:.5rem .8rem}dt{font-size:.85rem;color:#444}\
-dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #e3e3e3;white-space:nowrap}\
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:7rem}th{font-weight:600;background:#f3f5f7}\
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem}\
-figure{margin:0;break-inside:avoid}svg{width:100%;max-width:38rem;height:auto}\
-pre{background:#f3f5f7;padding:.8rem;overflow-x:auto;font-size:.85rem}code{overflow-wrap:anywhere}\
-.note{color:#444;font-size:.92rem}.warning{border-left:.3rem solid #d55e00;padding:.2rem .8rem;margin:.6rem 0;background:#fff6f0}\
-@media print{body{max-width:none;padding:0;font-size:11pt}pre{white-space:pre-wrap}.verdict{border:1px solid #222;color:#222;background:none}}";
+impl From<&Survey> for Worth {
+    fn from(survey: &Survey) -> Self {
+        Worth {
+            average_group_size: survey.report.individuals as f64 / survey.report.groups.max(1) as f64,
+            discernibility: survey.sizes.squares().to_string(),
+            penalty: None,
+        }
+    }
+}
+
+const STYLE: &str = include_str!("page.css");
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
     let report = &contents.surveys[0].1.report;
     let columns: Vec<String> = contents.surveys.iter().map(|(column, _)| escape(column)).collect();
-    let (class, verdict) = match contents.surveys.iter().all(|(_, survey)| survey.report.safe) {
-        true => ("safe", "safe by its policy"),
-        false => ("unsafe", "not safe by its policy"),
+    let safe = contents.surveys.iter().all(|(_, survey)| survey.report.safe);
+    let (class, verdict) = match (contents.asked, safe) {
+        (Asked::Policy, true) => ("safe", "safe by its policy"),
+        (Asked::Policy, false) => ("unsafe", "not safe by its policy"),
+        (Asked::Points, true) => ("safe", "safe at the points that were asked for"),
+        (Asked::Points, false) => ("unsafe", "not safe at the points that were asked for"),
+        (Asked::Nothing, _) => ("open", "no verdict: nobody said what must hold"),
+    };
+    let (what, style) = match &contents.origin {
+        Origin::Release { style, .. } => ("Release", *style),
+        Origin::Table { .. } => ("Table", "grouped"),
     };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Release report: {title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>Release of <code>{column}</code></h1>\n<p><span class=\"verdict {class}\">{verdict}</span></p>\n",
+         <title>{what} report: {title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>{what} of <code>{column}</code></h1>\n<p><span class=\"verdict {class}\">{verdict}</span></p>\n",
         title = columns.join(", "),
         column = columns.join("</code>, <code>")
     );
@@ -114,13 +177,13 @@ pub fn to_html(contents: &Contents<'_>) -> String {
             ("groups", grouped(report.groups)),
             ("people in the smallest group", grouped(report.smallest_group)),
             ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
-            ("style", format!("{}, {} values", contents.style, report.values.name())),
+            ("style", format!("{style}, {} values", report.values.name())),
         ],
     );
     match contents.surveys {
         [(_, only)] => {
             page.push_str("<h2>Is it safe?</h2>\n");
-            points(&mut page, only);
+            points(&mut page, only, contents.asked);
             page.push_str("<h2>How much more could an adversary know?</h2>\n");
             skylines(&mut page, only);
         }
@@ -128,7 +191,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
             let _ = writeln!(page, "<h2>Is it safe?</h2>\n<p class=\"note\">{SEVERAL}</p>");
             for (column, survey) in several {
                 let _ = writeln!(page, "<h2>Is <code>{}</code> safe?</h2>", escape(column));
-                points(&mut page, survey);
+                points(&mut page, survey, contents.asked);
                 page.push_str("<h3>How much more could an adversary know?</h3>\n");
                 skylines(&mut page, survey);
             }
@@ -158,17 +221,20 @@ fn by_margin(survey: &Survey) -> Vec<(Rational, usize)> {
     margins
 }
 
-fn points(page: &mut String, survey: &Survey) {
+fn points(page: &mut String, survey: &Survey, asked: Asked) {
     let report = &survey.report;
     if report.points.is_empty() {
-        page.push_str("<p>The policy states no skyline point; only the sizes of groups were required.</p>\n");
+        page.push_str("<p>No skyline point is asked for; only the sizes of groups were required.</p>\n");
         return;
+    }
+    if asked == Asked::Nothing {
+        return alone(page, survey);
     }
     page.push_str(
         "<p class=\"note\">Whoever knows l values that a person does not have, the values of k others and m \
-         members of the person's family can become as sure of the value as the breach says, and no surer. \
-         Breaches are rounded up, margins down.</p>\n<div class=\"scroll\"><table><thead><tr><th>value</th>\
-         <th>l</th><th>k</th><th>m</th><th>breach</th><th>must stay below</th><th>margin</th><th>verdict</th>\
+         members of the person's family can become as sure of the value as the breach says, and no surer. It must \
+         stay below the limit. Breaches are rounded up, margins down.</p>\n<div class=\"scroll\"><table><thead><tr><th>value</th>\
+         <th>l, k, m</th><th>breach</th><th>limit</th><th>margin</th><th>verdict</th>\
          </tr></thead><tbody>\n",
     );
     let margins = by_margin(survey);
@@ -177,11 +243,12 @@ fn points(page: &mut String, survey: &Survey) {
         let size = point.knowledge;
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><td>{}</td><td>{}, {}, {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            if *safe { "" } else { " class=\"bad\"" },
             escape(value),
-            grouped(size.l),
-            grouped(size.k),
-            grouped(size.m),
+            size.l,
+            size.k,
+            size.m,
             decimal_at_least(&breach.upper_bound(), PLACES),
             point.confidence.value(),
             decimal_at_most(margin, PLACES),
@@ -192,8 +259,32 @@ fn points(page: &mut String, survey: &Survey) {
     if margins.len() > MOST_POINTS {
         let _ = writeln!(
             page,
-            "<p class=\"note\">{} more points have no smaller margin; <code>manifest.json</code> lists them.</p>",
+            "<p class=\"note\">{} more points have no smaller margin; <code>skyveil check --all</code> lists \
+             them.</p>",
             grouped((margins.len() - MOST_POINTS) as u64)
+        );
+    }
+}
+
+/// How sure the groups alone make an adversary, where nobody said what must hold.
+fn alone(page: &mut String, survey: &Survey) {
+    page.push_str(
+        "<p>No verdict: neither a policy nor a point (<code>--point L,K,M,C</code>) says what must hold. This is how \
+         sure the groups alone make somebody who knows nothing else.</p>\n<div class=\"scroll few\"><table><thead><tr>\
+         <th>value</th><th>sure up to</th></tr></thead><tbody>\n",
+    );
+    let margins = by_margin(survey);
+    for (_, i) in margins.iter().take(MOST_POINTS) {
+        let PointReport { value, breach, .. } = &survey.report.points[*i];
+        let sure = decimal_at_least(&breach.upper_bound(), PLACES);
+        let _ = writeln!(page, "<tr><td>{}</td><td>{sure}</td></tr>", escape(value));
+    }
+    page.push_str("</tbody></table></div>\n");
+    if let Some(more @ 1..) = margins.len().checked_sub(MOST_POINTS) {
+        let _ = writeln!(
+            page,
+            "<p class=\"note\">{} more values are told less surely.</p>",
+            grouped(more as u64)
         );
     }
 }
@@ -208,7 +299,7 @@ fn skylines(page: &mut String, survey: &Survey) {
         }
     }
     if names.is_empty() {
-        page.push_str("<p>Not computed: the policy states no confidence.</p>\n");
+        page.push_str("<p>Not computed: no confidence is stated.</p>\n");
         return;
     }
     page.push_str(
@@ -250,7 +341,7 @@ fn figure(name: &str, kept: Option<&KeptGroups>) -> String {
     let drawing = svg::skyline(&format!("Knowledge skyline of {name}"), &levels).to_element();
     let note = match ended {
         true => format!(
-            "<p class=\"note\">Searched up to l = {} and m = {}; more may be safe.</p>",
+            "<p class=\"note\">Searched up to l = {} and m = {} at most; more may be safe.</p>",
             UP_TO.l, UP_TO.m
         ),
         false => String::new(),
@@ -266,61 +357,167 @@ fn sizes(page: &mut String, contents: &Contents<'_>) {
 fn worth(page: &mut String, contents: &Contents<'_>) {
     let worth = &contents.worth;
     page.push_str("<h2>What is it still worth?</h2>\n");
-    facts(
-        page,
-        &[
-            ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
-            ("discernibility (sum of squared group sizes)", worth.discernibility.clone()),
-            ("certainty penalty as published", format!("{:.4}", worth.penalty.0)),
-            ("certainty penalty, tightest labels", format!("{:.4}", worth.penalty.1)),
-        ],
-    );
-    if !worth.columns.is_empty() {
-        let drawing = svg::shares("Certainty penalty by column", &worth.columns).to_element();
-        let _ = writeln!(page, "<figure>{drawing}</figure>");
+    let mut told = vec![
+        ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
+        ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
+    ];
+    if let Some(penalty) = &worth.penalty {
+        told.push(("certainty penalty as published", format!("{:.4}", penalty.published)));
+        told.push(("certainty penalty, tightest labels", format!("{:.4}", penalty.tight)));
     }
-    if contents.style == "bucketized" {
+    facts(page, &told);
+    match &worth.penalty {
+        None => page.push_str(
+            "<p class=\"note\">Not computed, because only a release says what its labels stand for: the certainty \
+             penalty.</p>\n",
+        ),
+        Some(penalty) if penalty.columns.is_empty() => {}
+        Some(penalty) => {
+            let drawing = svg::shares("Certainty penalty by column", &penalty.columns).to_element();
+            let _ = writeln!(page, "<figure>{drawing}</figure>");
+        }
+    }
+    if let Origin::Release { style: "bucketized", .. } = contents.origin {
         page.push_str(
             "<p class=\"note\">A bucketized release may tell the quasi-identifiers exactly; the penalties are \
              those of the labels that its groups would have.</p>\n",
         );
     }
+    page.push_str("<h2>How far is it from the original?</h2>\n");
+    match &contents.compared {
+        Compared::Measured(comparison) => compared(page, comparison, &contents.origin),
+        Compared::Not(why) => {
+            let _ = writeln!(
+                page,
+                "<p class=\"note\">Not computed, because {why}: the divergence of the marginals and the error of \
+                 count queries.</p>"
+            );
+        }
+    }
+}
+
+fn compared(page: &mut String, comparison: &Comparison, origin: &Origin<'_>) {
+    let knows = match origin {
+        Origin::Release { style: "bucketized", .. } => {
+            "as if the values of a group were spread evenly over its people"
+        }
+        _ => "as if the people of a group were spread evenly over what its label covers",
+    };
+    let Comparison { divergences, sensitive, design, errors } = comparison;
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    facts(
+        page,
+        &[
+            ("median relative error of count queries", percent(errors.median)),
+            ("mean relative error of count queries", percent(errors.mean)),
+        ],
+    );
+    let _ = writeln!(
+        page,
+        "<p class=\"note\">{queries} random queries (seed {seed}) count the people in a range of {dimension} \
+         quasi-identifiers and of <code>{sensitive}</code>, at an expected selectivity of {selectivity}. They are answered from the \
+         release {knows}. An error is relative to the true count, or to {least} people where that is less ({below}).</p>",
+        queries = grouped(design.queries as u64),
+        seed = design.seed,
+        sensitive = escape(sensitive),
+        dimension = design.dimension,
+        selectivity = percent(design.selectivity),
+        least = grouped(errors.least),
+        below = number_of(errors.below_least as u64, "query", "queries"),
+    );
     page.push_str(
-        "<p class=\"note\">Not computed, because it needs the original table: the divergence of the marginals \
-         and the error of count queries.</p>\n",
+        "<div class=\"scroll few\"><table><thead><tr><th>column</th><th>divergence (bits)</th></tr>\
+         </thead><tbody>\n",
+    );
+    for (name, divergence) in divergences {
+        let bits = match divergence.uncovered {
+            0 => format!("{:.4}", divergence.bits),
+            people => format!("infinite: no label covers the value of {} people", grouped(people)),
+        };
+        let _ = writeln!(page, "<tr><td>{}</td><td>{bits}</td></tr>", escape(name));
+    }
+    page.push_str(
+        "</tbody></table></div>\n<p class=\"note\">Kullback-Leibler divergence of the released from the original \
+         distribution of each column alone: 0 if the column alone is told exactly.</p>\n",
     );
 }
 
 fn kept_columns(page: &mut String, contents: &Contents<'_>) {
     page.push_str("<h2>What is published as it is?</h2>\n");
-    let keep = &contents.policy.columns.keep;
-    if keep.is_empty() {
+    if let Origin::Release { style: "bucketized", .. } = contents.origin {
+        page.push_str(
+            "<p>The quasi-identifiers. Whoever knows them of a person finds the person's group; the verdict counts \
+             that in.</p>\n",
+        );
+    }
+    if contents.kept.is_empty() {
         page.push_str("<p>No column is kept beside the quasi-identifiers and the sensitive values.</p>\n");
         return;
     }
-    for name in keep {
+    let people = contents.surveys[0].1.report.individuals;
+    for KeptColumn { name, distinct, alone } in contents.kept {
+        let distinct = match distinct {
+            Distinct::Exactly(1) => "1 value".to_string(),
+            Distinct::Exactly(values) => format!("{} different values", grouped(*values)),
+            Distinct::MoreThan(values) => format!("more than {} different values", grouped(*values)),
+        };
+        let alone = match alone {
+            None => "How many people it tells apart from all others of their group was not computed: the rows of a \
+                     group do not stand together, or there are too many of them."
+                .to_string(),
+            Some(0) => "Nobody has a value that no other person of the same group has.".to_string(),
+            Some(alone) => format!(
+                "<strong>{} people ({:.1} %)</strong> have a value that nobody else of their group has: whoever \
+                 knows it finds their row.",
+                grouped(*alone),
+                100.0 * *alone as f64 / people.max(1) as f64
+            ),
+        };
         let _ = writeln!(
             page,
-            "<div class=\"warning\"><strong><code>{}</code></strong> is published unchanged, row by row. Whoever \
-             knows it of a person may find that person's row, and no number on this page counts that in. How \
-             many people it tells apart was not computed.</div>",
+            "<div class=\"warning\"><strong><code>{}</code></strong> is published unchanged, row by row: {distinct}. \
+             {alone} No other number on this page counts that in.</div>",
             escape(name)
+        );
+    }
+    if contents.kept.len() > 1 {
+        page.push_str(
+            "<p class=\"note\">Columns together tell more people apart than each of them alone.</p>\n",
         );
     }
 }
 
 fn origin(page: &mut String, contents: &Contents<'_>) {
-    let _ = writeln!(
-        page,
-        "<h2>Where does it come from?</h2>\n<p>Made by skyveil {version} from {rows} rows with the fingerprint \
-         <code>{fingerprint}</code> and the policy below, whose SHA-256 is <code>{hash}</code>. The same rows in any \
-         order, the same policy and the same version give the same bytes; <code>manifest.json</code> holds the \
-         hashes of all files.</p>\n<pre>skyveil anonymize TABLE --policy policy.toml --out RELEASE\n\
-         skyveil check RELEASE</pre>\n<h3>policy.toml</h3>\n<pre>{policy}</pre>",
-        version = escape(contents.version),
-        rows = grouped(contents.input_rows),
-        fingerprint = escape(&contents.fingerprint),
-        hash = escape(&contents.policy.hash()),
-        policy = escape(contents.policy.canonical().trim())
-    );
+    page.push_str("<h2>Where does it come from?</h2>\n");
+    let policy = match &contents.origin {
+        Origin::Release { policy, input_rows, fingerprint, version, .. } => {
+            let fingerprint = match fingerprint {
+                Some(fingerprint) => format!("with the fingerprint <code>{}</code>", escape(fingerprint)),
+                None => "(without a fingerprint, which would tell apart what the strategy hides)".to_string(),
+            };
+            let _ = writeln!(
+                page,
+                "<p>Made by skyveil {version} from {rows} rows {fingerprint} and the policy below, whose SHA-256 is \
+                 <code>{hash}</code>. The same rows in any order, the same policy and the same version give the same \
+                 bytes; <code>manifest.json</code> holds the hashes of all files.</p>\n\
+                 <pre>skyveil anonymize TABLE --policy policy.toml --out RELEASE\nskyveil check RELEASE</pre>",
+                version = escape(version),
+                rows = grouped(*input_rows),
+                hash = escape(&policy.hash()),
+            );
+            Some(*policy)
+        }
+        Origin::Table { groups, policy } => {
+            let _ = writeln!(
+                page,
+                "<p>Not a release of skyveil: who made the table, from what and how is not known. A group is \
+                 the rows that agree in <code>{}</code>.</p>",
+                escape(&groups.join(", "))
+            );
+            *policy
+        }
+    };
+    if let Some(policy) = policy {
+        let _ = writeln!(page, "<h3>policy.toml</h3>\n<pre>{}</pre>", escape(policy.canonical().trim()));
+    }
 }

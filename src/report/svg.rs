@@ -110,7 +110,11 @@ impl Axis {
 
 /// A number with commas between its thousands.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+    grouped_digits(&number.to_string())
+}
+
+/// The digits of a number, with commas between its thousands.
+pub fn grouped_digits(digits: &str) -> String {
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {

@@ -14,7 +14,8 @@
 //! - multisets: the same, because T holds ((n-1)/n)^S_l and (1 - 1/n)^n grows with n.
 //!
 //! V needs n' <= n and s' >= s only. Levels l at which one group alone reaches the confidence are cut off, which
-//! makes more groups equal.
+//! makes more groups equal. If there are still too many, the upper half of the levels is given up: they count as unsafe,
+//! which may overstate the risk, and the skyline says that more may be safe.
 //!
 //! Memory: 8 bytes x (levels that matter) for each kept group, at most [`MOST_KEPT`] of them.
 //! Invariant: no kept group stands for another one; the kept groups do not depend on the order of the groups.
@@ -25,8 +26,8 @@ use super::shape::{Ratio, Shape, Values};
 use super::statistics::Statistics;
 use crate::confidence::{Confidence, Verdict};
 
-/// More groups of different shapes than this are not kept.
-pub const MOST_KEPT: usize = 20_000;
+/// More groups of different shapes than this are not kept; few in tests, so that they meet the case.
+pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
 
 /// The groups that decide how safe one value is, for one confidence.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct KeptGroups {
     /// l from here on are certainly unsafe.
     end: usize,
     occurs: bool,
+    /// Whether levels were given up that may be safe.
+    shortened: bool,
     overflowed: bool,
     groups: Vec<Kept>,
     /// The sums of the group that is looked at.
@@ -146,7 +149,7 @@ pub struct KnowledgeSkyline {
     pub levels: Vec<Level>,
     /// Whether the value occurs nowhere, so that no knowledge reveals it.
     pub always_safe: bool,
-    /// Whether the search was ended by [`UpTo`], so that more may be safe.
+    /// Whether the search was ended by [`UpTo`] or because too many groups differ, so that more may be safe.
     pub ended: bool,
 }
 
@@ -158,6 +161,7 @@ impl KeptGroups {
             confidence,
             end: usize::MAX,
             occurs: false,
+            shortened: false,
             overflowed: false,
             groups: Vec::new(),
             sums: Vec::new(),
@@ -179,7 +183,7 @@ impl KeptGroups {
         self.groups.is_empty()
     }
 
-    /// Whether there were more than [`MOST_KEPT`] groups to keep, so that no answer can be given.
+    /// Whether there were more than [`MOST_KEPT`] groups to keep at l = 0 alone, so that no answer can be given.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
@@ -207,6 +211,7 @@ impl KeptGroups {
     pub fn merge(&mut self, other: KeptGroups) {
         self.occurs |= other.occurs;
         self.overflowed |= other.overflowed;
+        self.shortened |= other.shortened;
         if other.end < self.end {
             self.cut_levels(other.end);
         }
@@ -236,9 +241,17 @@ impl KeptGroups {
         if let Some(end) = end {
             self.cut_levels(end);
         }
-        if self.groups.len() > MOST_KEPT {
-            self.overflowed = true;
-            self.groups = Vec::new();
+        while self.groups.len() > MOST_KEPT {
+            match self.groups.iter().map(|kept| kept.sums.len()).max() {
+                None | Some(0) => {
+                    self.overflowed = true;
+                    self.groups = Vec::new();
+                }
+                Some(levels) => {
+                    self.shortened = true;
+                    self.cut_levels(levels / 2 + 1);
+                }
+            }
         }
     }
 
@@ -284,7 +297,7 @@ impl KeptGroups {
             points: Vec::new(),
             levels: Vec::new(),
             always_safe: !self.occurs,
-            ended: false,
+            ended: self.shortened,
         };
         if !self.occurs {
             let anything = Reach::Anything;
@@ -400,4 +413,32 @@ fn maximal(levels: &[Level]) -> Vec<MaximalPoint> {
         }
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups none of which stands for another one: the more the first sum, the less the second.
+    fn different(groups: u64) -> KeptGroups {
+        let mut kept = KeptGroups::new(Values::Single, Confidence::parse("1/2").unwrap());
+        for i in 0..groups {
+            kept.insert(10_000, 5, &[2_000 + i, 5_000 - i]);
+        }
+        kept
+    }
+
+    #[test]
+    fn too_many_different_groups_give_up_levels_and_never_overstate_safety() {
+        let few = different(MOST_KEPT as u64);
+        let many = different(MOST_KEPT as u64 + 1);
+        assert!(!few.shortened && !few.overflowed());
+        assert!(many.shortened && !many.overflowed() && many.len() == 1);
+        let up_to = UpTo { l: 5, k: 50, m: 5 };
+        let (few, many) = (few.skyline(up_to), many.skyline(up_to));
+        assert!(many.ended && many.levels.len() < few.levels.len() && !many.levels.is_empty());
+        for (wide, narrow) in few.levels.iter().zip(&many.levels) {
+            assert!((0..=5).all(|m| narrow.largest_k(m) <= wide.largest_k(m)));
+        }
+    }
 }

@@ -61,6 +61,20 @@ impl Marginals {
         }
     }
 
+    /// Takes in a person of a release that tells the codes exactly.
+    pub fn add_released_person(&mut self, codes: &[u32]) {
+        self.people += 1;
+        for (released, &code) in self.released.iter_mut().zip(codes) {
+            released[code as usize] += 1 << PART_BITS;
+            released[code as usize + 1] -= 1 << PART_BITS;
+        }
+    }
+
+    /// People of the original.
+    pub fn original_people(&self) -> u64 {
+        self.original.first().map_or(0, |counts| counts.iter().sum())
+    }
+
     /// Takes in what others counted.
     pub fn merge(&mut self, other: &Marginals) {
         let original = self.original.iter_mut().flatten().zip(other.original.iter().flatten());

@@ -203,6 +203,30 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// Adds a person of a release that tells the quasi-identifiers exactly and `values` (codes, ascending, and
+    /// counts) of the person's group.
+    pub fn answer_person(&self, codes: &[u32], values: &[(u32, u64)], answers: &mut Answers) {
+        let ([(least, _), ..], [.., (greatest, _)]) = (values, values) else { return };
+        let all: u64 = values.iter().map(|(_, count)| count).sum();
+        for block in &self.blocks {
+            let mut may = [u64::MAX; WORDS];
+            let Some((sensitive, quasi)) = block.columns.split_last() else { continue };
+            for (index, &code) in quasi.iter().zip(codes) {
+                index.keep(&mut may, (code, code));
+            }
+            sensitive.keep(&mut may, (*least, *greatest));
+            let queries = &self.queries[block.first..];
+            let parts = &mut answers.parts[block.first..];
+            each(&may, queries.len(), |at| {
+                let asked = values.iter().filter(|(code, _)| queries[at].sensitive.contains(code));
+                let count: u64 = asked.map(|(_, count)| count).sum();
+                parts[at] += (u128::from(count) << PART_BITS) / u128::from(all);
+            });
+        }
+    }
+}
+
 impl Index {
     fn new(codes: u32, ranges: &[Range<u32>]) -> Self {
         let mut begins: Vec<u32> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
@@ -307,8 +331,8 @@ impl QueryErrors {
         QueryErrors { median, mean, least, below_least }
     }
 
-    /// The bound that is usual: one person in a thousand.
-    pub fn usual_least(people: u64) -> u64 {
+    /// One person in a thousand, the bound that reports take.
+    pub fn least_of(people: u64) -> u64 {
         (people / 1000).max(1)
     }
 }

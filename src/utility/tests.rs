@@ -140,7 +140,7 @@ fn errors_are_relative_to_the_count_or_the_bound() {
     assert!((errors.mean - (5.5 / 8.0 + 3.0 / 8.0) / 3.0).abs() < 1e-12);
     let bounded = QueryErrors::of(&counts, &answers, 10);
     assert_eq!((bounded.median, bounded.below_least), (0.3, 2));
-    assert_eq!(QueryErrors::usual_least(50_000), 50);
+    assert_eq!(QueryErrors::least_of(50_000), 50);
 }
 
 #[test]

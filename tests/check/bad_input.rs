@@ -100,7 +100,7 @@ fn missing_and_repeated_values() {
     assert!(refused_text(&nulls, &GOOD).contains("`sick` is null in 2 rows"));
     let long = [&GOOD[..], &["--individual", "who"]].concat();
     let twice = format!("who,grp,sick\n{SECRET},1,a\n{SECRET},1,b\nq,1,a\n");
-    assert!(refused_text(&twice, &long).contains("several rows for 1 person"));
+    assert!(refused_text(&twice, &long).contains("several for 1 person"));
     let two_groups = format!("who,grp,sick\n{SECRET},1,a\n{SECRET},2,b\nq,1,a\n");
     for values in ["single", "set", "multiset"] {
         let complaint = refused_text(&two_groups, &[&long[..], &["--values", values]].concat());

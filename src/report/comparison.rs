@@ -1,0 +1,439 @@
+//! How far is a release from its original?
+//!
+//! The original is read twice: which values are there, then which codes every row has. The release is read once, its
+//! labels turned into the codes that they cover. A group may be met in parts: all sums are linear in its people.
+//!
+//! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most [`MOST_LABELS`] labels
+//! of each column; for a bucketized release also the values of all groups, taken from the budget.
+//! Not here: the measures (`utility`), what labels mean (`publish::reader`).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::Int64Type;
+
+use super::covers::{Opened, Written, covered_codes};
+use crate::anonymize::prepare;
+use crate::check::{Buckets, Columns, Resources, Subject};
+use crate::encode::attribute::Attribute;
+use crate::encode::collect::Collector;
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::encoder::Encoder;
+use crate::encode::page::{Layout, Lists};
+use crate::encode::scale::Scale;
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result};
+use crate::plan::subtree::{Rows, Sensitive};
+use crate::plan::triples::Codes;
+use crate::policy::{Policy, Quasi};
+use crate::publish::reader::LabelReader;
+use crate::publish::rows::GROUP;
+use crate::read::{Column, Kind, Morsel, Table};
+use crate::skyline::Values;
+use crate::utility::queries::Answers;
+use crate::utility::{Cover, Design, Divergence, Marginals, QueryErrors, Released, Workload};
+
+/// Labels of a column that a worker remembers.
+const MOST_LABELS: usize = 1 << 14;
+
+/// What the comparison found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Each quasi-identifier with its divergence.
+    pub divergences: Vec<(String, Divergence)>,
+    /// The sensitive column that the queries ask about.
+    pub sensitive: String,
+    /// Which queries were asked.
+    pub design: Design,
+    /// How wrong their answers are.
+    pub errors: QueryErrors,
+}
+
+/// The original with its codes.
+struct Original<'a> {
+    table: &'a Table,
+    quasi: Vec<&'a Quasi>,
+    kinds: Vec<Kind>,
+    attributes: Vec<Attribute>,
+    name: String,
+    sensitive: SensitiveColumns,
+}
+
+/// Why a release cannot be compared with its original, if so.
+pub fn obstacle(policy: &Policy, columns: &Columns) -> Option<&'static str> {
+    if !columns.parts.is_empty() {
+        Some("the sensitive value is a combination of columns")
+    } else if columns.values != Values::Single {
+        Some("people may have several sensitive values")
+    } else if policy.columns.individual.is_some() || policy.columns.count.is_some() {
+        Some("a row of the original is not one person")
+    } else {
+        None
+    }
+}
+
+/// Compares a release with its original; see [`obstacle`] for when that is possible.
+pub fn compare(
+    subject: &Subject<'_>,
+    policy: &Policy,
+    columns: &Columns,
+    original: &Table,
+    design: &Design,
+    resources: &Resources<'_>,
+) -> Result<Comparison> {
+    let mut quasi: Vec<&Quasi> = policy.columns.quasi.iter().collect();
+    quasi
+        .sort_by_key(|quasi| original.schema().fields().iter().position(|field| *field.name() == quasi.name));
+    let original = Original::read(original, quasi, columns, resources)?;
+    let codes: Vec<u32> = original.attributes.iter().map(Attribute::codes).collect();
+    let workload = Workload::draw(&codes, original.sensitive.len() as u32, design)?;
+    let (counts, mut marginals) = original.count(&workload, &codes, resources)?;
+    let mut answers = workload.no_answers();
+    match subject {
+        Subject::Table(table) => {
+            let labels = Labelled::new(&original, table)?;
+            labels.answer(table, &workload, &codes, &mut answers, &mut marginals, resources)?;
+        }
+        Subject::Buckets(buckets) => {
+            original.answer_buckets(buckets, &workload, &codes, &mut answers, &mut marginals, resources)?;
+        }
+    }
+    let people = marginals.original_people();
+    let names = original.quasi.iter().map(|quasi| quasi.name.clone());
+    Ok(Comparison {
+        divergences: names.zip(marginals.divergences()).collect(),
+        sensitive: columns.sensitive.clone(),
+        design: *design,
+        errors: QueryErrors::of(&counts, &answers, QueryErrors::least_of(people)),
+    })
+}
+
+impl<'a> Original<'a> {
+    /// The first scan: which values are there?
+    fn read(
+        table: &'a Table,
+        quasi: Vec<&'a Quasi>,
+        columns: &Columns,
+        resources: &Resources<'_>,
+    ) -> Result<Self> {
+        let mut collectors: Vec<Collector<'_>> = Vec::new();
+        let mut kinds = Vec::new();
+        for quasi in &quasi {
+            let kind = table.kind(&quasi.name)?;
+            collectors.push(prepare::collector(quasi, &kind));
+            kinds.push(kind);
+        }
+        let kind = table.kind(&columns.sensitive)?;
+        prepare::expect_values(&columns.sensitive, &kind, Values::Single)?;
+        collectors.push(Collector::new(&columns.sensitive, &kind, None));
+        let names = quasi.iter().map(|quasi| &quasi.name).chain([&columns.sensitive]);
+        let wanted: Vec<Column> = names.map(|name| Column::canonical(name.as_str())).collect();
+        resources.progress.start("reading the original's values", table.rows());
+        let observe = |morsel: Morsel<'_>| {
+            let first = morsel.index() as usize;
+            for batch in morsel {
+                let batch = batch?;
+                for i in 0..collectors.len() {
+                    let column = (first + i) % collectors.len();
+                    collectors[column].observe(batch.column(column))?;
+                }
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        };
+        let outcome = table.scan(&wanted, resources.threads, observe, |()| Ok(()));
+        resources.progress.finish();
+        outcome?;
+        let mut found: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
+        let values = found.pop().ok_or_else(unfit)?;
+        let sensitive = SensitiveCoding::new(&columns.sensitive, &kind, values, columns.null_is.as_deref())?;
+        let attributes = quasi.iter().zip(found).map(|(quasi, found)| prepare::attribute(quasi, found));
+        let attributes = attributes.collect::<Result<Vec<_>>>()?;
+        let (name, sensitive) = (columns.sensitive.clone(), SensitiveColumns::one(sensitive));
+        Ok(Original { table, quasi, kinds, attributes, name, sensitive })
+    }
+
+    /// The columns of a table with these people, and what else is wanted of it.
+    fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<Column> {
+        let quasi = self.quasi.iter().map(|quasi| Column::canonical(quasi.name.as_str()));
+        quasi.chain(more.into_iter().map(Column::canonical)).collect()
+    }
+
+    /// The second scan: the true counts, and the original's marginals.
+    fn count(
+        &self,
+        workload: &Workload,
+        codes: &[u32],
+        resources: &Resources<'_>,
+    ) -> Result<(Vec<u64>, Marginals)> {
+        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, &resources.budget);
+        let layout =
+            Layout { columns: codes.to_vec(), values: self.sensitive.len() as u32, lists: Lists::One };
+        let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
+        resources.progress.start("counting in the original", self.table.rows());
+        let count = |morsel: Morsel<'_>| {
+            let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
+            let mut person = vec![0; codes.len()];
+            for batch in morsel {
+                let batch = batch?;
+                let mut rows = layout.empty(batch.num_rows());
+                let (quasi, rest) = batch.columns().split_at(codes.len());
+                encoder.append(quasi, rest, &mut rows)?;
+                for row in 0..rows.len() {
+                    for (column, own) in person.iter_mut().enumerate() {
+                        *own = u32::from(rows.columns[column].get(row));
+                        marginals.add_person(column, *own);
+                    }
+                    workload.count(&person, value(&rows, row), &mut counts);
+                }
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok((counts, marginals))
+        };
+        let outcome =
+            self.table.scan(&self.columns([self.name.as_str()]), resources.threads, count, |part| {
+                counts.iter_mut().zip(&part.0).for_each(|(own, theirs)| *own += theirs);
+                marginals.merge(&part.1);
+                Ok(())
+            });
+        resources.progress.finish();
+        outcome.map(|()| (counts, marginals))
+    }
+}
+
+fn value(rows: &Rows, row: usize) -> u32 {
+    match &rows.sensitive {
+        Sensitive::Single(codes) => codes.get(row).into(),
+        Sensitive::Lists { .. } => 0,
+    }
+}
+
+/// How the labels of a generalized release are read.
+struct Labelled<'a> {
+    original: &'a Original<'a>,
+    readers: Vec<(LabelReader<'a>, Form)>,
+}
+
+/// How a column is published.
+enum Form {
+    Label,
+    Bounds(Scale),
+}
+
+/// The covers that a worker has already found, by column and label.
+type Known = Vec<HashMap<String, Cover>>;
+
+impl<'a> Labelled<'a> {
+    fn new(original: &'a Original<'a>, table: &Table) -> Result<Self> {
+        let published = |name: &str| table.schema().fields().iter().any(|field| field.name() == name);
+        let reader = |(quasi, kind): (&&'a Quasi, &Kind)| {
+            let form = match Scale::of(kind) {
+                Some(scale) if !published(&quasi.name) => Form::Bounds(scale),
+                _ => Form::Label,
+            };
+            (LabelReader::new(quasi, kind), form)
+        };
+        Ok(Labelled { original, readers: original.quasi.iter().zip(&original.kinds).map(reader).collect() })
+    }
+
+    fn answer(
+        &self,
+        table: &Table,
+        workload: &Workload,
+        codes: &[u32],
+        answers: &mut Answers,
+        marginals: &mut Marginals,
+        resources: &Resources<'_>,
+    ) -> Result<()> {
+        let quasi = self.original.quasi.iter().zip(&self.readers).flat_map(|(quasi, (_, form))| match form {
+            Form::Label => vec![quasi.name.clone()],
+            Form::Bounds(_) => ["from", "to"].map(|end| format!("{}_{end}", quasi.name)).to_vec(),
+        });
+        let sensitive = &self.original.sensitive;
+        let names = [GROUP.to_string()].into_iter().chain(quasi).chain([self.original.name.clone()]);
+        let wanted: Vec<Column> = names.map(Column::canonical).collect();
+        let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
+        let layout = Layout { columns: vec![], values: sensitive.len() as u32, lists: Lists::One };
+        resources.progress.start("answering from the release", table.rows());
+        let work = |morsel: Morsel<'_>| {
+            let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));
+            let mut known: Known = self.readers.iter().map(|_| HashMap::new()).collect();
+            for batch in morsel {
+                let batch = batch?;
+                let columns = batch.columns();
+                let (labels, last) = (&columns[1..columns.len() - 1], &columns[columns.len() - 1]);
+                let mut rows = layout.empty(batch.num_rows());
+                encoder.append(&[], std::slice::from_ref(last), &mut rows)?;
+                let labels = self.open(labels)?;
+                for run in runs(&columns[0])? {
+                    let covers = self.covers(&labels, run.start, &mut known)?;
+                    let group = Released {
+                        people: run.len() as u64,
+                        covers,
+                        values: tally(run.map(|row| value(&rows, row))),
+                    };
+                    workload.answer(&group, &mut answers);
+                    marginals.add_group(&group);
+                }
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok((answers, marginals))
+        };
+        let outcome = table.scan(&wanted, resources.threads, work, |part| {
+            answers.merge(&part.0);
+            marginals.merge(&part.1);
+            Ok(())
+        });
+        resources.progress.finish();
+        outcome
+    }
+
+    /// The label columns of a batch, ready to be read.
+    fn open<'b>(&self, columns: &'b [ArrayRef]) -> Result<Vec<Opened<'b>>> {
+        let mut columns = columns.iter();
+        let mut next = || columns.next().ok_or_else(unfit);
+        let open = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| {
+            Ok(match form {
+                Form::Label => Opened::Label(Written::new(next()?, &quasi.name)?),
+                Form::Bounds(scale) => Opened::Bounds(
+                    *scale,
+                    [Written::new(next()?, &quasi.name)?, Written::new(next()?, &quasi.name)?],
+                ),
+            })
+        };
+        self.original.quasi.iter().zip(&self.readers).map(open).collect()
+    }
+
+    /// What the labels of a row cover.
+    fn covers(&self, labels: &[Opened<'_>], row: usize, known: &mut Known) -> Result<Vec<Cover>> {
+        let mut covers = Vec::with_capacity(labels.len());
+        for (i, label) in labels.iter().enumerate() {
+            let (reader, _) = &self.readers[i];
+            let attribute = &self.original.attributes[i];
+            covers.push(match label {
+                Opened::Bounds(scale, ends) => {
+                    let [from, to] = [0, 1].map(|end| ends[end].key(row, *scale));
+                    covered_codes(attribute, reader, &reader.read_bounds(from?, to?))
+                }
+                Opened::Label(written) => {
+                    let text = written.text(row);
+                    match known[i].get(&*text) {
+                        Some(cover) => cover.clone(),
+                        None => {
+                            let cover = covered_codes(attribute, reader, &reader.read(&text)?);
+                            if known[i].len() == MOST_LABELS {
+                                known[i].clear();
+                            }
+                            known[i].insert(text.into_owned(), cover.clone());
+                            cover
+                        }
+                    }
+                }
+            });
+        }
+        Ok(covers)
+    }
+}
+
+/// The runs of equal group numbers.
+fn runs(groups: &ArrayRef) -> Result<Vec<Range<usize>>> {
+    let numbers = groups.as_primitive_opt::<Int64Type>().ok_or_else(unfit)?.values();
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for row in 0..numbers.len() {
+        match runs.last_mut() {
+            Some(run) if numbers[run.start] == numbers[row] => run.end = row + 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+    Ok(runs)
+}
+
+/// How often each code occurs, ascending.
+fn tally(codes: impl Iterator<Item = u32>) -> Vec<(u32, u64)> {
+    let mut codes: Vec<u32> = codes.collect();
+    codes.sort_unstable();
+    codes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect()
+}
+
+/// The values of one group: codes, ascending, and counts.
+type GroupValues = Box<[(u32, u64)]>;
+
+impl Original<'_> {
+    /// Answers from a release that tells the quasi-identifiers exactly and the values by group.
+    fn answer_buckets(
+        &self,
+        buckets: &Buckets<'_>,
+        workload: &Workload,
+        codes: &[u32],
+        answers: &mut Answers,
+        marginals: &mut Marginals,
+        resources: &Resources<'_>,
+    ) -> Result<()> {
+        let mut room = resources.budget.reserve("the values of all groups", 0)?;
+        let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
+        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(Column::canonical);
+        let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
+        let layout = Layout { columns: vec![], values: self.sensitive.len() as u32, lists: Lists::One };
+        let read = |morsel: Morsel<'_>| {
+            let mut found: Vec<(i64, u32, u64)> = Vec::new();
+            for batch in morsel {
+                let batch = batch?;
+                let mut rows = layout.empty(batch.num_rows());
+                encoder.append(&[], &batch.columns()[1..2], &mut rows)?;
+                let [groups, counts] =
+                    [0, 2].map(|i| batch.column(i).as_primitive_opt::<Int64Type>().ok_or_else(unfit));
+                let (groups, counts) = (groups?, counts?);
+                let count = |row: usize| u64::try_from(counts.value(row)).unwrap_or(0);
+                found.extend((0..rows.len()).map(|row| (groups.value(row), value(&rows, row), count(row))));
+            }
+            Ok(found)
+        };
+        buckets.values.scan(&wanted, resources.threads, read, |found| {
+            room.resize("the values of all groups", room.bytes() + 64 * found.len() as u64)?;
+            found.into_iter().for_each(|(group, code, count)| {
+                by_group.entry(group).or_default().push((code, count));
+            });
+            Ok(())
+        })?;
+        by_group.values_mut().for_each(|values| values.sort_unstable());
+        let by_group: HashMap<i64, GroupValues> =
+            by_group.into_iter().map(|(group, values)| (group, values.into())).collect();
+        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, &resources.budget);
+        resources.progress.start("answering from the release", buckets.people.rows());
+        let work = |morsel: Morsel<'_>| {
+            let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));
+            for batch in morsel {
+                let batch = batch?;
+                let (quasi, group) = batch.columns().split_at(codes.len());
+                let people = encoder.quasi_codes(quasi)?;
+                for run in runs(&group[0])? {
+                    let number = group[0].as_primitive::<Int64Type>().value(run.start);
+                    let values = by_group.get(&number).ok_or_else(unfit)?;
+                    for row in run {
+                        let own = |column: &Codes| u32::from(column.get(row));
+                        let person: Vec<u32> = people.iter().map(own).collect();
+                        workload.answer_person(&person, values, &mut answers);
+                        marginals.add_released_person(&person);
+                    }
+                }
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok((answers, marginals))
+        };
+        let outcome = buckets.people.scan(&self.columns([GROUP]), resources.threads, work, |part| {
+            answers.merge(&part.0);
+            marginals.merge(&part.1);
+            Ok(())
+        });
+        resources.progress.finish();
+        outcome
+    }
+}
+
+pub(super) fn unfit() -> Error {
+    Error::input(
+        "the release and the original do not fit together",
+        "give the table that the release was made from with --original",
+    )
+}

@@ -1,0 +1,206 @@
+//! Which codes of the original does a published label cover?
+//!
+//! A label is a text, or two bounds; what it stands for is read by [`LabelReader`] and then found among the codes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef};
+
+use super::comparison::unfit;
+use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::keys::{Keys, Texts, keys};
+use crate::encode::scale::Scale;
+use crate::error::Result;
+use crate::publish::reader::{Cell, Covered, Label, LabelReader, Upper};
+use crate::read::Kind;
+use crate::utility::Cover;
+
+/// The labels of one column in a batch.
+pub(super) enum Opened<'a> {
+    Label(Written<'a>),
+    Bounds(Scale, [Written<'a>; 2]),
+}
+
+/// A published column: texts, or what a CSV file let look like numbers.
+pub(super) enum Written<'a> {
+    Texts(Texts<'a>),
+    Keys(Scale, Keys<'a>),
+}
+
+impl<'a> Written<'a> {
+    /// Of a canonical column.
+    pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
+        let kind = Kind::of(array.data_type()).ok_or_else(unfit)?;
+        Ok(match Scale::of(&kind) {
+            None => Written::Texts(Texts::new(array)),
+            Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
+        })
+    }
+
+    /// The label of a row.
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
+        match self {
+            Written::Texts(texts) => {
+                texts.entry(row).map_or(Cow::Borrowed("null"), |entry| texts.dictionary.value(entry).into())
+            }
+            Written::Keys(scale, keys) => {
+                keys.get(row).map_or(Cow::Borrowed("null"), |key| scale.text(key).into())
+            }
+        }
+    }
+
+    /// The key of an end, in the scale of the original; `None` where it is open.
+    pub fn key(&self, row: usize, wanted: Scale) -> Result<Option<i64>> {
+        match self {
+            Written::Keys(scale, keys) if *scale == wanted => Ok(keys.get(row)),
+            Written::Keys(scale, keys) => match keys.get(row) {
+                None => Ok(None),
+                Some(key) => wanted.parse(&scale.text(key)).map(Some).ok_or_else(unfit),
+            },
+            // A CSV column without any end.
+            Written::Texts(texts) => match texts.entry(row) {
+                None => Ok(None),
+                Some(entry) => wanted.parse(texts.dictionary.value(entry)).map(Some).ok_or_else(unfit),
+            },
+        }
+    }
+}
+
+/// The codes of the original that a label covers.
+pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &Label) -> Cover {
+    let null = label.null && attribute.nulls;
+    let shift = |codes: Range<u32>| attribute.shifted(codes.start)..attribute.shifted(codes.end);
+    let values = match (&label.values, &attribute.coding) {
+        (Covered::Nothing, _) => 0..0,
+        (Covered::Everything, coding) => shift(0..coding.len()),
+        (Covered::Keys { from, to }, coding @ Coding::Numbers { .. }) => {
+            let code = |key: i64| coding.number_code(key).unwrap_or(0);
+            let last = match *to {
+                None => coding.len(),
+                Some(Upper::Open(end)) => end.checked_sub(1).map_or(0, |last| code(last) + 1),
+                Some(Upper::Closed(last)) => code(last) + 1,
+            };
+            shift(from.map_or(0, code)..last)
+        }
+        (Covered::Texts { from, to }, coding @ Coding::TextRanges { starts }) => {
+            let first = from.as_deref().and_then(|from| coding.text_code(from)).unwrap_or(0);
+            let last = to
+                .as_deref()
+                .map_or(coding.len(), |to| starts.partition_point(|start| **start < *to) as u32 + 1);
+            shift(first..last)
+        }
+        (Covered::Node(node), Coding::Tree { hierarchy, .. }) => shift(hierarchy.range(*node)),
+        (Covered::Set(values), coding @ (Coding::Set { .. } | Coding::TextRanges { .. })) => {
+            let mut codes: Vec<u32> = values
+                .iter()
+                .filter_map(|value| coding.text_code(value))
+                .map(|code| attribute.shifted(code))
+                .collect();
+            codes.extend(null.then_some(0));
+            codes.sort_unstable();
+            codes.dedup();
+            return Cover::Listed(codes);
+        }
+        // Nodes that were made from the values: their leaves are neighbours.
+        (_, Coding::Tree { hierarchy, leaves }) => {
+            let mut covered = 0..0;
+            let mut add = |leaf: u32| {
+                covered = if covered.is_empty() {
+                    leaf..leaf + 1
+                } else {
+                    covered.start.min(leaf)..covered.end.max(leaf + 1)
+                };
+            };
+            match leaves {
+                Leaves::ByDay(scale, days) => {
+                    let own = |day: i64| reader.covers(label, Cell::Key(scale.of_day(day)));
+                    days.iter().filter(|(day, _)| own(*day)).for_each(|(_, leaf)| add(*leaf));
+                }
+                Leaves::ByKey(_, keys) => {
+                    let own = keys.iter().filter(|(key, _)| reader.covers(label, Cell::Key(*key)));
+                    own.for_each(|(_, leaf)| add(*leaf));
+                }
+                Leaves::ByText => (0..hierarchy.leaf_count())
+                    .filter(|&leaf| {
+                        reader.covers(label, Cell::Text(hierarchy.name(hierarchy.leaf_node(leaf))))
+                    })
+                    .for_each(add),
+            }
+            if covered.is_empty() { covered } else { shift(covered) }
+        }
+        _ => 0..0,
+    };
+    match (null, values.is_empty(), values.start) {
+        (false, ..) => Cover::Range(values),
+        (true, true, _) => Cover::Range(0..1),
+        (true, false, 1) => Cover::Range(0..values.end),
+        (true, false, _) => Cover::Listed([0].into_iter().chain(values).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anonymize::prepare;
+    use crate::plan::subtree::Present;
+    use crate::policy::{Policy, Quasi};
+    use crate::publish::label::Labels;
+    use arrow::array::{Int64Array, StringArray};
+    use std::sync::Arc;
+
+    fn quasi(table: &str) -> Quasi {
+        let text = format!(
+            "[columns]\nsensitive = \"s\"\n[columns.quasi]\nq = {{ {table} }}\n[privacy]\nk_anonymity = 2\n"
+        );
+        Policy::parse(&text, "policy.toml").unwrap().columns.quasi[0].clone()
+    }
+
+    /// Asks the label of every possible group which codes it covers, and then about each value.
+    fn assert_covers(quasi: &Quasi, kind: &Kind, array: ArrayRef, cells: &[Cell<'_>]) {
+        let collector = prepare::collector(quasi, kind);
+        collector.observe(&kind.canonical(&array).unwrap()).unwrap();
+        let attribute = prepare::attribute(quasi, collector.finish()).unwrap();
+        let (labels, reader) =
+            (Labels::new(&attribute, quasi, kind.clone()).unwrap(), LabelReader::new(quasi, kind));
+        for low in 0..attribute.codes() {
+            for high in low..attribute.codes() {
+                let codes = (low..=high).map(|code| code as u16).collect();
+                let text = labels.label(&(low..high + 1), &Present { ends: (low, high), codes });
+                let label = reader.read(&text).unwrap();
+                let cover = covered_codes(&attribute, &reader, &label);
+                for &cell in cells {
+                    let code = match cell {
+                        Cell::Null => 0,
+                        Cell::Key(key) => attribute.shifted(attribute.coding.number_code(key).unwrap()),
+                        Cell::Text(text) => attribute.shifted(attribute.coding.text_code(text).unwrap()),
+                    };
+                    let covered = cover.within(&(code..code + 1)) == 1;
+                    assert_eq!(covered, reader.covers(&label, cell), "{text} {cell:?}");
+                }
+                assert!(cover.len() >= u64::from(high - low + 1));
+            }
+        }
+    }
+
+    #[test]
+    fn the_codes_of_a_label_are_those_of_the_values_it_covers() {
+        let numbers = [None, Some(3), Some(7), Some(18), Some(19), Some(40), Some(41), Some(90)];
+        let cells = numbers.map(|key| key.map_or(Cell::Null, Cell::Key));
+        for shape in ["", "domain = [0, 90]", "levels = [10, 50]", "ends = [7, 40]", "prefix = [1]"] {
+            let array = Arc::new(Int64Array::from_iter(numbers)) as ArrayRef;
+            assert_covers(&quasi(shape), &Kind::Integer, array, &cells);
+        }
+        let texts = ["a", "b", "ba", "|", "c"];
+        let cells = texts.map(Cell::Text);
+        for shape in [
+            "",
+            "order = [\"c\", \"b\", \"ba\", \"|\", \"a\"]",
+            "hierarchy = { x = [\"a\", \"|\"], y = [\"b\", \"ba\", \"c\"] }",
+            "prefix = [1]",
+        ] {
+            let array = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+            assert_covers(&quasi(shape), &Kind::Text, array, &cells);
+        }
+    }
+}

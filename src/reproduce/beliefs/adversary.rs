@@ -1,0 +1,152 @@
+//! How far does a release of Adult move the beliefs of an adversary with bandwidth B?
+//!
+//! Memory: 8 B x values for each combination of quasi-identifiers, and the states of one group's posterior.
+
+use std::time::Instant;
+
+use super::trees;
+use crate::beliefs::combinations::Combinations;
+use crate::beliefs::comparison::Comparison;
+use crate::beliefs::distance::Distance;
+use crate::beliefs::kernel::Kernel;
+use crate::beliefs::omega::omega_estimate;
+use crate::beliefs::prior::Plan;
+use crate::beliefs::smoothing::Smoothing;
+use crate::error::{Error, Result};
+use crate::exact::parse_fraction;
+use crate::posterior;
+use crate::reproduce::mondrian::{Groups, Rows};
+
+/// Groups with more states of their posterior are estimated.
+const STATES: u64 = 1 << 14;
+/// Bytes of a workspace for priors.
+const WORKSPACE: u64 = 256 << 20;
+/// Smoothing of occupations: strictly above 1/2, the distance of siblings.
+const SMOOTHING: &str = "0.75";
+
+/// What the adversary of one bandwidth believes of every row before the release.
+pub struct Adversary {
+    of_row: Vec<u32>,
+    priors: Vec<Vec<f64>>,
+    /// Seconds that the priors took.
+    pub seconds: f64,
+}
+
+/// How posteriors are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Posterior {
+    /// By the paper's estimate, which understates.
+    Omega,
+    /// Exactly where the group is small, by the estimate elsewhere.
+    ExactWhereSmall,
+}
+
+/// What an attack on a release finds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Attack {
+    /// Rows whose belief moves by more than t.
+    pub vulnerable: u64,
+    /// The largest distance.
+    pub worst: f64,
+    /// Rows of groups whose posterior is only estimated.
+    pub estimated: u64,
+}
+
+impl Adversary {
+    /// The adversary with one bandwidth for each quasi-identifier.
+    pub fn new(rows: &Rows<'_>, bandwidths: &[&str]) -> Result<Self> {
+        let distances: Vec<Distance> =
+            rows.quasi.iter().map(|column| trees::distance(column)).collect::<Result<_>>()?;
+        let codes =
+            |row: usize| rows.quasi.iter().map(|column| u32::from(column.codes[row])).collect::<Vec<u32>>();
+        let all: Vec<(Vec<u32>, u32)> =
+            (0..rows.len()).map(|row| (codes(row), rows.sensitive.codes[row].into())).collect();
+        let start = Instant::now();
+        let table = Combinations::from_rows(rows.quasi.len(), rows.sensitive.texts.len(), all)?;
+        let mut kernels = Vec::new();
+        for ((distance, bandwidth), column) in distances.iter().zip(bandwidths).zip(&rows.quasi) {
+            let bandwidth = parse_fraction(bandwidth).ok_or_else(|| missing(&column.name))?;
+            kernels.push(Kernel::new(distance, &bandwidth, &column.name)?);
+        }
+        let priors = Plan::new(&table, &kernels, WORKSPACE)?.run_all();
+        let seconds = start.elapsed().as_secs_f64();
+        let of_row =
+            (0..rows.len()).map(|row| table.find(&codes(row)).map_or(0, |found| found as u32)).collect();
+        Ok(Adversary { of_row, priors, seconds })
+    }
+
+    /// The belief about a row before the release.
+    pub fn prior(&self, row: u32) -> &[f64] {
+        &self.priors[self.of_row[row as usize] as usize]
+    }
+
+    /// The beliefs about the rows of a group after the release, and whether they are exact.
+    pub fn posteriors(&self, rows: &Rows<'_>, group: &[u32], how: Posterior) -> (Vec<Vec<f64>>, bool) {
+        let counts = rows.counts(group);
+        if how == Posterior::ExactWhereSmall
+            && let Some(exact) = self.exact(group, &counts)
+        {
+            return (exact, true);
+        }
+        let priors: Vec<&[f64]> = group.iter().map(|&row| self.prior(row)).collect();
+        let counted: Vec<(&[f64], u64)> = priors.iter().map(|prior| (*prior, 1)).collect();
+        (omega_estimate(&counted, &counts), false)
+    }
+
+    fn exact(&self, group: &[u32], counts: &[u64]) -> Option<Vec<Vec<f64>>> {
+        let present: Vec<usize> = (0..counts.len()).filter(|&value| counts[value] > 0).collect();
+        let occurrences: Vec<u32> = present.iter().map(|&value| counts[value] as u32).collect();
+        let states = occurrences.iter().try_fold(1u64, |all, &count| all.checked_mul(u64::from(count) + 1));
+        if states.is_none_or(|states| states > STATES) {
+            return None;
+        }
+        let priors: Vec<f64> =
+            group.iter().flat_map(|&row| present.iter().map(move |&value| self.prior(row)[value])).collect();
+        let found = posterior::approximate(&occurrences, &priors, STATES).ok()?;
+        let full = |own: &[f64]| {
+            let mut posterior = vec![0.0; counts.len()];
+            present.iter().zip(own).for_each(|(&value, &chance)| posterior[value] = chance);
+            posterior
+        };
+        Some(found.posteriors.chunks_exact(present.len()).map(full).collect())
+    }
+
+    /// Whether no belief about a group moves by more than t, by the paper's estimate.
+    pub fn accepts(&self, rows: &Rows<'_>, group: &[u32], t: f64, comparison: &mut Comparison) -> bool {
+        let (posteriors, _) = self.posteriors(rows, group, Posterior::Omega);
+        let moved = |(&row, posterior): (&u32, &Vec<f64>)| {
+            comparison.measure(self.prior(row), posterior, 0.0).distance
+        };
+        // Not a number is not accepted.
+        group.iter().zip(&posteriors).map(moved).all(|distance| distance <= t)
+    }
+
+    /// Attacks every row of a release.
+    pub fn attack(&self, rows: &Rows<'_>, groups: &Groups, t: f64, comparison: &mut Comparison) -> Attack {
+        let mut attack = Attack::default();
+        for group in groups {
+            let (posteriors, exact) = self.posteriors(rows, group, Posterior::ExactWhereSmall);
+            if !exact {
+                attack.estimated += group.len() as u64;
+            }
+            for (&row, posterior) in group.iter().zip(&posteriors) {
+                let distance = comparison.measure(self.prior(row), posterior, 0.0).distance;
+                let within = distance <= t;
+                attack.vulnerable += u64::from(!within);
+                attack.worst = if distance.is_nan() { 1.0 } else { attack.worst.max(distance) };
+            }
+        }
+        attack
+    }
+}
+
+/// How beliefs about occupations are compared.
+pub fn comparison(rows: &Rows<'_>) -> Result<Comparison> {
+    let bandwidth = parse_fraction(SMOOTHING).ok_or_else(|| missing(&rows.sensitive.name))?;
+    let smoothing = Smoothing::new(&trees::distance(rows.sensitive)?, &bandwidth, &rows.sensitive.name)?;
+    Ok(Comparison::new(Some(smoothing)))
+}
+
+fn missing(column: &str) -> Error {
+    Error::input(format!("column `{column}`: the bandwidth is not a number"), "give a number such as 0.3")
+}

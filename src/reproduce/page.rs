@@ -1,0 +1,219 @@
+//! How are results shown, and how does a page collect them?
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::findings::{Table, rounded};
+use super::machine::Machine;
+use crate::error::{Error, Result};
+use crate::report::svg::escape;
+
+/// A finished experiment, as `result.json` holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Its name.
+    pub experiment: String,
+    /// What it answers.
+    pub question: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// Section and figures.
+    pub place: String,
+    /// What the paper says.
+    pub shows: Vec<String>,
+    /// The command that made this.
+    pub command: String,
+    /// `full`, `quick` or `tiny`.
+    pub scale: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What was run.
+    pub run: Vec<String>,
+    /// How it compares.
+    pub compared: Vec<String>,
+    /// The numbers.
+    pub tables: Vec<Table>,
+}
+
+const STYLE: &str = "\
+body{margin:0 auto;max-width:70rem;padding:1.2rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
+h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0}h2{font-size:1.15rem;margin:1.8rem 0 .4rem;border-bottom:1px solid #ccc}\
+svg{width:100%;height:auto}.scroll{overflow-x:auto}\
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\
+caption{text-align:left;font-weight:600;padding:.6rem 0 .2rem}\
+th,td{padding:.15rem .7rem .15rem 0;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}\
+th:first-child,td:first-child{text-align:left}\
+.warning{background:#fff3d6;padding:.4rem .8rem;border-radius:.3rem}code{background:#f3f5f7}";
+
+/// One experiment with its plot; self-contained.
+pub fn to_html(outcome: &Outcome, plot: &str) -> String {
+    let list = |items: &[String]| -> String {
+        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", with_code(item))).collect();
+        format!("<ul>{}</ul>\n", items.concat())
+    };
+    let warning = match outcome.caution() {
+        Some(text) => format!("<p class=\"warning\">{text}</p>\n"),
+        None => String::new(),
+    };
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n\
+         <h1>{title}</h1>\n<p>{paper}, {place}.</p>\n{warning}<h2>What the paper shows</h2>\n{shows}\
+         <h2>What was run here</h2>\n{run}<p><code>{command}</code> took {seconds} s on {machine}.</p>\n\
+         <h2>How they compare</h2>\n{compared}{plot}\n<h2>Numbers</h2>\n",
+        title = escape(&outcome.question),
+        paper = escape(&outcome.paper),
+        place = escape(&outcome.place),
+        shows = list(&outcome.shows),
+        run = list(&outcome.run),
+        command = escape(&outcome.command),
+        seconds = rounded(outcome.seconds),
+        machine = escape(&outcome.machine.shown()),
+        compared = list(&outcome.compared),
+    );
+    for table in &outcome.tables {
+        let cells = |tag: &str, texts: &mut dyn Iterator<Item = String>| {
+            let cells: Vec<String> = texts.map(|text| format!("<{tag}>{}</{tag}>", escape(&text))).collect();
+            format!("<tr>{}</tr>\n", cells.concat())
+        };
+        page.push_str(&format!("<div class=\"scroll\"><table><caption>{}</caption>\n", escape(&table.title)));
+        page.push_str(&cells("th", &mut table.columns.iter().cloned()));
+        for row in &table.rows {
+            page.push_str(&cells("td", &mut row.iter().map(|cell| cell.shown())));
+        }
+        page.push_str("</table></div>\n");
+    }
+    page.push_str(
+        "<p>All digits are in <code>numbers.csv</code> and <code>result.json</code>.</p>\n</body></html>\n",
+    );
+    page
+}
+
+/// Text for a page; what stands between backticks is code.
+fn with_code(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    });
+    parts.collect()
+}
+
+impl Outcome {
+    /// Reads a `result.json`.
+    pub fn read(path: &Path) -> Result<Outcome> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+        serde_json::from_str(&text).map_err(|error| Error::Format {
+            path: path.to_path_buf(),
+            problem: format!("it is not the result of an experiment (line {})", error.line()),
+        })
+    }
+
+    fn caution(&self) -> Option<&'static str> {
+        match (self.scale.as_str(), self.machine.build.as_str()) {
+            ("full", "release") => None,
+            ("full", _) => Some("A debug build: its times say nothing."),
+            _ => Some("Not a full run: smaller sizes than the paper's."),
+        }
+    }
+}
+
+/// Makes the page of all results in `results`: `page/results.md` there, with its plots beside it.
+///
+/// Experiments come in the order of the table of experiments, results of scripts after them by name. A folder without
+/// a `result.json` is left out, and nothing is said about it.
+pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
+    let mut outcomes = Vec::new();
+    let entries = std::fs::read_dir(results).map_err(|source| Error::io(results, source))?;
+    for entry in entries {
+        let folder = entry.map_err(|source| Error::io(results, source))?.path();
+        let file = folder.join("result.json");
+        if file.is_file() {
+            outcomes.push((folder, Outcome::read(&file)?));
+        }
+    }
+    if outcomes.is_empty() {
+        return Err(Error::input(
+            format!("{} holds no result of an experiment", results.display()),
+            "run skyveil reproduce EXPERIMENT --out with the same folder first",
+        ));
+    }
+    let place = |outcome: &Outcome| {
+        let known = super::EXPERIMENTS.iter().position(|experiment| experiment.name == outcome.experiment);
+        (known.unwrap_or(usize::MAX), outcome.experiment.clone())
+    };
+    outcomes.sort_by_key(|(_, outcome)| place(outcome));
+    let page = results.join("page");
+    let plots = page.join("results");
+    std::fs::create_dir_all(&plots).map_err(|source| Error::io(&plots, source))?;
+    let mut text = String::from(
+        "# Measured results\n\nMade by `skyveil reproduce page` from the results of the commands named here; \
+         [reproduce.md](reproduce.md) tells how to run them.\n",
+    );
+    for (folder, outcome) in &outcomes {
+        let plot = folder.join("plot.svg");
+        let picture = plot.is_file().then(|| format!("results/{}.svg", outcome.experiment));
+        if let Some(picture) = &picture {
+            let to = page.join(picture);
+            std::fs::copy(&plot, &to).map_err(|source| Error::io(&to, source))?;
+        }
+        text.push_str(&to_markdown(outcome, picture.as_deref()));
+    }
+    let file = page.join("results.md");
+    std::fs::write(&file, text).map_err(|source| Error::io(&file, source))?;
+    Ok(file)
+}
+
+/// Rows of a table on the page; the rest is in the CSV file.
+const MOST_ROWS: usize = 24;
+
+fn to_markdown(outcome: &Outcome, picture: Option<&str>) -> String {
+    let mut text = format!("\n## {}\n\n{}, {}.\n", outcome.question, outcome.paper, outcome.place);
+    // Writing to a string cannot fail.
+    if let Some(caution) = outcome.caution() {
+        let _ = write!(text, "\n**{caution}**\n");
+    }
+    let _ = write!(
+        text,
+        "\n`{}` took {} s on {}.\n",
+        outcome.command,
+        rounded(outcome.seconds),
+        outcome.machine.shown()
+    );
+    for (title, items) in
+        [("The paper", &outcome.shows), ("Run here", &outcome.run), ("Comparison", &outcome.compared)]
+    {
+        if !items.is_empty() {
+            let _ = write!(text, "\n{title}:\n\n");
+            items.iter().for_each(|item| text.push_str(&format!("- {}\n", marked(item))));
+        }
+    }
+    if let Some(picture) = picture {
+        let _ = write!(text, "\n![{}]({picture})\n", outcome.question);
+    }
+    for table in &outcome.tables {
+        let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let _ = write!(text, "\n{}:\n\n", marked(&table.title));
+        text.push_str(&row(table.columns.iter().map(|column| marked(column)).collect()));
+        text.push_str(&row(table.columns.iter().map(|_| "---".to_string()).collect()));
+        for cells in table.rows.iter().take(MOST_ROWS) {
+            text.push_str(&row(cells.iter().map(|cell| marked(&cell.shown())).collect()));
+        }
+        if let Some(more) = table.rows.len().checked_sub(MOST_ROWS + 1) {
+            let _ = write!(text, "\n{} more rows are in `numbers.csv`.\n", more + 1);
+        }
+    }
+    text
+}
+
+/// Text that Markdown takes as it is.
+fn marked(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_"),
+        _ => format!("`{part}`"),
+    });
+    parts.collect()
+}

@@ -1,0 +1,273 @@
+//! The report of a release and of any table, as a user gets it.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn skyveil(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).output().unwrap()
+}
+
+fn run(arguments: &[&str], code: i32) -> String {
+    let output = skyveil(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?} {error}");
+    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).unwrap();
+        self.text(name)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_string()
+    }
+
+    /// Makes a release of a table; `more` stands before the other keys of `[columns]`.
+    fn release(&self, name: &str, table: &str, keys: &str, sections: &str) -> String {
+        let columns = format!("[columns]\nsensitive = \"s\"\n{keys}\n{sections}\n");
+        let policy = self.write("policy.toml", &columns);
+        run(&["anonymize", table, "--policy", &policy, "--out", &self.text(name)], 0);
+        self.text(name)
+    }
+}
+
+/// The page without its tags.
+fn plain(page: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for c in page[page.find("<main>").unwrap()..].chars() {
+        match c {
+            '<' => inside = true,
+            '>' => {
+                inside = false;
+                text.push(' ');
+            }
+            c if !inside => text.push(c),
+            _ => {}
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Many people with a little structure: the first column tells something of the second.
+fn people() -> String {
+    let mut table = String::from("age,city,born,pay,s\n");
+    let mut state = 11u64;
+    let mut pick = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    for _ in 0..400 {
+        let (age, city) = (20 + pick(10) * pick(6), ["Ulm", "Bonn|{x}", "Kiel", "Mainz"][pick(4) as usize]);
+        let born = format!("{}-0{}-1{}", 1950 + pick(40), 1 + pick(9), pick(9));
+        table.push_str(&format!("{age},{city},{born},{},v{}\n", pick(900), pick(5)));
+    }
+    table
+}
+
+const POINT: &str =
+    "[privacy]\nk_anonymity = 5\n[[privacy.skyline]]\nl = 1\nk = 1\nm = 1\nconfidence = 0.9\n";
+
+#[test]
+fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", "q,s\na,x\na,y\na,x\na,y\na,x\na,y\nb,x\nb,y\n");
+    let out = folder.release("r", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\n");
+    let page = plain(&run(
+        &[
+            "report",
+            &out,
+            "--original",
+            &table,
+            "--queries",
+            "50",
+            "--dimension",
+            "1",
+            "--selectivity",
+            "0.25",
+        ],
+        0,
+    ));
+    // 3/4 log2(3/2) + 1/4 log2(1/2) bits.
+    assert!(page.contains("divergence (bits) q 0.1887"), "{page}");
+    // A query asks for one of two codes and one of two values: 2 of 3, or 2 of 1, an error of 1/3 or of 1.
+    assert!(page.contains("50 random queries (seed 1)") && page.contains("range of 1 quasi-identifiers"));
+    let mean: f64 = {
+        let at = page.find("mean relative error of count queries").unwrap();
+        page[at..].split_whitespace().nth(6).unwrap().parse().unwrap()
+    };
+    let ones = (mean / 100.0 - 1.0 / 3.0) / (2.0 / 3.0) * 50.0;
+    assert!((ones - ones.round()).abs() < 0.02 && (10.0..40.0).contains(&ones), "{mean}");
+}
+
+#[test]
+fn ranges_cover_the_values_between_their_ends() {
+    let folder = Folder::new();
+    let mut rows = String::from("q,s\n");
+    for (i, q) in [1, 1, 1, 1, 2, 11, 12, 12, 12, 12].into_iter().enumerate() {
+        rows.push_str(&format!("{q},v{}\n", i % 2));
+    }
+    let table = folder.write("t.csv", &rows);
+    for ranges in ["label", "bounds"] {
+        let sections =
+            format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
+        let out = folder.release(ranges, &table, "", &sections);
+        let page = plain(&run(&["report", &out, "--original", &table], 0));
+        // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
+        assert!(page.contains("divergence (bits) q 0.2781"), "{page}");
+    }
+}
+
+#[test]
+fn how_ranges_are_written_does_not_change_what_they_tell() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let quasi = "[columns.quasi.age]\ndomain = [20, 70]\n[columns.quasi.city]\n[columns.quasi.born]\n";
+    let mut told = Vec::new();
+    for ranges in ["label", "bounds"] {
+        let publish = format!("{quasi}{POINT}[publish]\nranges = \"{ranges}\"\n");
+        let out = folder.release(ranges, &table, "drop = [\"pay\"]", &publish);
+        let page = run(&["report", &out, "--original", &table, "--dimension", "3"], 0);
+        let again = run(&["report", &out, "--original", &table, "--dimension", "3", "--threads", "1"], 0);
+        assert_eq!(page, again);
+        let text = plain(&page);
+        let (from, to) = (text.find("How far is it").unwrap(), text.find("What is published").unwrap());
+        assert!(!text[from..to].contains("infinite") && !text[from..to].contains("NaN"), "{text}");
+        told.push(text[from..to].to_string());
+    }
+    assert_eq!(told[0], told[1]);
+    let seeded = |seed: &str| {
+        let out = folder.text("label");
+        plain(&run(&["report", &out, "--original", &table, "--dimension", "3", "--seed", seed], 0))
+    };
+    assert_ne!(seeded("1"), seeded("2"));
+}
+
+#[test]
+fn hierarchies_and_periods_are_compared_too() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let quasi = "[columns.quasi.age]\nlevels = [5, 20]\n[columns.quasi.city]\nhierarchy = { south = [\"Ulm\", \
+                 \"Mainz\"], north = [\"Kiel\", \"Bonn|{x}\"] }\n[columns.quasi.born]\ndates = [\"month\", \"year\", \
+                 \"decade\"]\n";
+    let out = folder.release("r", &table, "drop = [\"pay\"]", &format!("{quasi}{POINT}"));
+    let page = plain(&run(&["report", &out, "--original", &table], 0));
+    let at = page.find("divergence (bits)").unwrap();
+    let words: Vec<&str> = page[at..].split_whitespace().skip(2).take(6).collect();
+    assert_eq!([words[0], words[2], words[4]], ["age", "city", "born"]);
+    for bits in [words[1], words[3], words[5]] {
+        assert!((0.0..4.0).contains(&bits.parse::<f64>().unwrap()), "{page}");
+    }
+}
+
+#[test]
+fn a_bucketized_release_tells_its_columns_exactly_and_answers_better() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let mut errors = Vec::new();
+    for style in ["generalized", "bucketized"] {
+        let sections =
+            format!("[columns.quasi.age]\n[columns.quasi.city]\n{POINT}[publish]\nstyle = \"{style}\"\n");
+        let out = folder.release(style, &table, "drop = [\"pay\", \"born\"]", &sections);
+        let page = plain(&run(&["report", &out, "--original", &table], 0));
+        if style == "bucketized" {
+            assert!(page.contains("age 0.0000 city 0.0000"), "{page}");
+        }
+        let at = page.find("mean relative error of count queries").unwrap();
+        errors.push(page[at..].split_whitespace().nth(6).unwrap().parse::<f64>().unwrap());
+    }
+    assert!(errors[1] < errors[0] && errors[1] > 0.0, "{errors:?}");
+}
+
+#[test]
+fn a_kept_column_says_how_many_people_it_tells_apart() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", "q,pay,tag,s\n1,5,a,x\n1,5,a,y\n1,6,a,x\n1,7,a,y\n1,7,a,x\n");
+    let out = folder.release(
+        "r",
+        &table,
+        "keep = [\"pay\", \"tag\"]",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+    );
+    let page = plain(&run(&["report", &out], 0));
+    assert!(
+        page.contains("pay is published unchanged, row by row: 3 different values. 1 people (20.0 %)"),
+        "{page}"
+    );
+    assert!(page.contains("tag is published unchanged, row by row: 1 value. Nobody has a value"), "{page}");
+    assert_eq!(plain(&std::fs::read_to_string(folder.path("r/report.html")).unwrap()), page);
+    assert!(page.contains("Not computed, because it needs the original table"));
+}
+
+#[test]
+fn any_table_of_groups_has_a_report() {
+    let folder = Folder::new();
+    let rows = "grp,s,note\n1,a,n1\n1,b,n1\n1,c,n2\n2,a,n3\n2,b,n4\n2,c,n5\n2,c,n5\n";
+    let table = folder.write("t.csv", rows);
+    let with = |more: &[&'static str]| {
+        let mut arguments = vec!["report", table.as_str(), "--group", "grp", "--sensitive", "s"];
+        arguments.extend(more);
+        arguments.into_iter().map(str::to_string).collect::<Vec<_>>()
+    };
+    let page = |more: &[&'static str], code| {
+        let arguments = with(more);
+        plain(&run(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), code))
+    };
+    let open = page(&[], 0);
+    for part in [
+        "no verdict: nobody said what must hold",
+        "c 0.5000",
+        "Knowledge skyline of c",
+        "below 1",
+        "people in a group, on average 3.5",
+        "discernibility (sum of squared group sizes) 25",
+        "only a release says what its labels stand for: the certainty penalty",
+        "the divergence of the marginals and the error of count queries",
+        "note is published unchanged, row by row: 5 different values. 3 people (42.9 %)",
+        "Not a release of skyveil",
+    ] {
+        assert!(open.contains(part), "{part}\n{open}");
+    }
+    assert!(page(&["--point", "0,0,0,0.6"], 0).contains("safe at the points that were asked for"));
+    let unsafe_page = page(&["--point", "0,0,0,0.5"], 1);
+    assert!(unsafe_page.contains("not safe at the points") && unsafe_page.contains("unsafe"));
+    let scattered = folder.write("scattered.csv", "grp,s,note\n1,a,n\n2,b,m\n1,b,n\n2,a,m\n");
+    let page = plain(&run(&["report", &scattered, "--group", "grp", "--sensitive", "s"], 0));
+    assert!(page.contains("2 different values. How many people it tells apart"), "{page}");
+}
+
+#[test]
+fn bad_input_is_refused_with_a_remedy() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let keys = "drop = [\"pay\", \"born\", \"city\"]";
+    let out = folder.release("r", &table, keys, &format!("[columns.quasi.age]\n{POINT}"));
+    let other = folder.write("other.csv", "a,b\n1,2\n");
+    for (more, says) in [
+        (vec!["--original", &other], "no column `age`"),
+        (vec!["--original", &table, "--dimension", "2"], "lower --dimension"),
+        (vec!["--original", &table, "--selectivity", "0"], "--selectivity"),
+        (vec!["--original", &table, "--queries", "10001"], "--queries"),
+        (vec!["--dimension", "1"], "--original"),
+        (vec!["--point", "1,2"], "L,K,M"),
+    ] {
+        let arguments: Vec<&str> = ["report", &out].into_iter().chain(more).collect();
+        assert!(run(&arguments, 2).contains(says), "{arguments:?}");
+    }
+    let foreign = ["report", &table, "--group", "age", "--sensitive", "s", "--original", &table];
+    assert!(run(&foreign, 2).contains("labels of a release"));
+    assert!(run(&["report", &table], 2).contains("--sensitive"));
+}

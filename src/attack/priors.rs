@@ -4,8 +4,9 @@
 //! their places. The way is chosen by the table alone, within a fixed workspace, so that the priors are the same
 //! for any memory and any number of threads.
 //!
-//! Memory: 8 B x sensitive values per combination and bandwidth, and at most [`WORKSPACE`] bytes per thread, reserved from
-//! the budget; with fewer bytes fewer threads work.
+//! Memory: 8 B x sensitive values per combination and bandwidth; while they are computed [`SHARED`] and 8 B x columns per
+//! combination, and at most [`WORKSPACE`] bytes per thread. All is reserved from the budget; with fewer bytes fewer threads
+//! work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,10 @@ use crate::progress::Progress;
 
 /// The most that the workspace of one thread may take.
 pub const WORKSPACE: u64 = 64 << 20;
+
+/// What threads share for each combination while a plan is made: its place, slice and suffixes, and room to sort them.
+const SHARED: usize = 52;
+const SHARED_PER_COLUMN: usize = 8;
 
 /// So many priors travel together.
 const BATCH: usize = 1024;
@@ -83,6 +88,8 @@ impl Priors {
                 "give more --memory, or fewer or coarser quasi-identifiers",
             )
         })?;
+        let shared = (combinations.len() * (SHARED + SHARED_PER_COLUMN * kernels.len())) as u64;
+        let _shared = means.budget.reserve("the order of the combinations", shared)?;
         let plan = Plan::new(combinations, &kernels, WORKSPACE)?;
         let (method, error) = (plan.chosen().method, plan.relative_error());
         let workspace = plan.chosen().bytes.max(1);

@@ -55,6 +55,8 @@ fn main() {
     let columns = Columns::single(vec!["group".to_string()], "value".to_string());
     let requirements = Requirements {
         skyline: vec![(None, Point { knowledge, confidence })],
+        shares: Vec::new(),
+        beliefs: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         implications: None,

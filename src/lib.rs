@@ -2,6 +2,7 @@
 //! data owner states.
 
 pub mod anonymize;
+pub mod attack;
 pub mod audit;
 pub mod beliefs;
 pub mod check;

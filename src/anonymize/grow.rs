@@ -110,19 +110,23 @@ struct Open {
 
 impl Growth<'_> {
     /// Grows the tree from its root, which the criterion must have accepted, and hands every group with its number
-    /// to `sink`, in the order of the tree.
+    /// to `sink`, in the order of the tree. `None` if the criterion judges rows, and there are people for whom no group
+    /// that fits in memory passes.
     pub fn grow(
         &self,
         store: &mut PageStore<'_>,
         whole: Part,
         criterion: &mut dyn Criterion,
         mut sink: impl FnMut(u64, Group) -> Result<()>,
-    ) -> Result<CutTree> {
+    ) -> Result<Option<CutTree>> {
         let mut tree = CutTree::default();
         let extent = self.columns.iter().map(|column| 0..column.codes).collect();
         let most_rows = self.limits.rows as u64;
         let root = Open { id: CutTree::ROOT, extent, part: whole };
         let (mut small, giants) = self.split_large(store, root, most_rows, &mut tree, criterion)?;
+        if criterion.asks_for_rows() && !giants.is_empty() {
+            return Ok(None);
+        }
         small.sort_unstable_by_key(|node| node.id);
         let mut stores = self.distribute(store, &small, &tree)?;
         release_freed();
@@ -145,6 +149,7 @@ impl Growth<'_> {
                     let groups = self.pool.install(|| {
                         plan.grow(&mut rows, open.id, open.extent, open.part, &mut tree, criterion)
                     });
+                    let Some(groups) = groups else { return Ok(None) };
                     Box::new(groups)
                 }
                 (None, None) => Box::new(std::iter::empty()),
@@ -155,7 +160,7 @@ impl Growth<'_> {
                 sink(number, group)?;
             }
         }
-        Ok(tree)
+        Ok(Some(tree))
     }
 
     /// Splits every node above `most_rows` rows; returns the nodes that remain and the groups that are larger and

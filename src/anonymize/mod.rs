@@ -5,6 +5,7 @@
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::memory::ALLOWANCE) beside it.
 
+mod beliefs;
 mod full_domain;
 pub mod grow;
 mod long_table;
@@ -16,6 +17,7 @@ pub mod strategy;
 mod target;
 mod utility;
 
+use crate::attack;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
@@ -110,6 +112,9 @@ pub struct Summary {
     pub robust: Option<Box<RobustSummary>>,
 }
 
+/// Why there is no release although the counts of the whole table would allow one.
+const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
@@ -142,14 +147,27 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     // Pages must not take the room that splitting will need.
     let slots = sensitive.len() + 1;
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
-    let room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
+    let mut room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
+    if protection.asks_for_beliefs() && room.bytes() < job.memory / 2 {
+        // What is believed of everybody needs room as well.
+        room.resize("splitting the table", job.memory / 2)?;
+    }
     let Encoded { mut store, whole, fingerprint } =
         source.read_rows(&layout, &mut attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
     drop(room);
     release_freed();
     let labels = labels(job, &source, &attributes)?;
 
-    let mut criterion = protection.criterion(&sensitive)?;
+    if protection.asks_for_beliefs() && job.search != Search::Tree {
+        return Err(Error::input(
+            "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
+            "leave out --search lattice",
+        ));
+    }
+    let quasi: Vec<_> = source.quasi().collect();
+    let rows = beliefs::Known { job, store: &store, attributes: &attributes, quasi: &quasi, budget: &budget };
+    let mut criterion = protection.criterion(&sensitive, &whole, Some(&rows))?;
+    release_freed();
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
@@ -182,18 +200,25 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
                 pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
             };
             criterion.accept(std::slice::from_ref(&whole));
-            (growth.grow(&mut store, whole, &mut *criterion, publish)?, None)
+            match growth.grow(&mut store, whole, &mut *criterion, publish)? {
+                Some(tree) => (tree, None),
+                None => return Ok(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())),
+            }
         }
         Search::Lattice(measure) => {
             let levels = attributes.iter().zip(&columns).map(|(a, c)| full_domain::levels(a, c)).collect();
             let lattice = FullDomain { columns: &columns, levels, measure, budget: &budget };
-            let (tree, searched) =
-                lattice.search(&store, sensitive.len(), || protection.criterion(&sensitive), publish)?;
+            let (tree, searched) = lattice.search(
+                &store,
+                sensitive.len(),
+                || protection.criterion(&sensitive, &whole, None),
+                publish,
+            )?;
             (tree, Some(searched))
         }
     };
     output.push_travelling(&store, &tree, &budget)?;
-    drop(store);
+    drop((store, criterion));
     output.finish()?;
     release_freed();
     manifest::write_tree(staging.folder(), &tree, &labels)?;
@@ -287,7 +312,13 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
         let resources = check::Resources { threads, budget, temp, progress: job.progress };
         task.requirements.validate()?;
         let sought = check::Sought::of(&task.requirements);
-        let survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
+        let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
+        if let Some(question) = &task.requirements.beliefs {
+            let groups = [GROUP.to_string()];
+            let tables = attack::Release::of(&subject, Some(folder), &groups);
+            let found = attack::attack(job.table, &tables, question, &resources)?;
+            survey.report = survey.report.with_beliefs(found);
+        }
         Ok((columns.sensitive, survey))
     };
     tasks.into_iter().map(judge).collect()

@@ -1,14 +1,18 @@
 //! What does the policy ask of the groups?
 
+use super::beliefs::{BeliefsCriterion, Known};
+use crate::attack::Question;
+use crate::beliefs::criteria::ShareRule;
 use crate::confidence::{Confidence, Verdict};
 use crate::encode::combination::{Projection, SensitiveColumns};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::implications::{Bucket, Scanner};
-use crate::plan::criterion::{Criterion, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
+use crate::plan::criterion::{Criterion, Every, ImplicationsCriterion, Minimum, Part, SkylineCriterion};
 use crate::plan::several::{Judged, Several};
-use crate::policy::{self, Model, Policy, Protected, Requirement, joint_parts, joint_value};
+use crate::plan::shares::SharesCriterion;
+use crate::policy::{self, Model, Nearness, Policy, Protected, Requirement, joint_parts, joint_value};
 use crate::skyline::{Breach, Knowledge, Point, SkylineState, Target, TargetPoint, Values};
 
 /// Why the whole table in one group is not safe.
@@ -32,6 +36,15 @@ pub enum Obstacle {
         /// The maximum disclosure.
         disclosure: Rational,
     },
+    /// A criterion over shares does not hold.
+    Share {
+        /// The criterion in words.
+        criterion: &'static str,
+        /// What it measures of the whole table.
+        measured: Rational,
+        /// The most that is allowed.
+        most: Rational,
+    },
     /// The table has fewer people or fewer different values than a group must have.
     TooSmall {
         /// What there is too little of.
@@ -51,6 +64,8 @@ pub struct Protection<'a> {
 /// A protected column, or combination of columns, with what must hold for it.
 struct ProtectedTarget<'a> {
     target: &'a policy::Target,
+    nearness: &'a Nearness,
+    question: Option<Question>,
     minimum: Minimum,
     adversary: Adversary<'a>,
 }
@@ -109,19 +124,30 @@ impl<'a> Protection<'a> {
         self.targets.first().map_or(Values::Single, ProtectedTarget::values)
     }
 
-    /// The criterion that the planner asks.
-    pub fn criterion(&self, sensitive: &SensitiveColumns) -> Result<Box<dyn Criterion>> {
+    /// Whether some column is protected by how far beliefs move.
+    pub fn asks_for_beliefs(&self) -> bool {
+        self.targets.iter().any(|target| target.question.is_some())
+    }
+
+    /// The criterion that the planner asks of groups of a table that has `whole` in all; beliefs are judged by the rows
+    /// that are `known`.
+    pub fn criterion(
+        &self,
+        sensitive: &SensitiveColumns,
+        whole: &Part,
+        known: Option<&Known<'_>>,
+    ) -> Result<Box<dyn Criterion>> {
         if let ([target], [only]) = (&self.targets[..], sensitive.columns()) {
-            return target.criterion(&ValueTexts {
-                column: &only.name,
-                texts: &only.texts(),
-                codings: vec![only],
-            });
+            let texts = only.texts();
+            let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
+            let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
+            return target.criterion(&values, whole, &code, known);
         }
         let mut criteria = Vec::new();
         for target in &self.targets {
             let (Projection { code, texts }, name) = target.projection(sensitive)?;
-            let criterion = target.criterion(&target.texts(&name, &texts, sensitive))?;
+            let own = projected(whole, &code, texts.len());
+            let criterion = target.criterion(&target.texts(&name, &texts, sensitive), &own, &code, known)?;
             criteria.push(Judged { code, values: texts.len(), criterion });
         }
         Ok(Box::new(Several::new(criteria)))
@@ -132,10 +158,7 @@ impl<'a> Protection<'a> {
         let mut all = Vec::new();
         for target in &self.targets {
             let (Projection { code, texts }, name) = target.projection(sensitive)?;
-            let mut own = Part { people: whole.people, counts: vec![0; texts.len()] };
-            for (&count, &code) in whole.counts.iter().zip(&code) {
-                own.counts[usize::from(code)] += count;
-            }
+            let own = projected(whole, &code, texts.len());
             let obstacles = target.obstacles(&own, &target.texts(&name, &texts, sensitive))?;
             all.extend(obstacles.into_iter().map(|obstacle| (name.clone(), obstacle)));
         }
@@ -157,22 +180,24 @@ impl<'a> ProtectedTarget<'a> {
                 knows: usize::try_from(*knows).unwrap_or(usize::MAX),
                 confidence: threshold(confidence)?,
             },
-            Model::Robust(_) | Model::Beliefs(_) => {
+            // Beliefs are judged by rows; of counts only the minima are asked.
+            Model::Beliefs(_) => Adversary::Skyline(&[]),
+            Model::Robust(_) => {
                 return Err(Error::input(
-                    "anonymize knows the models \"skyline\" and \"implications\" only",
+                    "anonymize knows the models \"skyline\", \"implications\" and \"beliefs\" only",
                     "set privacy.model to one of them",
                 ));
             }
         };
-        if !target.criteria.is_empty() {
-            return Err(Error::input(
-                "anonymize knows no criteria beside the model",
-                "leave them out of the policy",
-            ));
-        }
+        let nearness = policy.columns.sensitive(&target.name()).map(|column| &column.nearness);
+        let nearness = nearness.unwrap_or(&Nearness::Equal);
         let distinct = target.minimum_distinct as usize;
         let minimum = Minimum { people: policy.privacy.minimum_group_size, distinct };
-        Ok(ProtectedTarget { target, minimum, adversary })
+        let question = match &target.model {
+            Model::Beliefs(asked) => Some(Question::of(policy, target, asked)?),
+            _ => None,
+        };
+        Ok(ProtectedTarget { target, nearness, question, minimum, adversary })
     }
 
     fn values(&self) -> Values {
@@ -203,7 +228,42 @@ impl<'a> ProtectedTarget<'a> {
         ValueTexts { column, texts, codings }
     }
 
-    fn criterion(&self, values: &ValueTexts<'_>) -> Result<Box<dyn Criterion>> {
+    /// The model and all criteria beside it; `whole` is the whole table in the codes of this target.
+    fn criterion(
+        &self,
+        values: &ValueTexts<'_>,
+        whole: &Part,
+        code: &[u16],
+        known: Option<&Known<'_>>,
+    ) -> Result<Box<dyn Criterion>> {
+        let mut criteria = vec![self.model(values)?];
+        let rules = self.share_rules(values, whole)?;
+        if !rules.is_empty() {
+            criteria.push(Box::new(SharesCriterion::new(rules)));
+        }
+        if let Some(question) = &self.question {
+            let (Some(known), [coding]) = (known, &values.codings[..]) else {
+                return Err(Error::input(
+                    "the model \"beliefs\" is judged by the rows of a table with one column to protect",
+                    "choose another model",
+                ));
+            };
+            criteria.push(Box::new(BeliefsCriterion::new(known, question, coding, code)?));
+        }
+        match criteria.len() {
+            1 => Ok(criteria.remove(0)),
+            _ => Ok(Box::new(Every::new(criteria))),
+        }
+    }
+
+    /// The criteria over shares.
+    fn share_rules(&self, values: &ValueTexts<'_>, whole: &Part) -> Result<Vec<ShareRule>> {
+        let rule =
+            |criterion| self.nearness.share_rule(criterion, values.column, values.texts, &whole.counts);
+        self.target.criteria.iter().map(rule).collect()
+    }
+
+    fn model(&self, values: &ValueTexts<'_>) -> Result<Box<dyn Criterion>> {
         Ok(match &self.adversary {
             Adversary::Skyline(requirements) => {
                 let state = self.skyline_state(requirements, values)?;
@@ -251,8 +311,22 @@ impl<'a> ProtectedTarget<'a> {
             }
             Adversary::Implications { knows, confidence } => disclosure(*knows, confidence, whole),
         };
-        Ok(too_small.chain(breaches).collect())
+        let counts = || (0u32..).zip(whole.counts.iter().copied());
+        let rules = self.share_rules(values, whole)?.into_iter();
+        let shares = rules.map(|rule| (rule.name(), rule.measure(counts()), rule.most().clone()));
+        let shares = shares.filter(|(_, measured, most)| measured > most);
+        let shares = shares.map(|(criterion, measured, most)| Obstacle::Share { criterion, measured, most });
+        Ok(too_small.chain(breaches).chain(shares).collect())
     }
+}
+
+/// A part in the codes of one target, of which there are `values`.
+fn projected(part: &Part, code: &[u16], values: usize) -> Part {
+    let mut own = Part { people: part.people, counts: vec![0; values] };
+    for (&count, &code) in part.counts.iter().zip(code) {
+        own.counts[usize::from(code)] += count;
+    }
+    own
 }
 
 fn threshold(confidence: &Rational) -> Result<Confidence> {

@@ -5,15 +5,17 @@
 //!
 //! Memory: O(values).
 
+use std::sync::Arc;
+
 use super::divergence::{Measured, Verdict, divergence, enclose_divergence, settle};
 use super::roundings::relative_error;
 use super::smoothing::Smoothing;
 use crate::exact::Rational;
 
-/// How beliefs are compared: with or without smoothing.
+/// How beliefs are compared: with or without smoothing. Clones share the smoothing.
 #[derive(Debug, Clone, Default)]
 pub struct Comparison {
-    smoothing: Option<Smoothing>,
+    smoothing: Option<Arc<Smoothing>>,
     prior: Vec<f64>,
     posterior: Vec<f64>,
 }
@@ -21,12 +23,12 @@ pub struct Comparison {
 impl Comparison {
     /// A comparison; without a smoothing, of the beliefs as they are.
     pub fn new(smoothing: Option<Smoothing>) -> Self {
-        Comparison { smoothing, prior: Vec::new(), posterior: Vec::new() }
+        Comparison { smoothing: smoothing.map(Arc::new), prior: Vec::new(), posterior: Vec::new() }
     }
 
     /// The smoothing, if there is one.
     pub fn smoothing(&self) -> Option<&Smoothing> {
-        self.smoothing.as_ref()
+        self.smoothing.as_deref()
     }
 
     /// The distance of two beliefs whose entries are off by at most `error` relatively.

@@ -68,6 +68,18 @@ impl Threshold {
         &self.exact
     }
 
+    /// Places an interval that holds the true distance.
+    pub fn place(&self, low: f64, high: f64) -> Verdict {
+        // Comparisons with a NaN are false, which leaves it undecided.
+        if high <= self.below {
+            Verdict::Within
+        } else if low > self.above {
+            Verdict::Beyond
+        } else {
+            Verdict::Undecided
+        }
+    }
+
     /// Decides by floats where that is certain.
     pub fn decide(&self, measured: Measured) -> Verdict {
         let Measured { distance, bound } = measured;

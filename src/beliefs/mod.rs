@@ -11,6 +11,7 @@
 //! | [`omega`] | what would the paper's estimate of the posterior be? (display only) |
 //! | [`ceiling`] | how far can a belief have moved, without the posterior? (proved) |
 //! | [`smoothing`], [`divergence`], [`comparison`] | how far did a belief move, and is that within t? |
+//! | [`group`] | how far do all beliefs about a group move? |
 //! | [`criteria`] | is a group l-diverse or t-close, to compare with? |
 //!
 //! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted.
@@ -22,10 +23,12 @@ pub mod comparison;
 pub mod criteria;
 pub mod distance;
 pub mod divergence;
+pub mod group;
 pub mod kernel;
 mod logarithm;
 pub mod omega;
 pub mod prior;
+mod refinement;
 mod roundings;
 pub mod smoothing;
 #[cfg(test)]

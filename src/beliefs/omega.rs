@@ -2,20 +2,22 @@
 //!
 //! For display only: it understates risks (SPEC 4.2), so nothing is accepted on it.
 //!
-//! Memory: O(rows x values) of the group, for the result.
+//! Memory: O(members x values) of the group, for the result.
 
 /// The Omega-estimate of the posterior of every row: n_v f_i(v) / sum_j f_j(v), normalised over v.
-pub fn omega_estimate(priors: &[&[f64]], counts: &[u64]) -> Vec<Vec<f64>> {
+///
+/// Each prior comes with the number of rows that share it.
+pub fn omega_estimate(priors: &[(&[f64], u64)], counts: &[u64]) -> Vec<Vec<f64>> {
     let mut factors = vec![0.0; counts.len()];
-    for prior in priors {
+    for (prior, rows) in priors {
         for (factor, prior) in factors.iter_mut().zip(*prior) {
-            *factor += prior;
+            *factor += prior * *rows as f64;
         }
     }
     for (factor, count) in factors.iter_mut().zip(counts) {
         *factor = if *count == 0 { 0.0 } else { *count as f64 / *factor };
     }
-    let estimate = |prior: &&[f64]| {
+    let estimate = |(prior, _): &(&[f64], u64)| {
         let mut raw: Vec<f64> =
             prior.iter().zip(&factors).map(|(p, f)| if *p == 0.0 { 0.0 } else { p * f }).collect();
         let total: f64 = raw.iter().sum();
@@ -33,9 +35,9 @@ mod tests {
     fn worked_values_that_understate() {
         // Rows of the paper's Tables II and III over (HIV, none); the exact posteriors are 57/71 and 1.
         let second: [&[f64]; 3] = [&[0.05, 0.95], &[0.05, 0.95], &[0.3, 0.7]];
-        let posterior = omega_estimate(&second, &[1, 2]);
+        let posterior = omega_estimate(&second.map(|prior| (prior, 1)), &[1, 2]);
         assert!((posterior[2][0] - 39.0 / 67.0).abs() < 1e-15);
         let third: [&[f64]; 3] = [&[0.0, 1.0], &[0.0, 1.0], &[0.3, 0.7]];
-        assert!((omega_estimate(&third, &[1, 2])[2][0] - 27.0 / 41.0).abs() < 1e-15);
+        assert!((omega_estimate(&third.map(|prior| (prior, 1)), &[1, 2])[2][0] - 27.0 / 41.0).abs() < 1e-15);
     }
 }

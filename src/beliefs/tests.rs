@@ -149,8 +149,9 @@ fn public_vectors() {
             let priors: Vec<_> = rows.iter().map(prior).collect();
             let posteriors = exact_posteriors(&priors, &counts);
             let own: Vec<&[f64]> = rows.iter().map(|row| &float_priors[case.rows[*row].0][..]).collect();
-            let omega = omega_estimate(&own, &counts);
-            let ceiling = Ceiling::new(&own, &counts, plan.relative_error());
+            let counted: Vec<(&[f64], u64)> = own.iter().map(|prior| (*prior, 1)).collect();
+            let omega = omega_estimate(&counted, &counts);
+            let ceiling = Ceiling::new(&counted, &counts, plan.relative_error());
             for row in 0..rows.len() {
                 assert_eq!(priors[row], distribution(&group["prior"][row]), "case {number}");
                 assert_eq!(posteriors[row], distribution(&group["posterior_exact"][row]), "case {number}");
@@ -183,6 +184,8 @@ fn public_vectors() {
                     Rational::try_from(measured.distance - measured.bound).unwrap() <= most,
                     "case {number}"
                 );
+                let floor = ceiling.least_distance(own[row], case.smoothing.as_ref());
+                assert!(Rational::try_from(floor).unwrap() <= most, "case {number}: floor {floor}");
                 let ceiling = ceiling.distance(own[row], case.smoothing.as_ref());
                 assert!(Rational::try_from(ceiling).unwrap() >= least, "case {number}: ceiling {ceiling}");
                 // The enclosure's ends as thresholds: only the exact path can tell them from the distance.
@@ -259,9 +262,10 @@ fn the_estimate_understates_where_the_exact_distance_and_the_ceiling_do_not() {
         let priors: Vec<_> = rows[group].iter().map(|row| exact_prior(&table, &kernels, *row)).collect();
         let posteriors = exact_posteriors(&priors, &counts);
         let own: Vec<Vec<f64>> = priors.iter().map(|prior| floats(prior)).collect();
-        let own: Vec<&[f64]> = own.iter().map(|prior| &prior[..]).collect();
+        let own: Vec<(&[f64], u64)> = own.iter().map(|prior| (&prior[..], 1)).collect();
         let ceiling = Ceiling::new(&own, &counts, 2e-16);
-        for ((prior, posterior), omega) in own.iter().zip(&posteriors).zip(omega_estimate(&own, &counts)) {
+        for (((prior, _), posterior), omega) in own.iter().zip(&posteriors).zip(omega_estimate(&own, &counts))
+        {
             exact_risk = exact_risk.max(comparison.measure(prior, &floats(posterior), 2e-16).distance);
             omega_risk = omega_risk.max(comparison.measure(prior, &omega, 2e-16).distance);
             highest = highest.max(ceiling.distance(prior, None));
@@ -282,7 +286,7 @@ fn worked_posteriors_of_three_rows() {
 
 /// Groups whose priors are near each other, far apart, or hold zeros, in the proportion of their weights.
 fn groups() -> impl Strategy<Value = (Vec<Vec<u64>>, Vec<usize>)> {
-    (2usize..5, 1usize..7).prop_flat_map(|(values, rows)| {
+    (2usize..5, 1usize..13).prop_flat_map(|(values, rows)| {
         let near = prop::collection::vec(90u64..110, values);
         let far = prop::collection::vec(0u64..50, values);
         let priors = prop::collection::vec(prop_oneof![near, far], rows);
@@ -306,17 +310,23 @@ proptest! {
         let posteriors = exact_posteriors(&priors, &counts);
         let own: Vec<Vec<f64>> = priors.iter().map(|prior| floats(prior)).collect();
         let own: Vec<&[f64]> = own.iter().map(|prior| &prior[..]).collect();
-        let ceiling = Ceiling::new(&own, &counts, 1.2e-16);
+        let counted: Vec<(&[f64], u64)> = own.iter().map(|prior| (*prior, 1)).collect();
+        let plain = Ceiling::new(&counted, &counts, 1.2e-16);
+        let refined = Ceiling::refined(&counted, &counts, 1.2e-16);
         let order = Distance::Numeric((0..values as u64).map(|value| Some(ratio(value * value, 1))).collect());
         let smoothing = Smoothing::new(&order, &ratio(3, 4), "s").unwrap();
-        for smoothing in [None, Some(smoothing)] {
+        for (ceiling, smoothing) in
+            [(&plain, None), (&plain, Some(smoothing.clone())), (&refined, None), (&refined, Some(smoothing))]
+        {
             let comparison = Comparison::new(smoothing.clone());
             for (row, (prior, posterior)) in priors.iter().zip(&posteriors).enumerate() {
                 for ((low, high), exact) in ceiling.posterior(own[row]).iter().zip(posterior) {
                     prop_assert!(Rational::try_from(*low).unwrap() <= *exact);
                     prop_assert!(*exact <= Rational::try_from(*high).unwrap());
                 }
-                let (least, _) = comparison.enclose(prior, posterior, 80);
+                let (least, most) = comparison.enclose(prior, posterior, 80);
+                let floor = ceiling.least_distance(own[row], smoothing.as_ref());
+                prop_assert!(Rational::try_from(floor).unwrap() <= most);
                 let bound = ceiling.distance(own[row], smoothing.as_ref());
                 prop_assert!(Rational::try_from(bound).unwrap() >= least);
             }

@@ -8,20 +8,28 @@ use std::sync::Arc;
 
 use super::implications::ImplicationsEvidence;
 use super::knowledge::{KnowledgeEvidence, Sought, SoughtCodes};
-use super::report::{DisclosureReport, PointReport, Sizes};
+use super::report::{DisclosureReport, PointReport, ShareReport, Sizes};
+use super::shares::{ShareEvidence, ShareRequirement};
 use super::values::Codes;
+use crate::attack::Question;
+use crate::beliefs::criteria::ShareRule;
 use crate::confidence::Confidence;
 use crate::error::{Error, Result, number_of};
 use crate::memory::{Budget, Reservation};
 use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
 
 /// What a table must fulfil.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Requirements {
     /// Skyline points, each for all sensitive values (`None`) or for those with these names.
     pub skyline: Vec<(Option<Vec<String>>, Point)>,
     /// Knowledge of implications, in place of skyline points.
     pub implications: Option<Implications>,
+    /// Criteria of other tools, beside the model.
+    pub shares: Vec<ShareRequirement>,
+    /// How far beliefs may move. The counts of a table do not tell: it is unsafe until
+    /// [`CheckReport::with_beliefs`](super::CheckReport::with_beliefs) says otherwise.
+    pub beliefs: Option<Box<Question>>,
     /// People that each group must have at least; 1 always holds.
     pub minimum_group_size: u64,
     /// Different sensitive values that each group must have at least; 0 always holds.
@@ -36,6 +44,8 @@ impl Requirements {
         Requirements {
             skyline: Vec::new(),
             implications: None,
+            shares: Vec::new(),
+            beliefs: None,
             minimum_group_size: 1,
             minimum_distinct_values: 0,
             absent: Absent::Report,
@@ -46,6 +56,8 @@ impl Requirements {
     pub fn validate(&self) -> Result<()> {
         if self.skyline.is_empty()
             && self.implications.is_none()
+            && self.shares.is_empty()
+            && self.beliefs.is_none()
             && self.minimum_group_size <= 1
             && self.minimum_distinct_values == 0
         {
@@ -132,12 +144,19 @@ pub(super) struct Asked {
     implications: Option<Implications>,
     every: Vec<Point>,
     named: HashMap<u32, Vec<Point>>,
+    rules: Vec<ShareRule>,
     sought: Arc<SoughtCodes>,
 }
 
 impl Asked {
     /// Gives the named values their codes.
-    pub fn new(values: Values, requirements: &Requirements, sought: &Sought, codes: &Codes) -> Result<Self> {
+    pub fn new(
+        values: Values,
+        requirements: &Requirements,
+        rules: Vec<ShareRule>,
+        sought: &Sought,
+        codes: &Codes,
+    ) -> Result<Self> {
         let mut targets = Vec::new();
         for (names, point) in &requirements.skyline {
             let target = match names {
@@ -174,7 +193,8 @@ impl Asked {
             }
         }
         let implications = requirements.implications.clone();
-        Ok(Asked { values, implications, every, named, sought: Arc::new(SoughtCodes::new(sought, codes)?) })
+        let sought = Arc::new(SoughtCodes::new(sought, codes)?);
+        Ok(Asked { values, implications, every, named, rules, sought })
     }
 
     fn points(&self, code: u32) -> &[Point] {
@@ -332,8 +352,9 @@ impl SkylineEvidence {
 
 /// A criterion together with what holds beside every model: how large the groups are.
 pub(super) struct Judge {
-    values: Values,
+    asked: Arc<Asked>,
     criterion: Criterion,
+    shares: ShareEvidence,
     /// The groups that were asked for beside the verdict.
     pub knowledge: KnowledgeEvidence,
     /// The sizes of the groups observed.
@@ -346,8 +367,9 @@ impl Judge {
     /// Nothing observed yet.
     pub fn new(asked: &Arc<Asked>) -> Self {
         Judge {
-            values: asked.values,
+            asked: asked.clone(),
             criterion: Criterion::new(asked),
+            shares: ShareEvidence::default(),
             knowledge: KnowledgeEvidence::new(asked.values, &asked.sought),
             sizes: Sizes::default(),
             impossible: 0,
@@ -360,7 +382,7 @@ impl Judge {
         if group.people == 0 && group.present.is_empty() {
             return;
         }
-        let possible = match self.values {
+        let possible = match self.asked.values {
             Values::Single => group.counts().map(|(_, count)| count).sum::<u64>() == group.people,
             Values::Set => group.counts().all(|(_, count)| count <= group.people),
             Values::Multiset => group.people > 0,
@@ -371,6 +393,7 @@ impl Judge {
         }
         self.sizes.observe(group.people, group.present.len() as u64);
         self.criterion.observe(group, number);
+        self.shares.observe(&self.asked.rules, group, number);
         self.knowledge.observe(group);
     }
 
@@ -379,6 +402,7 @@ impl Judge {
         self.sizes.merge(&other.sizes);
         self.impossible += other.impossible;
         self.criterion.merge(other.criterion);
+        self.shares.merge(other.shares);
         self.knowledge.merge(other.knowledge);
     }
 
@@ -400,7 +424,7 @@ impl Judge {
     /// What was found; fails if the table contradicts what was said of it.
     pub fn findings(&mut self, requirements: &Requirements, codes: &Codes, column: &str) -> Result<Findings> {
         if self.impossible > 0 {
-            let (rule, remedy) = match self.values {
+            let (rule, remedy) = match self.asked.values {
                 Values::Single => ("people and values differ in number", "say --values set or multiset"),
                 Values::Set => ("a value occurs more often than there are people", "say --values multiset"),
                 Values::Multiset => ("there are values but no people", "check that no rows are missing"),
@@ -410,14 +434,15 @@ impl Judge {
                 format!("{remedy}, if that is what the table holds"),
             ));
         }
+        let shares = self.shares.report(&self.asked.rules);
         match &mut self.criterion {
             Criterion::Skyline(evidence) => {
                 evidence.add_absent(requirements, codes, column)?;
-                Ok(Findings { points: evidence.report(&codes.names()), disclosure: None })
+                Ok(Findings { points: evidence.report(&codes.names()), disclosure: None, shares })
             }
             Criterion::Implications(evidence) => {
                 let disclosure = evidence.report(&codes.names(), column)?;
-                Ok(Findings { points: Vec::new(), disclosure: Some(disclosure) })
+                Ok(Findings { points: Vec::new(), disclosure: Some(disclosure), shares })
             }
         }
     }
@@ -430,4 +455,6 @@ pub(super) struct Findings {
     pub points: Vec<PointReport>,
     /// The evidence on implications.
     pub disclosure: Option<DisclosureReport>,
+    /// The evidence on shares, one for each criterion asked.
+    pub shares: Vec<ShareReport>,
 }

@@ -8,6 +8,7 @@ use super::counted;
 use super::criterion::{Asked, Findings, Requirements};
 use super::knowledge::Sought;
 use super::report::{CheckReport, GroupSizes, Order};
+use super::shares;
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
 use crate::memory::Budget;
@@ -128,7 +129,8 @@ pub fn survey(
 ) -> Result<Survey> {
     validate(subject, columns, requirements)?;
     let codes = Codes::new(&columns.sensitive, &resources.budget)?;
-    let asked = Arc::new(Asked::new(columns.values, requirements, sought, &codes)?);
+    let rules = shares::rules(&requirements.shares, subject, columns, &codes, resources)?;
+    let asked = Arc::new(Asked::new(columns.values, requirements, rules, sought, &codes)?);
     let spill = || Spill::create(&resources.temp).map(Arc::new);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
@@ -177,16 +179,11 @@ fn report(
     if rows == 0 {
         return Err(Error::input("the table has no rows", "give a table that holds people"));
     }
-    let Findings { points, disclosure } = judge.findings(requirements, codes, &columns.sensitive)?;
+    let Findings { points, disclosure, shares } = judge.findings(requirements, codes, &columns.sensitive)?;
     let sizes = judge.sizes;
     let kept = judge.knowledge.finish(codes);
-    let large = sizes.smallest >= requirements.minimum_group_size;
-    let diverse = sizes.fewest_values >= requirements.minimum_distinct_values;
-    let report = CheckReport {
-        safe: large
-            && diverse
-            && points.iter().all(|point| point.safe)
-            && disclosure.as_ref().is_none_or(|disclosure| disclosure.safe),
+    let mut report = CheckReport {
+        safe: false,
         values: columns.values,
         records: rows,
         individuals: sizes.people,
@@ -198,9 +195,12 @@ fn report(
         points,
         disclosure,
         robust: None,
+        beliefs: None,
+        shares,
         order,
         spilled_bytes,
     };
+    report.safe = report.counts_hold() && requirements.beliefs.is_none();
     Ok(Survey { report, kept, sizes: sizes.by_size })
 }
 
@@ -208,6 +208,15 @@ fn report(
 fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirements) -> Result<()> {
     if columns.groups.is_empty() {
         return Err(Error::input("no group columns are given", "name them with --group"));
+    }
+    if !requirements.shares.is_empty() && columns.values != Values::Single {
+        return Err(Error::input(
+            format!(
+                "column `{}`: t-closeness and l-diversity are defined for single values only",
+                columns.sensitive
+            ),
+            "say --values single, or leave the criteria out of the policy",
+        ));
     }
     if requirements.implications.is_some() {
         if columns.values != Values::Single {

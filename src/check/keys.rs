@@ -12,7 +12,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use crate::error::{Error, Result};
 
 /// Turns group columns of fixed types into keys.
-pub(super) struct Keys {
+pub(crate) struct Keys {
     form: Form,
 }
 
@@ -23,7 +23,7 @@ enum Form {
 }
 
 /// The runs of equal keys in one batch.
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// Where each run ends.
     pub ends: Vec<usize>,
     keys: Bytes,
@@ -111,14 +111,14 @@ fn starts(ends: &[usize]) -> impl Iterator<Item = usize> {
 }
 
 /// A byte that says "not null", then the number so that bytes compare as numbers do.
-pub(super) fn integer_key(value: i64) -> [u8; 9] {
+pub(crate) fn integer_key(value: i64) -> [u8; 9] {
     let mut key = [1; 9];
     key[1..].copy_from_slice(&((value as u64) ^ (1 << 63)).to_be_bytes());
     key
 }
 
 /// The number of an [`integer_key`]; null is the least one.
-pub(super) fn integer_of_key(key: &[u8]) -> Option<i64> {
+pub(crate) fn integer_of_key(key: &[u8]) -> Option<i64> {
     let (&head, bytes) = key.split_first()?;
     let bytes: [u8; 8] = bytes.try_into().ok()?;
     Some(if head == 0 { i64::MIN } else { (u64::from_be_bytes(bytes) ^ (1 << 63)) as i64 })

@@ -6,7 +6,8 @@
 //! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another, by skyline points or by [`implications`]; [`mod@robust`] judges groups by known distributions; [`knowledge`] keeps beside it what the knowledge skyline
+//! another, by skyline points or by [`implications`], beside them by [`shares`]; [`mod@robust`] judges groups by known
+//! distributions; [`knowledge`] keeps beside it what the knowledge skyline
 //! needs. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
@@ -21,14 +22,15 @@ mod criterion;
 mod groups;
 mod implications;
 mod job;
-mod keys;
+pub(crate) mod keys;
 mod knowledge;
 pub mod policy;
 pub mod release;
 mod report;
 mod returns;
 pub(crate) mod robust;
-mod tally;
+mod shares;
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -38,6 +40,8 @@ pub use groups::{GroupDetail, SAMPLE, groups};
 pub use job::{Buckets, Columns, Part, Resources, Subject, Survey, check, survey};
 pub use knowledge::Sought;
 pub use report::{
-    Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, Statements,
+    Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, ShareReport,
+    Statements,
 };
 pub use robust::{DeltaClaims, DeltaInstead, RobustReport, Robustness, robust};
+pub use shares::ShareRequirement;

@@ -2,14 +2,18 @@
 
 use super::criterion::{Absent, Implications, Requirements};
 use super::job::{Columns, Part};
+use super::shares::ShareRequirement;
+use crate::attack::Question;
 use crate::confidence::Confidence;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::policy::{Model, Policy, Protected, Requirement, Target, Values as PolicyValues};
+use crate::policy::{
+    Criterion, Model, Nearness, Policy, Protected, Requirement, Target, Values as PolicyValues,
+};
 use crate::skyline::{Knowledge, Point, Values};
 
 /// One sensitive column, and what must hold for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// What the columns of the table mean.
     pub columns: Columns,
@@ -37,16 +41,24 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
             let up_to = usize::try_from(*knows).unwrap_or(usize::MAX);
             (Vec::new(), Some(Implications { up_to, confidence }))
         }
-        Model::Robust(_) | Model::Beliefs(_) => return unknown("the privacy model"),
+        Model::Beliefs(_) => (Vec::new(), None),
+        Model::Robust(_) => return unknown("the privacy model"),
     };
-    if !target.criteria.is_empty() {
-        return unknown("a criterion beside the model");
-    }
+    let nearness = policy.columns.sensitive(&target.name());
+    let nearness = nearness.map_or(Nearness::Equal, |column| column.nearness.clone());
+    let share =
+        |criterion: &Criterion| ShareRequirement { criterion: criterion.clone(), nearness: nearness.clone() };
+    let beliefs = match &target.model {
+        Model::Beliefs(asked) => Some(Box::new(Question::of(policy, target, asked)?)),
+        _ => None,
+    };
     Ok(Task {
         columns,
         requirements: Requirements {
             skyline,
             implications,
+            shares: target.criteria.iter().map(share).collect(),
+            beliefs,
             minimum_group_size: policy.privacy.minimum_group_size,
             minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
             absent: Absent::Report,

@@ -15,7 +15,7 @@ use crate::read::{ReadOptions, Table};
 /// The file that makes a directory a release.
 const MANIFEST: &str = "manifest.json";
 /// The column that numbers the groups.
-const GROUP: &str = "group";
+pub const GROUP: &str = "group";
 /// The column of a bucketized release that says how often a value occurs.
 const COUNT: &str = "count";
 

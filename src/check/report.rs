@@ -1,6 +1,7 @@
 //! What did the check find?
 
 use super::robust::RobustReport;
+use crate::attack::AttackReport;
 use crate::confidence::Confidence;
 use crate::exact::Rational;
 use crate::skyline::{Breach, Point, Statistics, Values};
@@ -32,10 +33,32 @@ pub struct CheckReport {
     pub disclosure: Option<DisclosureReport>,
     /// What whoever knows distributions learns, if that was asked.
     pub robust: Option<Box<RobustReport>>,
+    /// How far beliefs move, if that was asked and judged.
+    pub beliefs: Option<AttackReport>,
+    /// Criteria of other tools, in the order asked.
+    pub shares: Vec<ShareReport>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.
     pub spilled_bytes: u64,
+}
+
+impl CheckReport {
+    /// Whether all that counts tell holds.
+    pub fn counts_hold(&self) -> bool {
+        self.smallest_group >= self.minimum_group_size
+            && self.fewest_values >= self.minimum_distinct_values
+            && self.points.iter().all(|point| point.safe)
+            && self.shares.iter().all(|share| share.safe)
+            && self.disclosure.as_ref().is_none_or(|disclosure| disclosure.safe)
+    }
+
+    /// The report with what was found about beliefs.
+    pub fn with_beliefs(mut self, found: AttackReport) -> Self {
+        self.safe = self.counts_hold() && found.is_private();
+        self.beliefs = Some(found);
+        self
+    }
 }
 
 /// One sensitive value at one skyline point.
@@ -53,6 +76,21 @@ pub struct PointReport {
     /// table that had to be counted by group, by the value of its one group column if that is a whole
     /// number, and otherwise the numbers only tell groups apart.
     pub statistics: Statistics,
+}
+
+/// A criterion over the shares of the values in each group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareReport {
+    /// The criterion in words.
+    pub criterion: &'static str,
+    /// The largest distance, or share, that a group has.
+    pub measured: Rational,
+    /// The largest that is allowed.
+    pub most: Rational,
+    /// The group that has it, numbered as in [`PointReport::statistics`].
+    pub group: u64,
+    /// Whether all groups are within what is allowed.
+    pub safe: bool,
 }
 
 /// What implications disclose.

@@ -14,7 +14,7 @@ use arrow::datatypes::Int64Type;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::criterion::{Absent, Requirements};
+use super::criterion::Requirements;
 use super::job::{Buckets, Columns, Resources, Subject, Survey, survey};
 use super::keys::{Keys, integer_of_key};
 use super::knowledge::Sought;
@@ -188,11 +188,9 @@ pub fn robust(
         ));
     }
     let sizes = Requirements {
-        skyline: Vec::new(),
-        implications: None,
         minimum_group_size: asked.minimum_group_size,
         minimum_distinct_values: asked.minimum_distinct_values,
-        absent: Absent::Report,
+        ..Requirements::nothing()
     };
     let mut survey = survey(subject, columns, &sizes, &Sought::NOTHING, resources)?;
     let report = judge(subject, columns, asked, resources)?;

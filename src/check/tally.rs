@@ -25,7 +25,7 @@ const LEVELS: u32 = 64 / FANOUT_BITS;
 const SMALLEST_ALLOTMENT: u64 = 64 << 10;
 
 /// Counts of (key, item) pairs.
-pub(super) struct Tally {
+pub(crate) struct Tally {
     spill: Arc<Spill>,
     allotment: Reservation,
     /// The whole budget, for the error that it is too small.
@@ -38,7 +38,7 @@ pub(super) struct Tally {
 }
 
 /// What is done with a key, its items and their counts.
-pub(super) type Emit<'a> = dyn FnMut(&[u8], &[(&[u8], u64)]) -> Result<()> + 'a;
+pub(crate) type Emit<'a> = dyn FnMut(&[u8], &[(&[u8], u64)]) -> Result<()> + 'a;
 
 #[derive(Clone, Copy)]
 struct Entry {

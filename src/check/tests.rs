@@ -24,6 +24,8 @@ fn skyline() -> Requirements {
     Requirements {
         skyline: vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))],
         implications: None,
+        shares: Vec::new(),
+        beliefs: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         absent: Absent::Refuse,
@@ -49,7 +51,8 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
     let codes = Codes::new("sick", &budget).unwrap();
-    let asked = Arc::new(Asked::new(Values::Single, requirements, &Sought::NOTHING, &codes).unwrap());
+    let asked =
+        Arc::new(Asked::new(Values::Single, requirements, Vec::new(), &Sought::NOTHING, &codes).unwrap());
     let mut joined = Joined::new(&asked, &resources).unwrap();
     let mut first_row = 0;
     for part in parts {

@@ -262,6 +262,11 @@ fn impossible(args: &AnonymizeArgs, policy: &Policy, obstacles: &[(String, Obsta
                 "confidence": confidence.value().to_string(),
                 "disclosure": f64_at_least(disclosure),
             }),
+            Obstacle::Share { criterion, measured, most } => json!({
+                "criterion": criterion,
+                "measured": f64_at_least(measured),
+                "most": most.to_string(),
+            }),
             Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
         };
         let named = |(column, own): &(String, Obstacle)| {
@@ -300,6 +305,10 @@ fn impossible(args: &AnonymizeArgs, policy: &Policy, obstacles: &[(String, Obsta
                 number_of(*implications as u64, "implication", "implications"),
                 decimal_at_least(disclosure, 4),
                 confidence.value()
+            ),
+            Obstacle::Share { criterion, measured, most } => format!(
+                "{criterion}: the whole table has {}, allowed is at most {most}\n  lower l of that criterion\n",
+                decimal_at_least(measured, 4)
             ),
             Obstacle::TooSmall { what, has, needs } => {
                 format!("the table has {has} {what}, a group must have {needs}\n  lower that minimum, or give more rows\n")

@@ -11,8 +11,10 @@ use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
 use crate::anonymize::robust::model as robust_model;
+use crate::attack;
 use crate::check::policy::Task;
-use crate::check::{Absent, CheckReport, Order, Requirements, Subject, check};
+use crate::check::release::GROUP;
+use crate::check::{Absent, CheckReport, Order, Requirements, Resources, check};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::skyline::Point;
@@ -58,7 +60,7 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
         Some(tasks) => adapted(args, tasks)?,
         None => vec![task(args)?],
     };
-    tell(args, &checked(args, &opened.subject(), &tasks)?)
+    tell(args, &checked(args, &opened, &tasks)?)
 }
 
 fn tell(args: &CheckArgs, reports: &[(String, CheckReport)]) -> Result<Answer> {
@@ -90,15 +92,53 @@ fn robust_report(args: &CheckArgs, policy: &Policy, opened: &Opened) -> Result<(
 }
 
 /// The report on each task, with its sensitive column.
-fn checked(args: &CheckArgs, subject: &Subject<'_>, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
+fn checked(args: &CheckArgs, opened: &Opened, tasks: &[Task]) -> Result<Vec<(String, CheckReport)>> {
     with_progress(|progress| {
         let one = |task: &Task| {
-            let report =
-                check(subject, &task.columns, &task.requirements, &args.subject.resources(progress))?;
+            let resources = args.subject.resources(progress);
+            let report = check(&opened.subject(), &task.columns, &task.requirements, &resources)?;
+            let report = match &task.requirements.beliefs {
+                None => report,
+                Some(question) => report.with_beliefs(followed(args, opened, question, &resources)?),
+            };
             Ok((task.columns.sensitive.clone(), report))
         };
         tasks.iter().map(one).collect()
     })
+}
+
+/// How far beliefs move in a release, or in a table that holds original values and groups.
+fn followed(
+    args: &CheckArgs,
+    opened: &Opened,
+    question: &attack::Question,
+    resources: &Resources<'_>,
+) -> Result<attack::AttackReport> {
+    let original = args.subject.open_beside(&args.original, opened)?;
+    let subject = opened.subject();
+    match opened {
+        Opened::Release(_) => {
+            let original = original.ok_or_else(|| {
+                Error::input(
+                    "the model \"beliefs\" is judged by what the original table tells",
+                    "give the table that the release was made from with --original",
+                )
+            })?;
+            let groups = [GROUP.to_string()];
+            let folder = args.subject.paths.first().map(PathBuf::as_path);
+            attack::attack(&original, &attack::Release::of(&subject, folder, &groups), question, resources)
+        }
+        Opened::Table(..) if args.subject.group.is_empty() => Err(Error::input(
+            "the model \"beliefs\" needs to know who is in which group",
+            "name a group column with --group, of a table that holds the quasi-identifiers as they were",
+        )),
+        Opened::Table(table, _) => {
+            let groups = &args.subject.group[..];
+            let published = attack::Published::Rows(table, groups);
+            let tables = attack::Release { people: Some((table, groups)), folder: None, published };
+            attack::attack(original.as_ref().unwrap_or(table), &tables, question, resources)
+        }
+    }
 }
 
 fn warn(reports: &[(String, CheckReport)]) {
@@ -134,6 +174,8 @@ fn task(args: &CheckArgs) -> Result<Task> {
         requirements: Requirements {
             skyline: points(args),
             implications: None,
+            shares: Vec::new(),
+            beliefs: None,
             minimum_group_size: args.minimum_group_size.unwrap_or(1),
             minimum_distinct_values: 0,
             absent: Absent::Refuse,
@@ -158,6 +200,7 @@ fn adapted(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         if !args.point.is_empty() {
             requirements.skyline = points(args);
             requirements.implications = None;
+            requirements.beliefs = None;
             requirements.absent = Absent::Refuse;
         }
         if let Some(size) = args.minimum_group_size {

@@ -55,6 +55,8 @@ fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> 
     let requirements = Requirements {
         skyline: Vec::new(),
         implications: Some(Implications { up_to: args.up_to.into(), confidence: None }),
+        shares: Vec::new(),
+        beliefs: None,
         minimum_group_size: 1,
         minimum_distinct_values: 0,
         absent: Absent::Refuse,

@@ -5,6 +5,7 @@
 //! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
 
 mod anonymize;
+mod attack;
 mod audit;
 mod check;
 mod disclosure;
@@ -37,6 +38,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Anonymize(anonymize::AnonymizeArgs),
+    Attack(attack::AttackArgs),
     Audit(audit::AuditArgs),
     Check(check::CheckArgs),
     Disclosure(disclosure::DisclosureArgs),
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
 fn run(command: &Command) -> Result<Answer> {
     match command {
         Command::Anonymize(args) => anonymize::run(args),
+        Command::Attack(args) => attack::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Check(args) => check::run(args),
         Command::Disclosure(args) => disclosure::run(args),

@@ -78,6 +78,12 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
+    if tasks.iter().any(|task| task.requirements.beliefs.is_some()) {
+        return Err(Error::input(
+            "the model \"beliefs\" is judged by who is in which group, which a report does not tell",
+            "run `skyveil check RELEASE --original TABLE`; the page of the release was written when it was made",
+        ));
+    }
     let subject = opened.subject();
     let (surveys, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);

@@ -159,6 +159,14 @@ impl SubjectFlags {
         }
     }
 
+    /// A table that belongs to what was opened, read by the same policy; `None` without paths.
+    pub fn open_beside(&self, paths: &[PathBuf], opened: &Opened) -> Result<Option<Table>> {
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        Table::open(paths, &read_options(self.delimiter, opened.policy())).map(Some)
+    }
+
     /// The protected column of the policy that is meant.
     fn target<'a>(&self, policy: &'a Policy) -> Result<&'a Target> {
         let meant = |target: &&Target| self.sensitive.as_ref().is_none_or(|name| target.name() == *name);

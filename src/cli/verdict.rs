@@ -4,8 +4,10 @@
 
 use serde_json::{Value, json};
 
+use super::attack::{self, moved_text};
 use super::robust;
 use super::terminal::visible;
+use crate::attack::{AtThreshold, AttackReport, PointReport as BeliefReport};
 use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
 use crate::confidence::Confidence;
 use crate::error::number_of;
@@ -76,7 +78,12 @@ fn table(report: &CheckReport, shown: usize) -> String {
 
 /// One line.
 fn verdict(report: &CheckReport) -> String {
-    let word = if report.safe { "safe" } else { "unsafe" };
+    let estimated = report.beliefs.as_ref().and_then(AttackReport::estimated);
+    let word = match (report.safe, estimated) {
+        (true, _) => "safe",
+        (false, Some(_)) if report.counts_hold() => "estimated",
+        (false, _) => "unsafe",
+    };
     let unsafe_points = report.points.iter().filter(|point| !point.safe).count();
     let mut reasons = Vec::new();
     let all_points = report.points.len();
@@ -101,9 +108,41 @@ fn verdict(report: &CheckReport) -> String {
         let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
         reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
     }
+    for point in report.beliefs.iter().flat_map(|beliefs| &beliefs.points) {
+        for at in &point.thresholds {
+            reasons.push(belief_text(at, point));
+        }
+    }
+    for share in &report.shares {
+        let (measured, most) = (decimal_at_least(&share.measured, PLACES), &share.most);
+        reasons
+            .push(format!("{}: {measured} in the worst group, at most {most} is required", share.criterion));
+    }
     let people = number_of(report.individuals, "person", "people");
     let groups = number_of(report.groups, "group", "groups");
     format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
+}
+
+/// How far beliefs moved, and how far they may.
+fn belief_text(at: &AtThreshold, point: &BeliefReport) -> String {
+    let moved = match (at.vulnerable, at.undecided) {
+        (0, 0) => "no belief moves further".to_string(),
+        (0, many) => format!("the beliefs about {} may move further", number_of(many, "person", "people")),
+        (many, 0) => format!("the beliefs about {} move further", number_of(many, "person", "people")),
+        (many, open) => format!(
+            "the beliefs about {} move further, and perhaps about {open} more",
+            number_of(many, "person", "people")
+        ),
+    };
+    let plain = match point.unsmoothed == point.worst.moved {
+        true => String::new(),
+        false => format!(", {} without smoothing", moved_text(point.unsmoothed)),
+    };
+    format!(
+        "beliefs may move by {}: {moved}; the largest move is {}{plain}",
+        at.t,
+        moved_text(point.worst.moved)
+    )
 }
 
 /// What implications disclose, and the threshold for it.
@@ -144,7 +183,17 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
                 "safe": report.disclosure.as_ref().is_some_and(|disclosure| disclosure.safe),
             })
         });
-        for mut point in report.points.iter().map(point_json).chain(disclosed) {
+        let shares = report.shares.iter().map(|share| {
+            json!({
+                "criterion": share.criterion,
+                "measured": f64_at_least(&share.measured),
+                "measured_exact": exact_text(&share.measured),
+                "most": share.most.to_string(),
+                "group": share.group,
+                "safe": share.safe,
+            })
+        });
+        for mut point in report.points.iter().map(point_json).chain(disclosed).chain(shares) {
             if several {
                 point["column"] = json!(column);
             }
@@ -152,11 +201,20 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         }
     }
     let Some((_, first)) = reports.first() else { return Value::Null };
-    let model = |report: &CheckReport| match (&report.disclosure, &report.robust) {
-        (Some(_), _) => "implications",
-        (_, Some(_)) => "robust",
-        _ => "skyline",
+    let model = |report: &CheckReport| match (&report.disclosure, &report.beliefs, &report.robust) {
+        (Some(_), _, _) => "implications",
+        (None, Some(_), _) => "beliefs",
+        (None, None, Some(_)) => "robust",
+        (None, None, None) => "skyline",
     };
+    let beliefs = reports.iter().filter_map(|(column, report)| {
+        let mut beliefs = attack::to_json(report.beliefs.as_ref()?);
+        beliefs["column"] = json!(column);
+        beliefs["private"] = json!(report.beliefs.as_ref()?.is_private());
+        beliefs["estimated"] = json!(report.beliefs.as_ref()?.estimated());
+        Some(beliefs)
+    });
+    let beliefs: Vec<Value> = beliefs.collect();
     let mut models: Vec<&str> = reports.iter().map(|(_, report)| model(report)).collect();
     models.dedup();
     let fewest = reports.iter().map(|(_, report)| report.fewest_values).min();
@@ -174,6 +232,7 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         "scattered": first.order == Order::Scattered,
         "spilled_bytes": reports.iter().map(|(_, report)| report.spilled_bytes).sum::<u64>(),
         "points": points,
+        "beliefs": beliefs,
     });
     if let Some(report) = reports.iter().find_map(|(_, report)| report.robust.as_ref()) {
         told["distributions"] = report.to_json();

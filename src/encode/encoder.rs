@@ -287,6 +287,11 @@ fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
     }
 }
 
+/// Appends the codes of one column to `codes`.
+pub fn append_codes(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
+    encode(attribute, &Lookup::Search, array, codes)
+}
+
 fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     let scale = match &attribute.coding {
         Coding::Numbers { scale, .. } => Some(*scale),

@@ -1,5 +1,7 @@
 //! May these groups be published beside the others?
 
+use super::subtree::Rows;
+use crate::beliefs::group::Passes;
 use crate::implications::{Bucket, Confidence, Safety, Verdict};
 use crate::skyline::{Ranking, SkylineState};
 
@@ -46,6 +48,61 @@ pub trait Criterion: Send + Sync {
 
     /// No group with fewer people can be admitted.
     fn least_people(&self) -> u64;
+
+    /// Whether groups are judged by their rows too, with [`Criterion::judge`].
+    fn asks_for_rows(&self) -> bool {
+        false
+    }
+
+    /// Whether the rows numbered `of`, which publish `part`, may be a group, whatever the others are. Not monotone: groups
+    /// that pass may have parts that do not, and the other way round.
+    fn judge(&self, _rows: &Rows, _of: &[u32], _part: &Part, _effort: Effort) -> Passes {
+        Passes::Yes
+    }
+}
+
+/// How much work an answer is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// One of many cuts is tried; "unknown" is an answer.
+    Try,
+    /// The answer decides what is published.
+    Settle,
+}
+
+/// Several criteria that must all hold.
+pub struct Every {
+    criteria: Vec<Box<dyn Criterion>>,
+}
+
+impl Every {
+    /// All of these; at least one.
+    pub fn new(criteria: Vec<Box<dyn Criterion>>) -> Self {
+        Every { criteria }
+    }
+}
+
+impl Criterion for Every {
+    fn admits(&self, parts: &[Part], room: &mut Room) -> bool {
+        self.criteria.iter().all(|criterion| criterion.admits(parts, room))
+    }
+
+    fn accept(&mut self, parts: &[Part]) {
+        self.criteria.iter_mut().for_each(|criterion| criterion.accept(parts));
+    }
+
+    fn least_people(&self) -> u64 {
+        self.criteria.iter().map(|criterion| criterion.least_people()).max().unwrap_or(1)
+    }
+
+    fn asks_for_rows(&self) -> bool {
+        self.criteria.iter().any(|criterion| criterion.asks_for_rows())
+    }
+
+    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
+        let judged = self.criteria.iter().map(|criterion| criterion.judge(rows, of, part, effort));
+        judged.fold(Passes::Yes, Passes::and)
+    }
 }
 
 /// Minimum sizes that hold beside any model.

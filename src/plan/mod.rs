@@ -11,6 +11,7 @@ pub mod criterion;
 pub mod packed;
 pub mod propose;
 pub mod several;
+pub mod shares;
 pub mod subtree;
 #[cfg(test)]
 mod tests;

@@ -53,10 +53,15 @@ pub struct Proposal {
 impl Proposal {
     /// The better one; among equals the one of the earlier column.
     pub fn better(self, other: Proposal) -> Proposal {
-        match self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column)) {
+        match self.preference(&other) {
             Ordering::Less => other,
             _ => self,
         }
+    }
+
+    /// Which one is better, the greater.
+    pub fn preference(&self, other: &Proposal) -> Ordering {
+        self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column))
     }
 }
 

@@ -5,7 +5,9 @@
 //!
 //! Memory: what the criteria take, and while one is asked the projected counts of the parts.
 
-use super::criterion::{Criterion, Part, Room};
+use super::criterion::{Criterion, Effort, Part, Room};
+use super::subtree::Rows;
+use crate::beliefs::group::Passes;
 
 /// One of several criteria, and what it sees of the sensitive codes.
 pub struct Judged {
@@ -69,6 +71,19 @@ impl Criterion for Several {
 
     fn least_people(&self) -> u64 {
         self.criteria.iter().map(|judged| judged.criterion.least_people()).max().unwrap_or(1)
+    }
+
+    fn asks_for_rows(&self) -> bool {
+        self.criteria.iter().any(|judged| judged.criterion.asks_for_rows())
+    }
+
+    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
+        let mut projected = Vec::new();
+        let judged = self.criteria.iter().filter(|judged| judged.criterion.asks_for_rows()).map(|judged| {
+            judged.project(std::slice::from_ref(part), &mut projected);
+            judged.criterion.judge(rows, of, &projected[0], effort)
+        });
+        judged.fold(Passes::Yes, Passes::and)
     }
 }
 

@@ -5,16 +5,24 @@
 //! a node without a proposal is a group; what was proposed then is asked again, and if it is refused now
 //! the node proposes anew. So the result depends on the rows alone, not on the number of threads.
 //!
+//! A criterion that judges groups by their rows is asked of every part of the best cut of each column, the columns in
+//! the order of preference. A cut with a part that fails is not made; one with a part of which that is not known is
+//! made if no other has only parts that pass, in the hope that smaller ones will. In the end a group that does not
+//! pass is joined with its siblings, up to the lowest node that passes as one group. So every group passes; that no
+//! smaller ones would is not said.
+//!
 //! Memory: the rows' codes, 4 bytes per row to move them, the packed counts of a level and of the groups, and per
 //! thread the triples of one column and the counts of one node.
 
 use super::column::{Column, Width};
-use super::criterion::{Criterion, Part, Room};
+use super::criterion::{Criterion, Effort, Part, Room};
 use super::packed::Packed;
 use super::propose::{Candidates, Order, People, Proposal};
 use super::tree::{CutTree, NodeId};
 use super::triples::{Codes, Counter};
+use crate::beliefs::group::Passes;
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The codes of the rows of a node, column by column.
@@ -157,11 +165,14 @@ pub struct Present {
     pub codes: Vec<u16>,
 }
 
+#[derive(Clone)]
 struct Node {
     id: NodeId,
     rows: Range<usize>,
     extent: Vec<Range<u32>>,
     part: Packed,
+    /// Whether it may be a group, by its rows.
+    passes: Passes,
 }
 
 /// The groups of a node in order, unpacked one after the other.
@@ -183,22 +194,28 @@ impl Iterator for Groups {
     }
 }
 
+/// A cut, and whether each of its parts may be a group, by its rows.
+struct Judged {
+    proposal: Proposal,
+    passes: Vec<Passes>,
+}
+
 /// A proposal whose parts wait, packed, until it is committed.
 struct Waiting {
-    proposal: Proposal,
+    judged: Judged,
     parts: Vec<Packed>,
 }
 
 impl Waiting {
-    fn new(mut proposal: Proposal) -> Self {
-        let parts = std::mem::take(&mut proposal.parts).into_iter().map(Packed::new).collect();
-        Waiting { proposal, parts }
+    fn new(mut judged: Judged) -> Self {
+        let parts = std::mem::take(&mut judged.proposal.parts).into_iter().map(Packed::new).collect();
+        Waiting { judged, parts }
     }
 
-    fn resume(self) -> Proposal {
-        let mut proposal = self.proposal;
-        proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
-        proposal
+    fn resume(self) -> Judged {
+        let mut judged = self.judged;
+        judged.proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
+        judged
     }
 }
 
@@ -219,7 +236,8 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Splits a node, given by its rows and the codes between its cuts, and returns its groups in order.
+    /// Splits a node, given by its rows and the codes between its cuts, and returns its groups in order; `None` if
+    /// there is no way to cut it, nor the node as a whole, that passes a criterion which judges rows.
     pub fn grow(
         &self,
         rows: &mut Rows,
@@ -228,9 +246,14 @@ impl Plan<'_> {
         part: Part,
         tree: &mut CutTree,
         criterion: &mut dyn Criterion,
-    ) -> Groups {
-        let mut level = vec![Node { id, rows: 0..rows.len(), extent, part: Packed::new(part) }];
-        let mut groups = Vec::new();
+    ) -> Option<Groups> {
+        let part = Packed::new(part);
+        let mut root = Node { id, rows: 0..rows.len(), extent, part, passes: Passes::Yes };
+        if criterion.asks_for_rows() {
+            root.passes = settle(rows, &root, &*criterion);
+        }
+        let mut level = vec![root];
+        let (mut groups, mut leaves, mut inner) = (Vec::new(), Vec::new(), Vec::new());
         let mut room = Room::default();
         while !level.is_empty() {
             let propose = |node| self.propose(rows, node, &*criterion).map(Waiting::new);
@@ -238,30 +261,76 @@ impl Plan<'_> {
             let (mut next, mut moves) = (Vec::new(), Vec::new());
             for (node, proposal) in level.into_iter().zip(proposals) {
                 let proposal = match proposal.map(Waiting::resume) {
-                    Some(stale) if !criterion.admits(&stale.parts, &mut room) => {
+                    Some(stale) if !criterion.admits(&stale.proposal.parts, &mut room) => {
                         self.propose(rows, &node, &*criterion)
                     }
                     fresh => fresh,
                 };
                 match proposal {
+                    None if criterion.asks_for_rows() => leaves.push(node),
                     None => groups.push(self.finish(rows, node)),
-                    Some(proposal) => {
+                    Some(Judged { proposal, passes }) => {
                         criterion.accept(&proposal.parts);
-                        next.extend(children(node, proposal, rows, tree, &mut moves));
+                        if criterion.asks_for_rows() {
+                            inner.push(node.clone());
+                        }
+                        next.extend(children(node, proposal, &passes, rows, tree, &mut moves));
                     }
                 }
             }
             rows.rearrange(&moves);
             level = next;
         }
+        let mut groups: Vec<Finished> = match criterion.asks_for_rows() {
+            true => self.join(rows, leaves, inner, tree, &*criterion)?,
+            false => groups,
+        };
         let order = tree.groups_below(id);
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
             order.iter().enumerate().map(|(place, &node)| (node, place)).collect();
         groups.sort_unstable_by_key(|group: &Finished| place[&group.node]);
-        Groups(groups.into_iter())
+        Some(Groups(groups.into_iter()))
     }
 
-    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Proposal> {
+    /// Joins groups that do not pass with their siblings, from the leaves upwards; `None` if not even the node that all
+    /// of them come from passes. `inner` are the nodes that were split, parents before children.
+    fn join(
+        &self,
+        rows: &Rows,
+        leaves: Vec<Node>,
+        inner: Vec<Node>,
+        tree: &mut CutTree,
+        criterion: &dyn Criterion,
+    ) -> Option<Vec<Finished>> {
+        let passes = |node: &Node| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
+        let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
+        let mut failing: BTreeSet<NodeId> = BTreeSet::new();
+        let mut kept: BTreeMap<NodeId, Node> = BTreeMap::new();
+        for (leaf, passes) in leaves.into_iter().zip(passing) {
+            if !passes {
+                failing.insert(leaf.id);
+            }
+            kept.insert(leaf.id, leaf);
+        }
+        for node in inner.into_iter().rev() {
+            let children = tree.cut(node.id).map_or(0..0, |(_, children)| children);
+            if children.clone().all(|child| !failing.contains(&child)) {
+                continue;
+            }
+            for group in tree.groups_below(node.id) {
+                failing.remove(&group);
+                kept.remove(&group);
+            }
+            tree.join(node.id);
+            if !passes(&node) {
+                failing.insert(node.id);
+            }
+            kept.insert(node.id, node);
+        }
+        failing.is_empty().then(|| kept.into_values().map(|node| self.finish(rows, node)).collect())
+    }
+
+    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Judged> {
         if node.part.people() < 2 * criterion.least_people() {
             return None;
         }
@@ -272,7 +341,25 @@ impl Plan<'_> {
                 let candidates = Candidates { number, column, triples, total: &total, people: rows.people() };
                 candidates.propose(self.order, criterion)
             });
-        proposals.flatten().reduce_with(Proposal::better)
+        if !criterion.asks_for_rows() {
+            let best = proposals.flatten().reduce_with(Proposal::better)?;
+            let passes = vec![Passes::Yes; best.parts.len()];
+            return Some(Judged { proposal: best, passes });
+        }
+        let mut proposals: Vec<Proposal> = proposals.flatten().collect();
+        proposals.sort_by(|a, b| b.preference(a));
+        let mut perhaps = None;
+        for proposal in proposals {
+            let passes = judge_parts(rows, node, &proposal, criterion);
+            match passes.iter().fold(Passes::Yes, |all, part| all.and(*part)) {
+                Passes::Yes => return Some(Judged { proposal, passes }),
+                Passes::Unknown if perhaps.is_none() => {
+                    perhaps = Some(Judged { proposal, passes });
+                }
+                _ => {}
+            }
+        }
+        perhaps
     }
 
     fn finish(&self, rows: &Rows, node: Node) -> Finished {
@@ -308,6 +395,38 @@ fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present
     Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
 }
 
+/// Whether a node may be a group, by its rows, with all effort.
+fn settle(rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Passes {
+    let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
+    criterion.judge(rows, &of, &node.part.clone().unpack(), Effort::Settle)
+}
+
+/// Whether each part of a cut may be a group, by its rows; one that fails is enough, others are then unknown.
+fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn Criterion) -> Vec<Passes> {
+    let sources = sources(rows, node, proposal);
+    let mut passes = vec![Passes::Unknown; sources.len()];
+    // Small parts are judged faster, and fail more often.
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|&part| sources[part].len());
+    for part in order {
+        passes[part] = criterion.judge(rows, &sources[part], &proposal.parts[part], Effort::Try);
+        if passes[part] == Passes::No {
+            break;
+        }
+    }
+    passes
+}
+
+/// The rows of each part of a cut.
+fn sources(rows: &Rows, node: &Node, proposal: &Proposal) -> Vec<Vec<u32>> {
+    let codes = &rows.columns[proposal.cut.column];
+    let mut sources: Vec<Vec<u32>> = vec![vec![]; proposal.parts.len()];
+    for row in node.rows.clone() {
+        sources[proposal.cut.part(codes.get(row))].push(row as u32);
+    }
+    sources
+}
+
 /// Where the rows of a node come from once it is split: row i of `rows` is the former row `sources[i]`.
 struct Move {
     rows: Range<usize>,
@@ -317,16 +436,13 @@ struct Move {
 fn children(
     node: Node,
     proposal: Proposal,
+    passes: &[Passes],
     rows: &Rows,
     tree: &mut CutTree,
     moves: &mut Vec<Move>,
 ) -> Vec<Node> {
+    let sources = sources(rows, &node, &proposal);
     let Proposal { cut, parts, .. } = proposal;
-    let codes = &rows.columns[cut.column];
-    let mut sources: Vec<Vec<u32>> = vec![vec![]; parts.len()];
-    for row in node.rows.clone() {
-        sources[cut.part(codes.get(row))].push(row as u32);
-    }
     let ranges = cut.ranges(node.extent[cut.column].clone());
     let column = cut.column;
     let first = tree.split(node.id, cut);
@@ -337,7 +453,7 @@ fn children(
         start = rows.end;
         let mut extent = node.extent.clone();
         extent[column] = range;
-        Node { id: first + i as NodeId, rows, extent, part: Packed::new(part) }
+        Node { id: first + i as NodeId, rows, extent, part: Packed::new(part), passes: passes[i] }
     });
     let children = children.collect();
     moves.push(Move { rows: node.rows, sources: sources.concat() });

@@ -125,7 +125,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     criterion.accept(std::slice::from_ref(&whole));
     let plan = Plan { columns: &sample.columns, order: sample.order };
     let extent = sample.columns.iter().map(|column| 0..column.codes).collect();
-    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion);
+    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion).unwrap();
     (tree, groups.collect())
 }
 

@@ -67,6 +67,11 @@ impl CutTree {
         first
     }
 
+    /// Makes a node one group again; what was below it is forgotten.
+    pub fn join(&mut self, node: NodeId) {
+        self.nodes[node as usize] = Node::Group(0);
+    }
+
     /// Gives a group its number.
     pub fn number(&mut self, node: NodeId, group: u64) {
         self.nodes[node as usize] = Node::Group(group);

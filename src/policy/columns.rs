@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::parse::{Item, Mistakes, Section, quoted};
+use super::privacy::{Criterion, Distance};
 use super::quasi::{Quasi, read_order};
 use super::tree::read_hierarchy;
+use crate::beliefs::criteria::{Ground, ShareRule};
+use crate::error::{Error, Result};
+use crate::exact::{Rational, parse_fraction};
 use crate::hierarchy::Hierarchy;
 
 /// The roles of the columns, and how to read them.
@@ -43,7 +47,7 @@ pub struct Sensitive {
 }
 
 /// How far the values of a sensitive column are from each other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nearness {
     /// All equally far.
     Equal,
@@ -53,6 +57,60 @@ pub enum Nearness {
     Order(Vec<String>),
     /// By their lowest common group.
     Hierarchy(Hierarchy),
+}
+
+impl Nearness {
+    /// The place of each text in the order of the values, and how many places there are; `None` if a text has none.
+    ///
+    /// Numbers are placed by rank among the texts given, listed values by the list, all others as they come.
+    pub fn places<T: AsRef<str>>(&self, texts: &[T]) -> Option<(Vec<u32>, usize)> {
+        match self {
+            Nearness::Equal | Nearness::Hierarchy(_) => {
+                Some(((0..texts.len() as u32).collect(), texts.len()))
+            }
+            Nearness::Numeric => {
+                let numbers: Option<Vec<Rational>> =
+                    texts.iter().map(|text| parse_fraction(text.as_ref())).collect();
+                let numbers = numbers?;
+                let mut sorted = numbers.clone();
+                sorted.sort();
+                sorted.dedup();
+                let place = |number: &Rational| sorted.partition_point(|other| other < number) as u32;
+                Some((numbers.iter().map(place).collect(), sorted.len()))
+            }
+            Nearness::Order(order) => {
+                let place = |text: &T| order.iter().position(|own| own == text.as_ref()).map(|at| at as u32);
+                Some((texts.iter().map(place).collect::<Option<_>>()?, order.len()))
+            }
+        }
+    }
+
+    /// A criterion over shares, ready to be asked of groups of a table that has these values so often.
+    pub fn share_rule<T: AsRef<str>>(
+        &self,
+        criterion: &Criterion,
+        column: &str,
+        texts: &[T],
+        table: &[u64],
+    ) -> Result<ShareRule> {
+        let (t, distance) = match criterion {
+            Criterion::LargestShare { l } => return Ok(ShareRule::LargestShare { most: Rational::ONE / l }),
+            Criterion::Closeness { t, distance } => (t, distance),
+        };
+        let (nearness, ground) = match distance {
+            Distance::Equal => (&Nearness::Equal, Ground::Equal),
+            Distance::Ordered => (self, Ground::Ordered),
+        };
+        let (places, domain) = nearness.places(texts).ok_or_else(|| {
+            Error::input(
+                format!("column `{column}` holds a value that has no place in its order"),
+                format!(
+                    "list every value in columns.sensitive.{column}.order; \"numeric\" is for numbers only"
+                ),
+            )
+        })?;
+        Ok(ShareRule::closeness(t.clone(), ground, places, domain, table))
+    }
 }
 
 /// The type of a column in a CSV file.

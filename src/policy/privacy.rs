@@ -204,7 +204,7 @@ pub struct Belief {
 }
 
 /// A criterion of other tools, to compare with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Criterion {
     /// The values of a group are at most `t` away from those of the table.
     Closeness {

@@ -6,7 +6,8 @@
 
 use super::label::Labels;
 use crate::anonymize::Utility;
-use crate::check::{CheckReport, DisclosureReport, PointReport};
+use crate::attack::{self, AtThreshold};
+use crate::check::{CheckReport, DisclosureReport, PointReport, ShareReport};
 use crate::disclosure_sets::SharesSummary;
 use crate::encode::encoder::Fingerprint;
 use crate::error::{Error, Result};
@@ -16,6 +17,7 @@ use crate::policy::Policy;
 use crate::skyline::{Breach, Statistics};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -80,6 +82,8 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let mut points: Vec<Value> = Vec::new();
     for (column, check) in evidence.checks {
         let own = check.points.iter().map(point_json).chain(check.disclosure.as_ref().map(disclosure));
+        let moves = check.beliefs.iter().flat_map(|beliefs| &beliefs.points).flat_map(beliefs);
+        let own = own.chain(check.shares.iter().map(share_json)).chain(moves);
         points.extend(own.map(|mut point| {
             if names.len() > 1 {
                 point["column"] = json!(column);
@@ -161,6 +165,30 @@ fn audit(chosen: &Chosen) -> Value {
         "rearrangements": set(&chosen.rearrangements),
         "disclosure_set": set(&chosen.left),
     })
+}
+
+fn share_json(share: &ShareReport) -> Value {
+    json!({
+        "criterion": share.criterion,
+        "measured": f64_at_least(&share.measured),
+        "measured_exact": fraction(&share.measured),
+        "most": share.most.to_string(),
+        "safe": share.safe,
+    })
+}
+
+/// How far beliefs may move. How far they do is not told: that depends on the original and not on the release alone.
+fn beliefs(point: &attack::PointReport) -> Vec<Value> {
+    let bandwidth: BTreeMap<&String, String> =
+        point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
+    let at = |at: &AtThreshold| {
+        json!({
+            "bandwidth": bandwidth,
+            "t": at.t.to_string(),
+            "safe": at.vulnerable == 0 && at.undecided == 0,
+        })
+    };
+    point.thresholds.iter().map(at).collect()
 }
 
 /// What implications disclose, the most that are known and fewer.

@@ -91,7 +91,8 @@ impl Adversary {
             return (exact, true);
         }
         let priors: Vec<&[f64]> = group.iter().map(|&row| self.prior(row)).collect();
-        (omega_estimate(&priors, &counts), false)
+        let counted: Vec<(&[f64], u64)> = priors.iter().map(|prior| (*prior, 1)).collect();
+        (omega_estimate(&counted, &counts), false)
     }
 
     fn exact(&self, group: &[u32], counts: &[u64]) -> Option<Vec<Vec<f64>>> {

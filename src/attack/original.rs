@@ -1,0 +1,448 @@
+//! What does the adversary know of the table?
+//!
+//! The quasi-identifiers and the sensitive column of the original rows are read twice: for their values, and for the
+//! combinations that occur. Every value needs a code of its own, so a quasi-identifier may have at most 65,535 of
+//! them.
+//!
+//! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
+//! they are sorted, reserved from the budget; counting them spills.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef};
+
+use crate::anonymize::prepare;
+use crate::beliefs::combinations::Combinations;
+use crate::beliefs::distance::Distance;
+use crate::check::Resources;
+use crate::check::tally::Tally;
+use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::collect::{Collector, Found};
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::encoder::Encoder;
+use crate::encode::keys::keys;
+use crate::encode::page::{Layout, Lists};
+use crate::encode::scale::Scale;
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result, number_of};
+use crate::exact::{Rational, parse_fraction};
+use crate::hierarchy::Hierarchy;
+use crate::memory::{Budget, Reservation};
+use crate::plan::subtree::{Rows, Sensitive};
+use crate::policy::{Nearness, Policy, Quasi, Shape, Target};
+use crate::read::{Column, Table};
+use crate::skyline::Values;
+use crate::spill::Spill;
+
+/// Which columns the adversary knows, and which one they want to learn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roles {
+    /// The quasi-identifiers.
+    pub quasi: Vec<Quasi>,
+    /// The sensitive column.
+    pub sensitive: String,
+    /// The value that a null of it stands for.
+    pub null_is: Option<String>,
+    /// How far its values are from each other.
+    pub nearness: Nearness,
+}
+
+impl Roles {
+    /// As a policy states them for one target.
+    pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
+        let [name] = &target.columns[..] else {
+            return Err(Error::input(
+                "the model \"beliefs\" protects single columns, not combinations of them",
+                "give the combination a column of its own in the table, or another model",
+            ));
+        };
+        if policy.columns.individual.is_some() || policy.columns.count.is_some() {
+            return Err(Error::input(
+                "the model \"beliefs\" needs a table with one row for each person",
+                "bring the rows of a person together first, and leave out columns.individual and columns.count",
+            ));
+        }
+        let stated = policy.columns.sensitive(name);
+        Ok(Roles {
+            quasi: policy.columns.quasi.clone(),
+            sensitive: name.clone(),
+            null_is: stated.and_then(|column| column.null_is.clone()),
+            nearness: stated.map_or(Nearness::Equal, |column| column.nearness.clone()),
+        })
+    }
+
+    /// Columns about which nothing is said but their names.
+    pub fn plain(quasi: &[String], sensitive: &str) -> Self {
+        let plain = |name: &String| Quasi {
+            name: name.clone(),
+            shape: Shape::Plain,
+            domain: None,
+            grid: None,
+            other: None,
+        };
+        Roles {
+            quasi: quasi.iter().map(plain).collect(),
+            sensitive: sensitive.to_string(),
+            null_is: None,
+            nearness: Nearness::Equal,
+        }
+    }
+
+    /// The names of the quasi-identifiers.
+    pub fn names(&self) -> Vec<&str> {
+        self.quasi.iter().map(|quasi| quasi.name.as_str()).collect()
+    }
+}
+
+/// The original table as codes, merged by combination.
+pub struct Original {
+    /// The quasi-identifiers.
+    pub attributes: Vec<Attribute>,
+    /// The sensitive column.
+    pub sensitive: SensitiveCoding,
+    /// Which combinations occur, and with which values.
+    pub combinations: Combinations,
+    /// What the combinations take.
+    _room: Reservation,
+}
+
+impl Original {
+    /// Reads a table.
+    pub fn read(table: &Table, roles: &Roles, resources: &Resources<'_>) -> Result<Self> {
+        let (attributes, sensitive) = read_values(table, roles, resources)?;
+        let spill = Arc::new(Spill::create(&resources.temp)?);
+        let gatherer = Gatherer::new(&spill, &resources.budget)?;
+        let column = SensitiveColumns::one(sensitive.clone());
+        let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
+        let layout = layout(&attributes, &sensitive);
+        let wanted: Vec<Column> =
+            roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
+        resources.progress.start("counting combinations", table.rows());
+        let work = |morsel: crate::read::Morsel<'_>| {
+            for batch in morsel {
+                let batch = batch?;
+                let (quasi, values) = batch.columns().split_at(attributes.len());
+                let mut rows = layout.empty(batch.num_rows());
+                encoder.append(quasi, values, &mut rows)?;
+                gatherer.add(&rows, |value| value)?;
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        };
+        let outcome = table.scan(&wanted, resources.threads, work, |()| Ok(()));
+        resources.progress.finish();
+        outcome?;
+        drop(encoder);
+        let (combinations, room) = gatherer.finish(attributes.len(), sensitive.len(), &resources.budget)?;
+        Ok(Original { attributes, sensitive, combinations, _room: room })
+    }
+
+    /// The codes of some rows' quasi-identifiers, which must be values of the original.
+    pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
+        let layout = layout(&self.attributes, &self.sensitive);
+        let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
+        for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
+            crate::encode::encoder::append_codes(attribute, array, codes)
+                .map_err(|_| foreign(&attribute.name))?;
+            let Coding::Numbers { scale, samples, .. } = &attribute.coding else { continue };
+            let keys = keys(array, *scale, &attribute.name)?;
+            for row in 0..array.len() {
+                let own = attribute.unshifted(codes.get(row).into()).map(|code| samples[code as usize]);
+                if own != keys.get(row) {
+                    return Err(foreign(&attribute.name));
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn foreign(column: &str) -> Error {
+    Error::input(
+        format!("column `{column}` of the release holds a value that the original does not"),
+        "give the table that the release was made from with --original",
+    )
+}
+
+fn layout(attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
+    Layout {
+        columns: attributes.iter().map(Attribute::codes).collect(),
+        values: sensitive.len() as u32,
+        lists: Lists::One,
+    }
+}
+
+/// The first scan: which values are there?
+fn read_values(
+    table: &Table,
+    roles: &Roles,
+    resources: &Resources<'_>,
+) -> Result<(Vec<Attribute>, SensitiveCoding)> {
+    if roles.quasi.is_empty() {
+        return Err(Error::input(
+            "no quasi-identifier is given",
+            "name what an adversary knows with --quasi",
+        ));
+    }
+    let mut collectors = Vec::new();
+    for quasi in &roles.quasi {
+        collectors.push(prepare::collector(quasi, &table.kind(&quasi.name)?));
+    }
+    let kind = table.kind(&roles.sensitive)?;
+    prepare::expect_values(&roles.sensitive, &kind, Values::Single)?;
+    collectors.push(Collector::new(&roles.sensitive, &kind, None));
+    let wanted: Vec<Column> =
+        roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
+    resources.progress.start("reading values", table.rows());
+    let work = |morsel: crate::read::Morsel<'_>| {
+        let mut rows = 0;
+        for batch in morsel {
+            let batch = batch?;
+            for (collector, column) in collectors.iter().zip(batch.columns()) {
+                collector.observe(column)?;
+            }
+            rows += batch.num_rows() as u64;
+            resources.progress.advance(batch.num_rows() as u64);
+        }
+        Ok(rows)
+    };
+    let mut rows = 0;
+    let outcome = table.scan(&wanted, resources.threads, work, |part| {
+        rows += part;
+        Ok(())
+    });
+    resources.progress.finish();
+    outcome?;
+    if rows == 0 {
+        return Err(Error::input("the original table has no rows", "give a table that holds people"));
+    }
+    let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
+    let Some(values) = collected.pop() else {
+        return Err(Error::input("no column was read", "name the columns"));
+    };
+    if values.nulls > 0 && roles.null_is.is_none() {
+        return Err(Error::input(
+            format!(
+                "the sensitive column `{}` is null in {}",
+                roles.sensitive,
+                number_of(values.nulls, "row", "rows")
+            ),
+            "say what that means with null_is in a policy",
+        ));
+    }
+    for (quasi, found) in roles.quasi.iter().zip(&collected) {
+        let exact = match &found.found {
+            Found::Numbers(_, distinct) => distinct.is_exact(),
+            Found::Texts(distinct, _) => distinct.is_exact(),
+        };
+        if !exact {
+            return Err(too_fine(&quasi.name));
+        }
+    }
+    let sensitive = SensitiveCoding::new(&roles.sensitive, &kind, values, roles.null_is.as_deref())?;
+    let attributes = roles.quasi.iter().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
+    Ok((attributes.collect::<Result<_>>()?, sensitive))
+}
+
+fn too_fine(column: &str) -> Error {
+    Error::input(
+        format!("column `{column}` has more than 65,535 different values, too many for beliefs"),
+        "round the column before it is read: nobody knows it so finely",
+    )
+}
+
+/// Merges rows by their codes, out of core.
+pub struct Gatherer {
+    tally: Mutex<Tally>,
+}
+
+impl Gatherer {
+    /// No rows yet.
+    pub fn new(spill: &Arc<Spill>, budget: &Arc<Budget>) -> Result<Self> {
+        Ok(Gatherer { tally: Mutex::new(Tally::new(spill, budget, 2)?) })
+    }
+
+    /// Takes in rows with one sensitive code each; `value` tells which value that is.
+    pub fn add(&self, rows: &Rows, value: impl Fn(u16) -> u16) -> Result<()> {
+        let Sensitive::Single(values) = &rows.sensitive else {
+            return Err(Error::input(
+                "beliefs are defined for single values only",
+                "set privacy.values = \"single\"",
+            ));
+        };
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = Vec::with_capacity(2 * rows.columns.len());
+        for row in 0..rows.len() {
+            codes_of(rows, row, &mut key);
+            tally.add(&key, &value(values.get(row)).to_be_bytes(), 1)?;
+        }
+        Ok(())
+    }
+
+    /// The combinations, and the room that they take.
+    pub fn finish(
+        self,
+        columns: usize,
+        values: usize,
+        budget: &Arc<Budget>,
+    ) -> Result<(Combinations, Reservation)> {
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut room = budget.reserve("the combinations of quasi-identifiers", 0)?;
+        let (mut codes, mut ends) = (Vec::<u16>::new(), Vec::<usize>::new());
+        let mut entries = Vec::<(u16, u64)>::new();
+        let bytes = |combinations: usize, entries: usize| {
+            (combinations * (6 * columns + 28) + entries * (16 + 12)) as u64
+        };
+        tally.finish(&mut |key, items| {
+            codes.extend(key.chunks_exact(2).map(|code| u16::from_be_bytes([code[0], code[1]])));
+            let pair = |(item, count): &(&[u8], u64)| {
+                (item.first_chunk().map_or(0, |item| u16::from_be_bytes(*item)), *count)
+            };
+            entries.extend(items.iter().map(pair));
+            ends.push(entries.len());
+            let needed = bytes(ends.len(), entries.len());
+            if needed > room.bytes() {
+                let grown = room.resize("the combinations of quasi-identifiers", needed + needed / 4);
+                return grown.map_err(|_| too_many(ends.len(), needed, budget));
+            }
+            Ok(())
+        })?;
+        let own = |combination: u32| &codes[combination as usize * columns..][..columns];
+        let mut order: Vec<u32> = (0..ends.len() as u32).collect();
+        order.sort_unstable_by(|a, b| own(*a).cmp(own(*b)));
+        let mut combinations = Combinations::new(columns, values);
+        let mut wide = Vec::with_capacity(columns);
+        for place in order {
+            wide.clear();
+            wide.extend(own(place).iter().map(|code| u32::from(*code)));
+            let place = place as usize;
+            let start = if place == 0 { 0 } else { ends[place - 1] };
+            for (value, count) in &entries[start..ends[place]] {
+                combinations.push(&wide, u32::from(*value), *count)?;
+            }
+        }
+        Ok((combinations, room))
+    }
+}
+
+fn too_many(combinations: usize, needed: u64, budget: &Budget) -> Error {
+    Error::input(
+        format!(
+            "the quasi-identifiers have more than {combinations} different combinations, which need over {} MiB, and \
+             --memory allows {} MiB",
+            needed >> 20,
+            budget.total() >> 20
+        ),
+        "give more --memory, or fewer or coarser quasi-identifiers",
+    )
+}
+
+/// The codes of a row, two bytes each, in an order that is theirs.
+pub(super) fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
+    key.clear();
+    for codes in &rows.columns {
+        key.extend_from_slice(&codes.get(row).to_be_bytes());
+    }
+}
+
+/// How far the values of a quasi-identifier are from each other: numbers and times by their difference, listed
+/// categories by their places, others by their hierarchy.
+pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
+    if let Coding::Numbers { samples, .. } = &attribute.coding
+        && samples.len() > crate::encode::distinct::MOST
+    {
+        return Err(too_fine(&attribute.name));
+    }
+    let null = || attribute.nulls.then_some(None).into_iter();
+    let number = |scale: Scale, key: i64| -> Result<Option<Rational>> {
+        let exact = match scale {
+            Scale::Float | Scale::Decimal(_) => parse_fraction(&scale.text(key)),
+            _ => Some(Rational::from(key)),
+        };
+        exact.map(Some).ok_or_else(|| {
+            Error::input(
+                format!("column `{}` holds a number that has no exact fraction", attribute.name),
+                "remove infinite and enormous numbers from the column",
+            )
+        })
+    };
+    Ok(match (&attribute.coding, &quasi.shape) {
+        (Coding::Numbers { scale, samples, .. }, _) => {
+            let numbers = samples.iter().map(|&key| number(*scale, key));
+            Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
+        }
+        (
+            Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
+            Shape::Widths(_) | Shape::Ends(_) | Shape::Dates(_),
+        ) => {
+            // Times of one day share a leaf; the first of them stands for it.
+            let mut first: BTreeMap<u32, i64> = BTreeMap::new();
+            for &(key, leaf) in keys.iter().rev() {
+                first.insert(leaf, key);
+            }
+            let numbers = (0..hierarchy.leaf_count()).map(|leaf| match first.get(&leaf) {
+                Some(&key) => number(*scale, key),
+                None => Ok(None),
+            });
+            Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
+        }
+        (Coding::Set { values, .. }, Shape::Order(_)) => {
+            let places = (0..values.len()).map(|place| Some(Rational::from(place)));
+            Distance::Numeric(null().chain(places).collect())
+        }
+        (Coding::Set { .. } | Coding::TextRanges { .. }, _) => Distance::Flat(attribute.codes() as usize),
+        (Coding::Tree { hierarchy, .. }, _) => {
+            let (mut parents, mut nodes) = tree(hierarchy);
+            if attribute.nulls {
+                // Null has nothing in common with any value: a root of its own.
+                nodes.insert(0, parents.len() as u32);
+                parents.push(None);
+            }
+            Distance::Hierarchy { parents, nodes }
+        }
+    })
+}
+
+/// How far sensitive values are from each other.
+pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
+    let texts = sensitive.texts();
+    let without = |what: &str, remedy: &str| {
+        let name = &sensitive.name;
+        Error::input(
+            format!("column `{name}` holds a value that {what}"),
+            format!("{remedy} of columns.sensitive.{name}"),
+        )
+    };
+    Ok(match nearness {
+        Nearness::Equal => Distance::Flat(texts.len()),
+        Nearness::Numeric => {
+            let number = |text: &String| {
+                parse_fraction(text).map(Some).ok_or_else(|| without("is no number", "change the order"))
+            };
+            Distance::Numeric(texts.iter().map(number).collect::<Result<_>>()?)
+        }
+        Nearness::Order(_) => {
+            let places = nearness.places(&texts);
+            let (places, _) =
+                places.ok_or_else(|| without("its order does not list", "add it to the order"))?;
+            Distance::Numeric(places.into_iter().map(|place| Some(Rational::from(place))).collect())
+        }
+        Nearness::Hierarchy(hierarchy) => {
+            let (parents, leaves) = tree(hierarchy);
+            let node = |text: &String| {
+                let leaf = hierarchy.leaf(text);
+                leaf.map(|leaf| leaves[leaf as usize])
+                    .ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))
+            };
+            Distance::Hierarchy { parents, nodes: texts.iter().map(node).collect::<Result<_>>()? }
+        }
+    })
+}
+
+/// The parent of each node, and the node of each leaf.
+fn tree(hierarchy: &Hierarchy) -> (Vec<Option<u32>>, Vec<u32>) {
+    let parents = hierarchy.nodes().map(|node| hierarchy.parent(node).map(|above| above.index() as u32));
+    let leaves = (0..hierarchy.leaf_count()).map(|leaf| hierarchy.leaf_node(leaf).index() as u32);
+    (parents.collect(), leaves.collect())
+}

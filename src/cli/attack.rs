@@ -1,0 +1,329 @@
+//! `skyveil attack`: how many people are vulnerable to an adversary who knows the correlations in the data?
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::flags::{ResourceFlags, read_delimiter, read_options};
+use super::terminal::{print, visible, with_progress};
+use super::verdict::aligned;
+use crate::attack::{AttackReport, Point, PointReport, Published, Question, Release, Roles, attack};
+use crate::beliefs::group::Moved;
+use crate::check::Resources;
+use crate::check::release::{self, is_release};
+use crate::error::{Error, Result, number_of};
+use crate::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
+use crate::policy::{Policy, Target};
+use crate::read::Table;
+
+/// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
+///
+/// The adversary's belief about each person is estimated from the original table, as finely as --bandwidth allows, and
+/// followed from before to after the release. Somebody is vulnerable at t if it moves by more than t: 0 is
+/// no move at all, 1 is from one certainty to another. Works for any release, also of other tools, as
+/// long as a column tells the groups. Memory grows with the different combinations of quasi-identifiers.
+#[derive(Debug, Args)]
+pub struct AttackArgs {
+    /// A release directory; or Parquet, Arrow IPC or CSV files that hold the quasi-identifiers as they were and a group.
+    #[arg(required = true, value_name = "RELEASE|TABLE")]
+    pub paths: Vec<PathBuf>,
+    /// The table that the release was made from; may be given several times.
+    #[arg(long, value_name = "TABLE")]
+    pub original: Vec<PathBuf>,
+    /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for each.
+    #[arg(long, value_name = "B|COL=B,..", required = true, value_parser = read_bandwidth)]
+    pub bandwidth: Bandwidth,
+    /// Thresholds that a move is compared with.
+    #[arg(long, value_name = "T,..", value_delimiter = ',', default_value = "0.1,0.2,0.3", value_parser = read_share)]
+    pub t: Vec<Rational>,
+    /// Sensitive values nearer than this count as similar; the policy says how near they are.
+    #[arg(long, value_name = "B", value_parser = read_positive)]
+    pub smooth: Option<Rational>,
+    /// The policy that says what the columns mean; a release holds the one it was made with.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Columns that make a group: rows that agree in all of them.
+    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
+    pub group: Vec<String>,
+    /// The columns that the adversary knows.
+    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
+    pub quasi: Vec<String>,
+    /// The sensitive column.
+    #[arg(long, value_name = "COL")]
+    pub sensitive: Option<String>,
+    /// The character between the cells of a CSV file.
+    #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
+    pub delimiter: Option<u8>,
+    #[command(flatten)]
+    resources: ResourceFlags,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One bandwidth for all columns, or one for each.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bandwidth {
+    /// For all.
+    All(Rational),
+    /// By name.
+    Each(BTreeMap<String, Rational>),
+}
+
+impl Bandwidth {
+    fn of(&self, names: &[&str]) -> Result<BTreeMap<String, Rational>> {
+        match self {
+            Bandwidth::All(width) => Ok(names.iter().map(|name| (name.to_string(), width.clone())).collect()),
+            Bandwidth::Each(widths) => match widths.keys().find(|name| !names.contains(&name.as_str())) {
+                None => Ok(widths.clone()),
+                Some(name) => Err(Error::input(
+                    format!("--bandwidth names `{name}`, which is not a quasi-identifier"),
+                    format!("the quasi-identifiers are {}", names.join(", ")),
+                )),
+            },
+        }
+    }
+}
+
+/// Attacks, and prints who is vulnerable.
+pub fn run(args: &AttackArgs) -> Result<Answer> {
+    let policy = args.policy.as_ref().map(Policy::read).transpose()?;
+    let report = match &args.paths[..] {
+        [directory] if is_release(directory) => on_release(args, directory, policy)?,
+        _ => on_table(args, policy)?,
+    };
+    match args.json {
+        true => print(&format!("{}\n", to_json(&report)))?,
+        false => print(&to_text(&report))?,
+    }
+    Ok(Answer::Yes)
+}
+
+fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<AttackReport> {
+    let release = release::Release::open(directory)?;
+    let policy = policy.map_or_else(|| release.policy(), Ok)?;
+    let roles = roles(args, Some(&policy))?;
+    if args.original.is_empty() {
+        return Err(Error::input(
+            "a release does not tell who is in which group",
+            "give the table that it was made from with --original",
+        ));
+    }
+    let original = Table::open(&args.original, &read_options(args.delimiter, Some(&policy)))?;
+    let groups = [release::GROUP.to_string()];
+    let subject = release.subject();
+    let tables = Release::of(&subject, Some(directory), &groups);
+    follow(args, &original, &tables, roles)
+}
+
+fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
+    let roles = roles(args, policy.as_ref())?;
+    if args.group.is_empty() {
+        return Err(Error::input("no group columns are given", "name them with --group"));
+    }
+    let options = read_options(args.delimiter, policy.as_ref());
+    let table = Table::open(&args.paths, &options)?;
+    let original = match args.original.is_empty() {
+        true => None,
+        false => Some(Table::open(&args.original, &options)?),
+    };
+    let tables = Release {
+        people: Some((&table, &args.group)),
+        folder: None,
+        published: Published::Rows(&table, &args.group),
+    };
+    follow(args, original.as_ref().unwrap_or(&table), &tables, roles)
+}
+
+fn follow(args: &AttackArgs, original: &Table, tables: &Release<'_>, roles: Roles) -> Result<AttackReport> {
+    let bandwidth = args.bandwidth.of(&roles.names())?;
+    let points = vec![Point { bandwidth, thresholds: args.t.clone() }];
+    let question = Question { roles, points, smooth: args.smooth.clone() };
+    with_progress(|progress| {
+        let resources = Resources {
+            threads: args.resources.threads(),
+            budget: args.resources.budget(),
+            temp: args.resources.temp(),
+            progress,
+        };
+        attack(original, tables, &question, &resources)
+    })
+}
+
+/// Flags win over the policy.
+fn roles(args: &AttackArgs, policy: Option<&Policy>) -> Result<Roles> {
+    let mut roles = match policy {
+        Some(policy) => Roles::of(policy, target(policy, args.sensitive.as_deref())?)?,
+        None => {
+            let sensitive = args.sensitive.as_deref().ok_or_else(|| {
+                Error::input("no sensitive column is given", "name it with --sensitive, or give a policy")
+            })?;
+            Roles::plain(&[], sensitive)
+        }
+    };
+    if !args.quasi.is_empty() {
+        let stated = std::mem::take(&mut roles.quasi);
+        let plain = Roles::plain(&args.quasi, &roles.sensitive).quasi.into_iter();
+        let known = |name: &str| stated.iter().find(|quasi| quasi.name == name).cloned();
+        roles.quasi = plain.map(|plain| known(&plain.name).unwrap_or(plain)).collect();
+    }
+    if roles.quasi.is_empty() {
+        return Err(Error::input(
+            "no quasi-identifier is given",
+            "name the columns that an adversary knows with --quasi, or give a policy",
+        ));
+    }
+    Ok(roles)
+}
+
+fn target<'a>(policy: &'a Policy, sensitive: Option<&str>) -> Result<&'a Target> {
+    let wanted = |target: &&Target| sensitive.is_none_or(|name| target.name() == name);
+    match &policy.privacy.targets.iter().filter(wanted).collect::<Vec<_>>()[..] {
+        [target] => Ok(target),
+        [] => Err(Error::input(
+            "--sensitive does not name a sensitive column of the policy",
+            "leave it out: the policy names them",
+        )),
+        _ => {
+            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
+        }
+    }
+}
+
+fn to_text(report: &AttackReport) -> String {
+    let mut text = format!(
+        "{} in {}; {} different combinations of quasi-identifiers\n",
+        number_of(report.rows, "person", "people"),
+        number_of(report.groups, "group", "groups"),
+        report.combinations
+    );
+    for point in &report.points {
+        text.push_str(&point_text(report, point));
+    }
+    text
+}
+
+fn point_text(report: &AttackReport, point: &PointReport) -> String {
+    let head = ["moved by more than", "vulnerable", "share", "undecided", "by Omega"].map(str::to_string);
+    let rows = point.thresholds.iter().map(|at| {
+        let share = crate::exact::ratio(at.vulnerable + at.undecided, report.rows.max(1));
+        [
+            at.t.to_string(),
+            at.vulnerable.to_string(),
+            decimal_at_least(&share, 4),
+            at.undecided.to_string(),
+            at.omega.to_string(),
+        ]
+    });
+    let mut text = format!("\n{}", aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
+    let widths: Vec<String> =
+        point.bandwidth.iter().map(|(name, width)| format!("{} {width}", visible(name))).collect();
+    text.push_str(&format!("\nbandwidth          {}\n", widths.join(", ")));
+    text.push_str(&format!(
+        "posteriors         exact for {} in {}, proved bounds for {}\n",
+        number_of(point.exact_rows, "person", "people"),
+        number_of(point.exact_groups, "group", "groups"),
+        report.rows - point.exact_rows
+    ));
+    let group = point.worst.group.map_or("a group".to_string(), |group| format!("group {group}"));
+    let people = number_of(point.worst.people, "person", "people");
+    text.push_str(&format!("largest move       {}, in {group} of {people}\n", moved_text(point.worst.moved)));
+    text.push_str(&format!("without smoothing  {}\n", moved_text(point.unsmoothed)));
+    text.push_str(&format!(
+        "by Omega           {:.4}, an estimate that understates and decides nothing\n",
+        point.omega
+    ));
+    text
+}
+
+/// An interval, rounded outwards.
+pub(super) fn moved_text(moved: Moved) -> String {
+    let exact = |end: f64| Rational::try_from(end).unwrap_or(Rational::ONE);
+    let (low, high) = (decimal_at_most(&exact(moved.low), 4), decimal_at_least(&exact(moved.high), 4));
+    if moved.high - moved.low < 1e-6 { high } else { format!("between {low} and {high}") }
+}
+
+/// The report for programs.
+pub(super) fn to_json(report: &AttackReport) -> Value {
+    let moved = |moved: Moved| json!({"at_least": moved.low, "at_most": moved.high});
+    let point = |point: &PointReport| {
+        let thresholds = point.thresholds.iter().map(|at| {
+            json!({
+                "t": at.t.to_string(),
+                "vulnerable": at.vulnerable,
+                "undecided": at.undecided,
+                "vulnerable_by_omega": at.omega,
+            })
+        });
+        let bandwidth: BTreeMap<&String, String> =
+            point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
+        json!({
+            "bandwidth": bandwidth,
+            "thresholds": thresholds.collect::<Vec<_>>(),
+            "exact_people": point.exact_rows,
+            "exact_groups": point.exact_groups,
+            "largest_move": moved(point.worst.moved),
+            "largest_move_unsmoothed": moved(point.unsmoothed),
+            "largest_move_by_omega": point.omega,
+            "worst_group": point.worst.group,
+            "worst_group_people": point.worst.people,
+        })
+    };
+    json!({
+        "people": report.rows,
+        "groups": report.groups,
+        "combinations": report.combinations,
+        "points": report.points.iter().map(point).collect::<Vec<_>>(),
+    })
+}
+
+fn read_bandwidth(text: &str) -> Result<Bandwidth, String> {
+    if !text.contains('=') {
+        return read_positive(text).map(Bandwidth::All);
+    }
+    let mut widths = BTreeMap::new();
+    for pair in text.split(',') {
+        let (name, width) = pair.split_once('=').ok_or("expected COL=B for every column")?;
+        if widths.insert(name.trim().to_string(), read_positive(width)?).is_some() {
+            return Err(format!("{} is given twice", name.trim()));
+        }
+    }
+    Ok(Bandwidth::Each(widths))
+}
+
+fn read_positive(text: &str) -> Result<Rational, String> {
+    let number = parse_fraction(text).filter(|number| *number > Rational::ZERO);
+    number.ok_or_else(|| "expected a decimal or a fraction above 0, such as 0.3".to_string())
+}
+
+fn read_share(text: &str) -> Result<Rational, String> {
+    let number = parse_fraction(text).filter(|number| *number >= Rational::ZERO && *number < Rational::ONE);
+    number
+        .ok_or_else(|| "expected a decimal or a fraction of at least 0 and below 1, such as 0.2".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::ratio;
+
+    #[test]
+    fn bandwidths_are_read_exactly_or_refused() {
+        assert_eq!(read_bandwidth("0.3"), Ok(Bandwidth::All(ratio(3, 10))));
+        let each = [("age".to_string(), ratio(1, 3)), ("sex".to_string(), ratio(2, 1))];
+        assert_eq!(read_bandwidth("age=1/3, sex=2"), Ok(Bandwidth::Each(each.into())));
+        for bad in ["", "0", "-1", "x", "age=", "age=0", "age=1,sex", "age=1,age=2"] {
+            assert!(read_bandwidth(bad).is_err(), "{bad}");
+        }
+        assert!(read_share("1").is_err() && read_share("0").is_ok());
+    }
+
+    #[test]
+    fn intervals_are_rounded_outwards() {
+        assert_eq!(moved_text(Moved { low: 0.12345, high: 0.56781 }), "between 0.1234 and 0.5679");
+        assert_eq!(moved_text(Moved { low: 0.12341, high: 0.12341 }), "0.1235");
+    }
+}

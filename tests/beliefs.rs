@@ -1,0 +1,248 @@
+//! The model "beliefs" as a user meets it: attack, check and anonymize, against values worked out by hand and by enumeration.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The paper's Table I in groups of three.
+const TABLE_ONE: &str = "age,sex,disease,grp
+69,M,Emphysema,1
+45,F,Cancer,1
+52,F,Flu,1
+43,F,Gastritis,2
+42,F,Flu,2
+47,F,Cancer,2
+50,M,Flu,3
+56,M,Emphysema,3
+52,M,Gastritis,3
+";
+
+fn skyveil(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> (Value, Option<i32>) {
+    let output = skyveil(arguments);
+    let value = serde_json::from_slice(&output.stdout);
+    (value.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))), output.status.code())
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = skyveil(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn dataset(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
+}
+
+fn written(folder: &Path, name: &str, contents: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, contents).unwrap();
+    path
+}
+
+#[test]
+fn what_the_estimate_accepts_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let flags = ["--group", "grp", "--quasi", "age,sex", "--sensitive", "disease", "--json"];
+    let arguments =
+        [&["attack", text(&table), "--bandwidth", "age=1/2,sex=2", "--t", "0.15,0.2"], &flags[..]];
+    let (report, code) = json(&arguments.concat());
+    assert_eq!(code, Some(0));
+    let point = &report["points"][0];
+    assert_eq!(
+        (&report["people"], &report["groups"], &point["exact_people"]),
+        (&9.into(), &3.into(), &9.into())
+    );
+    let worst = &point["largest_move"];
+    assert!(worst["at_least"].as_f64().unwrap() > 0.19951 && worst["at_most"].as_f64().unwrap() < 0.19952);
+    let omega = point["largest_move_by_omega"].as_f64().unwrap();
+    assert!(omega > 0.14232 && omega < 0.14233);
+    let at = &point["thresholds"][0];
+    assert!(at["vulnerable"].as_u64().unwrap() > 0 && at["vulnerable_by_omega"] == 0 && at["undecided"] == 0);
+    assert_eq!(point["thresholds"][1]["vulnerable"], 0);
+
+    for (t, code) in [("0.15", 1), ("0.1995", 1), ("0.2", 0)] {
+        let policy = format!(
+            "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
+             model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = {t}\n"
+        );
+        let policy = written(folder.path(), "policy.toml", &policy);
+        let arguments = ["check", text(&table), "--policy", text(&policy), "--group", "grp", "--json"];
+        let (report, answer) = json(&arguments);
+        assert_eq!((answer, &report["safe"]), (Some(code), &(code == 0).into()), "t = {t}");
+        assert_eq!(report["model"], "beliefs");
+    }
+}
+
+/// An l-diverse release of the census sample.
+const DIVERSE: &str = r#"
+[columns]
+sensitive = "diagnosis"
+quasi = ["age", "sex", "education"]
+drop = ["person_id", "region", "county", "tract", "marital", "occupation", "industry", "cost"]
+[privacy]
+k_anonymity = 4
+distinct_l_diversity = 3
+probabilistic_l_diversity = 3
+[publish]
+style = "STYLE"
+"#;
+
+fn released(folder: &Path, policy: &str, name: &str) -> PathBuf {
+    let policy = written(folder, &format!("{name}.toml"), policy);
+    let out = folder.join(name);
+    let table = dataset("census.csv");
+    let output =
+        skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    out
+}
+
+#[test]
+fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = dataset("census.csv");
+    let attack = |release: &Path| {
+        let arguments = ["attack", text(release), "--original", text(&original), "--bandwidth", "0.3"];
+        json(&[&arguments[..], &["--t", "0.2", "--json"]].concat()).0
+    };
+    let generalized = released(folder.path(), &DIVERSE.replace("STYLE", "generalized"), "generalized");
+    let bucketized = released(folder.path(), &DIVERSE.replace("STYLE", "bucketized"), "bucketized");
+    let report = attack(&generalized);
+    assert_eq!(report, attack(&bucketized), "who is in which group is told by the tree and by the table");
+    let at = &report["points"][0]["thresholds"][0];
+    assert_eq!(report["people"], 5000);
+    assert!(at["vulnerable"].as_u64().unwrap() > 1000);
+
+    // Neither fewer people nor another table pass for the original.
+    let text_of = std::fs::read_to_string(&original).unwrap();
+    let fewer: Vec<&str> = text_of.lines().take(4000).collect();
+    let fewer = written(folder.path(), "fewer.csv", &fewer.join("\n"));
+    for release in [&generalized, &bucketized] {
+        let error = refused(&["attack", text(release), "--original", text(&fewer), "--bandwidth", "0.3"]);
+        assert!(error.contains("--original"), "{error}");
+        assert!(refused(&["attack", text(release), "--bandwidth", "0.3"]).contains("--original"));
+    }
+}
+
+#[test]
+fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = dataset("census-beliefs.toml");
+    let census = std::fs::read_to_string(dataset("census.csv")).unwrap();
+    let mut lines: Vec<&str> = census.lines().take(1501).collect();
+    let forward = written(folder.path(), "forward.csv", &lines.join("\n"));
+    lines[1..].reverse();
+    let backward = written(folder.path(), "backward.csv", &lines.join("\n"));
+    let make = |table: &Path, name: &str, threads: &str| {
+        let out = folder.path().join(name);
+        let arguments = ["anonymize", text(table), "--policy", text(&policy), "--out", text(&out)];
+        let (told, code) = json(&[&arguments[..], &["--threads", threads, "--json"]].concat());
+        assert_eq!(code, Some(0));
+        assert!(told["groups"].as_u64().unwrap() > 5, "{told}");
+        out
+    };
+    let one = make(&forward, "one", "1");
+    let other = make(&backward, "other", "3");
+    for file in ["manifest.json", "tree.json"] {
+        assert_eq!(
+            std::fs::read(one.join(file)).unwrap(),
+            std::fs::read(other.join(file)).unwrap(),
+            "{file}"
+        );
+    }
+    let manifest = std::fs::read_to_string(one.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"bandwidth\"") && !manifest.contains("largest_move"));
+
+    let (report, code) = json(&["check", text(&one), "--original", text(&forward), "--json"]);
+    assert_eq!(
+        (code, &report["safe"], &report["beliefs"][0]["private"]),
+        (Some(0), &true.into(), &true.into())
+    );
+    for point in report["beliefs"][0]["points"].as_array().unwrap() {
+        let at = &point["thresholds"][0];
+        assert_eq!((&at["vulnerable"], &at["undecided"]), (&0.into(), &0.into()));
+    }
+    assert!(refused(&["check", text(&one)]).contains("--original"), "without the original nothing is said");
+    // A stricter policy does not hold, and says so.
+    let strict = std::fs::read_to_string(&policy).unwrap().replace("= 0.1\n", "= 0.001\n");
+    let strict = strict.replace("census-marital.csv", text(&dataset("census-marital.csv")));
+    let strict = written(folder.path(), "strict.toml", &strict);
+    let arguments = ["check", text(&one), "--original", text(&forward), "--policy", text(&strict), "--json"];
+    assert_eq!(json(&arguments).1, Some(1));
+}
+
+#[test]
+fn t_closeness_and_l_diversity_hold_and_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = r#"
+[columns]
+quasi = ["age", "sex", "marital"]
+drop = ["person_id", "region", "county", "tract", "occupation", "industry", "diagnosis", "cost"]
+[columns.sensitive.education]
+order = ["No schooling", "Primary", "Lower secondary", "Upper secondary", "Vocational", "Bachelor", "Master", "Doctorate"]
+[privacy]
+k_anonymity = 5
+t_closeness = { t = 0.15, distance = "DISTANCE" }
+probabilistic_l_diversity = 2
+"#;
+    for (distance, t) in [("ordered", "0.14"), ("equal", "0.14")] {
+        let policy = policy.replace("DISTANCE", distance);
+        let release = released(folder.path(), &policy, distance);
+        let (report, code) = json(&["check", text(&release), "--json"]);
+        assert_eq!(code, Some(0));
+        let points = report["points"].as_array().unwrap();
+        assert_eq!(points.len(), 2);
+        assert!(points.iter().all(|point| point["safe"] == true));
+        assert!(points[0]["criterion"].as_str().unwrap().contains(distance));
+        let measured = points[0]["measured"].as_f64().unwrap();
+        assert!(measured > 0.1 && measured <= 0.15, "{measured}");
+        let strict = written(folder.path(), "strict.toml", &policy.replace("0.15", t));
+        let (_, code) = json(&["check", text(&release), "--policy", text(&strict), "--json"]);
+        assert_eq!(code, Some(i32::from(measured > 0.14)));
+    }
+    let impossible = policy.replace("DISTANCE", "equal").replace("diversity = 2", "diversity = 40");
+    let impossible = written(folder.path(), "impossible.toml", &impossible);
+    let out = folder.path().join("none");
+    let table = dataset("census.csv");
+    let output = skyveil(&["anonymize", text(&table), "--policy", text(&impossible), "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("l-diversity") && !out.exists());
+}
+
+#[test]
+fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let known = ["attack", text(&table), "--sensitive", "disease"];
+    let attack = |rest: &[&str]| refused(&[&known[..], rest].concat());
+    assert!(attack(&["--bandwidth", "0.3", "--quasi", "age"]).contains("--group"));
+    assert!(attack(&["--bandwidth", "0.3", "--group", "grp"]).contains("--quasi"));
+    assert!(attack(&["--bandwidth", "0", "--group", "grp", "--quasi", "age"]).contains("above 0"));
+    assert!(attack(&["--bandwidth", "zip=1", "--group", "grp", "--quasi", "age"]).contains("zip"));
+    assert!(attack(&["--bandwidth", "sex=1", "--group", "grp", "--quasi", "age,sex"]).contains("age"));
+    assert!(
+        attack(&["--bandwidth", "1", "--t", "1.5", "--group", "grp", "--quasi", "age"]).contains("below 1")
+    );
+    assert!(attack(&["--bandwidth", "0.3", "--group", "grp", "--quasi", "zip"]).contains("zip"));
+    // Each group would have to be the whole table, and even there beliefs move.
+    let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
+                  model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = { age = 0.5, sex = 2 }\nt = 0.001\n";
+    let policy = written(folder.path(), "policy.toml", policy);
+    let out = folder.path().join("out");
+    let arguments = ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)];
+    let output = skyveil(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("raise t") && !out.exists());
+    assert!(refused(&[&arguments[..], &["--search", "lattice"]].concat()).contains("lattice"));
+}

@@ -84,6 +84,10 @@ def peer(name, table, quasi, sensitive, k):
     raise SystemExit(f"no such peer: {name}")
 
 
+# Seconds; the peak of a shorter process is not told.
+SHORTEST = 0.1
+
+
 def peak_bytes(process):
     """The largest resident memory of a process so far; 0 if it is gone."""
     try:
@@ -112,7 +116,9 @@ def run(command, minutes):
         last = (errors.strip().splitlines() or ["no message"])[-1]
         return {"failed": f"failed: {last[:120]}", "peak": peak}
     found = json.loads(said.strip().splitlines()[-1])
-    return {"peak": peak, "wall": time.time() - started, **found}
+    wall = time.time() - started
+    # A process that is gone so soon was not seen at its peak.
+    return {"peak": peak if wall >= SHORTEST else 0, "wall": wall, **found}
 
 
 def policy(work, name, quasi, sensitive, drop, k):
@@ -147,11 +153,12 @@ def compare(skyveil, work, name, table, quasi, sensitive, drop, k, minutes):
     rows, first = [], {}
     for task, tool, found in lines:
         reference = first.setdefault("check" if task == "group by" else task, found)
-        ratio = lambda key: round(found[key] / reference[key], 3) if found.get(key) and reference.get(key) else ""
+        whole = "failed" not in found
+        ratio = lambda key: round(found[key] / reference[key], 3) if whole and found.get(key) and reference.get(key) else ""
         rows.append(
             [name, k, task, tool]
             + ([found["failed"]] if "failed" in found else [round(found["seconds"], 3)])
-            + [ratio("seconds"), round(found["peak"] / 2**20, 1), ratio("peak")]
+            + [ratio("seconds"), round(found["peak"] / 2**20, 1) or "", ratio("peak")]
             + [found.get("groups", ""), ratio("groups"), found.get("discernibility", ""), ratio("discernibility")]
         )
     return rows
@@ -200,7 +207,8 @@ def write(out, skyveil, rows, agrawal_rows, minutes, seconds):
         "run": [
             "k-anonymity only, the one requirement that all of them have: Adult with six quasi-identifiers and k = 10, "
             f"Agrawal with {agrawal_rows:,} rows, eight quasi-identifiers and k = 1000.",
-            f"{versions}; each in a process of its own, peak resident memory as the system keeps it. Times leave out the "
+            f"{versions}; each in a process of its own, peak resident memory as the system keeps it, not told "
+            "for processes of less than 0.1 s. Times leave out the "
             "imports of Python; skyveil's include reading, writing and checking the release, the peers' end with the table "
             "in memory. anjana generalizes whole columns (16, 8, 4, 2 and 1 parts of a numeric one) without suppression.",
             "The check of skyveil is of the whole policy, with exact verdicts; pyCANON computes the least group size, DuckDB counts "

@@ -9,6 +9,7 @@ pub mod check;
 pub mod cli;
 pub mod confidence;
 pub mod disclosure_sets;
+pub mod distributions;
 pub mod encode;
 pub mod error;
 pub mod exact;

@@ -11,6 +11,7 @@ pub mod grow;
 mod long_table;
 mod output;
 pub(crate) mod prepare;
+pub mod robust;
 mod source;
 pub mod strategy;
 mod target;
@@ -41,6 +42,7 @@ use full_domain::FullDomain;
 pub use full_domain::Searched;
 use grow::{Growth, Limits, Pages};
 use output::{Output, Shape};
+use robust::RobustSummary;
 use source::{Encoded, Source};
 use std::path::Path;
 use std::sync::Arc;
@@ -106,6 +108,8 @@ pub struct Summary {
     pub utility: Utility,
     /// What the search over the lattice found, if that was asked for.
     pub searched: Option<Searched>,
+    /// What is told of a robust release beside this.
+    pub robust: Option<Box<RobustSummary>>,
 }
 
 /// Why there is no release although the counts of the whole table would allow one.
@@ -116,6 +120,11 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
         let limit_steps = crate::disclosure_sets::Limits::default().steps;
         return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
+    }
+    if robust::model(job.policy).is_some() {
+        let suppressed = robust::default_list(job.out);
+        let part_people = robust::PART_PEOPLE;
+        return robust::run(job, &robust::Options { suppressed: &suppressed, part_people });
     }
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
@@ -218,7 +227,8 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let surveys = check_written(job, &shape, staging.folder(), &budget)?;
     let report = &surveys[0].1.report;
     let style = if shape.is_joined() { "generalized" } else { "bucketized" };
-    let kept = kept_written(job, &shape, staging.folder())?;
+    let people = staging.folder().join(if shape.is_joined() { "data" } else { "quasi" });
+    let kept = kept_written(job, &people)?;
     let page = to_html(&Contents {
         surveys: &surveys,
         asked: Asked::Policy,
@@ -253,6 +263,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched,
+        robust: None,
     }))
 }
 
@@ -314,9 +325,8 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
 }
 
 /// What the kept columns tell beside the groups.
-fn kept_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path) -> Result<Vec<KeptColumn>> {
-    let people = folder.join(if shape.is_joined() { "data" } else { "quasi" });
-    let table = Table::open(&[people], &Default::default())?;
+fn kept_written(job: &Job<'_>, people: &Path) -> Result<Vec<KeptColumn>> {
+    let table = Table::open(&[people.to_path_buf()], &Default::default())?;
     let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), Budget::new(job.memory));
     let resources = check::Resources { threads, budget, temp, progress: job.progress };
     kept::measure(&table, &[GROUP.to_string()], &job.policy.columns.keep, Standing::Together, &resources)

@@ -130,6 +130,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched: None,
+        robust: None,
     }))
 }
 

@@ -48,7 +48,8 @@ impl Utility {
 
 fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1);
-    values.sum::<f64>() / count as f64
+    // A sum of nothing is -0.
+    0.0 + values.sum::<f64>() / count as f64
 }
 
 /// Sums the measures up group by group.

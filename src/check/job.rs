@@ -196,6 +196,7 @@ fn report(
         disclosure,
         beliefs: None,
         shares,
+        robust: None,
         order,
         spilled_bytes,
     };

@@ -6,7 +6,7 @@
 //! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
 //! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another, by skyline points or by [`implications`], beside them by [`shares`]; [`knowledge`] keeps beside it what the knowledge skyline
+//! another, by skyline points or by [`implications`], beside them by [`shares`]; [`mod@robust`] judges groups by known distributions; [`knowledge`] keeps beside it what the knowledge skyline
 //! needs. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
@@ -27,6 +27,7 @@ pub mod policy;
 pub mod release;
 mod report;
 mod returns;
+pub(crate) mod robust;
 mod shares;
 pub(crate) mod tally;
 #[cfg(test)]
@@ -41,4 +42,5 @@ pub use report::{
     Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, ShareReport,
     Statements,
 };
+pub use robust::{DeltaClaims, DeltaInstead, RobustReport, Robustness, robust};
 pub use shares::ShareRequirement;

@@ -1,5 +1,6 @@
 //! What did the check find?
 
+use super::robust::RobustReport;
 use crate::attack::AttackReport;
 use crate::confidence::Confidence;
 use crate::exact::Rational;
@@ -34,6 +35,8 @@ pub struct CheckReport {
     pub beliefs: Option<AttackReport>,
     /// Criteria of other tools, in the order asked.
     pub shares: Vec<ShareReport>,
+    /// What whoever knows distributions learns, if that was asked.
+    pub robust: Option<Box<RobustReport>>,
     /// How the groups stood in the table.
     pub order: Order,
     /// Bytes that did not fit in memory.

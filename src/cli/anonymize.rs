@@ -3,7 +3,9 @@
 use super::Answer;
 use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
+use super::robust;
 use super::terminal::{complain, print, visible, with_progress};
+use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, model, run as group};
 use crate::anonymize::strategy::{self, Choice};
 use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, grow, run as anonymize};
 use crate::disclosure_sets::Limits;
@@ -53,6 +55,9 @@ pub struct AnonymizeArgs {
     /// What the best node of a lattice loses least of: discernibility, group-size, certainty or entropy.
     #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
     measure: Measure,
+    /// For the model "robust", the private list of suppressed rows; OUT.suppressed.csv unless told.
+    #[arg(long, value_name = "FILE")]
+    pub suppressed: Option<PathBuf>,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print one JSON object.
@@ -98,6 +103,13 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         ));
     }
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
+    if model(&policy).is_none() && args.suppressed.is_some() {
+        return Err(Error::input(
+            "--suppressed is given, but only the model \"robust\" suppresses rows",
+            "leave it out",
+        ));
+    }
+    robust::warn_of_delta(&policy);
     let outcome = with_progress(|progress| {
         let job = Job {
             table: &table,
@@ -111,6 +123,10 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             progress,
         };
         match strategy {
+            None if model(&policy).is_some() => {
+                let suppressed = args.suppressed.clone().unwrap_or_else(|| default_list(&args.out));
+                group(&job, &Options { suppressed: &suppressed, part_people: PART_PEOPLE })
+            }
             None => anonymize(&job),
             Some(strategy) => {
                 let functions = functions.as_ref();
@@ -122,6 +138,9 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     match outcome {
         Outcome::Published(summary) => {
             print(&published(args, &policy, &summary, seconds))?;
+            if let Some(summary) = &summary.robust {
+                robust::warn_of_suppression(summary);
+            }
             Ok(Answer::Yes)
         }
         Outcome::Impossible(obstacles) => {
@@ -161,7 +180,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
         let lattice = summary.searched.as_ref().map(|Searched { minimal, chosen, tested }| {
             json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
         });
-        let text = json!({
+        let mut text = json!({
             "safe": true,
             "sensitive": protected(policy),
             "lattice": lattice,
@@ -180,9 +199,24 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
                 "columns": columns.collect::<Vec<_>>(),
             },
         });
+        if let Some(robust) = &summary.robust {
+            text["distributions"] = robust.report.to_json();
+            text["safe"] = text["distributions"]["r_robust"].clone();
+            text["input_rows"] = json!(robust.input_rows);
+            text["suppressed"] = json!(robust.suppressed);
+            text["suppressed_list"] = json!(robust.list);
+        }
         return format!("{text}\n");
     }
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
+    let took = format!(
+        "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        summary.spilled_bytes >> 20,
+        summary.source_scans
+    );
+    if let Some(robust) = &summary.robust {
+        return robust::published(&args.out, summary, robust, &took);
+    }
     let mut text = format!(
         "safe release of {} people in {} groups: {}\n\n",
         summary.records,
@@ -208,11 +242,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             minimal.len()
         ));
     }
-    text.push_str(&format!(
-        "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
-        summary.spilled_bytes >> 20,
-        summary.source_scans
-    ));
+    text.push_str(&took);
     text
 }
 

@@ -6,14 +6,17 @@ use clap::Args;
 
 use super::Answer;
 use super::flags::{read_count, read_point};
+use super::robust;
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
+use crate::anonymize::robust::model as robust_model;
 use crate::attack;
 use crate::check::policy::Task;
 use crate::check::release::GROUP;
 use crate::check::{Absent, CheckReport, Order, Requirements, Resources, check};
 use crate::error::{Error, Result};
+use crate::policy::Policy;
 use crate::skyline::Point;
 
 /// Is a release, or any table of groups, safe?
@@ -49,21 +52,43 @@ pub struct CheckArgs {
 
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
-    let (opened, tasks) = args.subject.open_tasks()?;
-    let tasks = match tasks {
+    let opened = args.subject.open_tables()?;
+    if let Some(policy) = opened.policy().filter(|policy| robust_model(policy).is_some()) {
+        return tell(args, &[robust_report(args, policy, &opened)?]);
+    }
+    let tasks = match args.subject.tasks(&opened)? {
         Some(tasks) => adapted(args, tasks)?,
         None => vec![task(args)?],
     };
-    let reports = checked(args, &opened, &tasks)?;
-    warn(&reports);
+    tell(args, &checked(args, &opened, &tasks)?)
+}
+
+fn tell(args: &CheckArgs, reports: &[(String, CheckReport)]) -> Result<Answer> {
+    warn(reports);
     if args.json {
-        print(&format!("{}\n", verdict::to_json(&reports)))?;
+        print(&format!("{}\n", verdict::to_json(reports)))?;
     } else {
         let detail = if args.all { Detail::All } else { Detail::Worst };
-        print(&verdict::to_text(&reports, detail))?;
+        print(&verdict::to_text(reports, detail))?;
     }
     let safe = reports.iter().all(|(_, report)| report.safe);
     Ok(if safe { Answer::Yes } else { Answer::No })
+}
+
+/// Checks against an adversary who knows distributions; flags that name another one are refused.
+fn robust_report(args: &CheckArgs, policy: &Policy, opened: &Opened) -> Result<(String, CheckReport)> {
+    if !args.point.is_empty() || !args.value.is_empty() || args.minimum_group_size.is_some() {
+        return Err(Error::input(
+            "--point, --value and --minimum-group-size have no meaning for the model \"robust\"",
+            "leave them out: the policy says what must hold",
+        ));
+    }
+    let groups = args.subject.groups(opened);
+    let (column, survey) = with_progress(|progress| {
+        let resources = args.subject.resources(progress);
+        robust::check(policy, &opened.subject(), &groups, &args.original, &resources)
+    })?;
+    Ok((column, survey.report))
 }
 
 /// The report on each task, with its sensitive column.
@@ -103,11 +128,11 @@ fn followed(
             let folder = args.subject.paths.first().map(PathBuf::as_path);
             attack::attack(&original, &attack::Release::of(&subject, folder, &groups), question, resources)
         }
-        Opened::Table(_) if args.subject.group.is_empty() => Err(Error::input(
+        Opened::Table(..) if args.subject.group.is_empty() => Err(Error::input(
             "the model \"beliefs\" needs to know who is in which group",
             "name a group column with --group, of a table that holds the quasi-identifiers as they were",
         )),
-        Opened::Table(table) => {
+        Opened::Table(table, _) => {
             let groups = &args.subject.group[..];
             let published = attack::Published::Rows(table, groups);
             let tables = attack::Release { people: Some((table, groups)), folder: None, published };

@@ -15,6 +15,7 @@ mod generate;
 mod init;
 mod report;
 mod reproduce;
+mod robust;
 mod skyline;
 mod subject;
 mod terminal;

@@ -6,8 +6,10 @@ use clap::Args;
 
 use super::Answer;
 use super::flags::{read_confidence, read_options, read_point};
+use super::robust;
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
+use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::Task;
 use crate::check::{Absent, Order, Requirements, Resources, Sought, Subject, Survey, survey};
 use crate::error::{Error, Result};
@@ -60,10 +62,17 @@ const MOST_COLUMNS: usize = 20;
 
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
-    let (opened, tasks) = args.subject.open_tasks()?;
-    let (tasks, asked) = asked(args, tasks)?;
-    tasks.iter().try_for_each(|task| task.requirements.validate())?;
-    if let (Opened::Table(_), false) = (&opened, args.original.is_empty()) {
+    let opened = args.subject.open_tables()?;
+    let robust = opened.policy().filter(|policy| robust_model(policy).is_some());
+    let (tasks, asked) = match robust {
+        // The formulas of this model are asked below.
+        Some(_) => (vec![args.subject.unasked(&opened)?], Asked::Policy),
+        None => asked(args, args.subject.tasks(&opened)?)?,
+    };
+    if robust.is_none() {
+        tasks.iter().try_for_each(|task| task.requirements.validate())?;
+    }
+    if let (Opened::Table(..), false) = (&opened, args.original.is_empty()) {
         return Err(Error::input(
             "only the labels of a release can be compared with an original",
             "leave out --original, or give a directory that skyveil anonymize made",
@@ -78,7 +87,11 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     let subject = opened.subject();
     let (surveys, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
+        let groups = args.subject.groups(&opened);
         let one = |task: &Task| {
+            if let Some(policy) = robust {
+                return robust::check(policy, &subject, &groups, &args.original, &resources);
+            }
             let sought = Sought::of(&task.requirements);
             let survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
             Ok((task.columns.sensitive.clone(), survey))
@@ -87,7 +100,7 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         let kept = kept(&opened, &tasks, &surveys[0].1, &resources)?;
         let compared = match &opened {
             Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
-            Opened::Table(_) => {
+            Opened::Table(..) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
         };
@@ -95,9 +108,8 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     })?;
     let made = match &opened {
         Opened::Release(_) => Some(made::read(&args.subject.paths[0])?),
-        Opened::Table(_) => None,
+        Opened::Table(..) => None,
     };
-    let policy = args.subject.policy.as_ref().map(Policy::read).transpose()?;
     let (origin, worth) = match (&opened, &made) {
         (Opened::Release(release), Some(made)) => {
             let origin = Origin::Release {
@@ -110,7 +122,7 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             (origin, made.worth.clone())
         }
         _ => (
-            Origin::Table { groups: &tasks[0].columns.groups, policy: policy.as_ref() },
+            Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
             Worth::from(&surveys[0].1),
         ),
     };
@@ -167,7 +179,7 @@ fn kept(
             };
             kept::measure(table, &columns.groups, &release.1.columns.keep, Standing::Together, resources)
         }
-        (Opened::Table(table), _) => {
+        (Opened::Table(table, _), _) => {
             let fields = table.schema().fields().iter().map(|field| field.name());
             let known = |name: &&String| {
                 let sensitive = |task: &Task| {

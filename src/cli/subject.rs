@@ -7,10 +7,11 @@ use clap::Args;
 use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
 use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release};
-use crate::check::{Columns, Resources, Subject};
+use crate::check::{Columns, Requirements, Resources, Subject};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Target};
 use crate::progress::Progress;
+use crate::publish::rows::GROUP;
 use crate::read::Table;
 use crate::skyline::Values;
 
@@ -49,8 +50,8 @@ pub struct SubjectFlags {
 pub enum Opened {
     /// A release directory, with the policy it was made with.
     Release(Box<(Release, Policy)>),
-    /// Any table.
-    Table(Table),
+    /// Any table, and the policy that was named for it.
+    Table(Table, Option<Box<Policy>>),
 }
 
 impl Opened {
@@ -58,14 +59,22 @@ impl Opened {
     pub fn subject(&self) -> Subject<'_> {
         match self {
             Opened::Release(opened) => opened.0.subject(),
-            Opened::Table(table) => Subject::Table(table),
+            Opened::Table(table, _) => Subject::Table(table),
+        }
+    }
+
+    /// The policy that says what must hold.
+    pub fn policy(&self) -> Option<&Policy> {
+        match self {
+            Opened::Release(opened) => Some(&opened.1),
+            Opened::Table(_, policy) => policy.as_deref(),
         }
     }
 
     /// The columns of the groups' published label.
     pub fn label_columns(&self, columns: &Columns) -> Vec<String> {
         match (self, self.subject()) {
-            (Opened::Table(_), _) | (_, Subject::Buckets(_)) => columns.groups.clone(),
+            (Opened::Table(..), _) | (_, Subject::Buckets(_)) => columns.groups.clone(),
             (Opened::Release(opened), Subject::Table(table)) => {
                 let quasi_columns = &opened.1.columns;
                 let quasi = |name: &str| {
@@ -82,31 +91,45 @@ impl Opened {
 impl SubjectFlags {
     /// Opens the tables and settles what their columns mean for one sensitive column.
     pub fn open(&self) -> Result<(Opened, Columns)> {
-        let (opened, policy) = self.open_tables()?;
-        let columns = match (&opened, &policy) {
-            (Opened::Release(release), _) => release
-                .0
-                .columns(&release.1, self.target(&release.1)?)
-                .map(|columns| self.adapted(columns))?,
-            (Opened::Table(_), Some(policy)) => {
-                let columns = columns(policy, self.target(policy)?, &quasi_names(policy))?;
-                self.adapted(columns)
-            }
-            (Opened::Table(_), None) => self.stated()?,
-        };
+        let opened = self.open_tables()?;
+        let columns = self.columns(&opened)?;
         Ok((opened, columns))
     }
 
-    /// Opens the tables and settles what a policy asks of them; `None` without a policy.
-    pub fn open_tasks(&self) -> Result<(Opened, Option<Vec<Task>>)> {
-        let (opened, policy) = self.open_tables()?;
-        let tasks = match (&opened, &policy) {
-            (Opened::Release(release), _) => Some(release.0.tasks(&release.1)?),
-            (Opened::Table(_), Some(policy)) => Some(tasks(policy, &quasi_names(policy))?),
-            (Opened::Table(_), None) => None,
+    fn columns(&self, opened: &Opened) -> Result<Columns> {
+        Ok(match opened {
+            Opened::Release(release) => {
+                self.adapted(release.0.columns(&release.1, self.target(&release.1)?)?)
+            }
+            Opened::Table(_, Some(policy)) => {
+                self.adapted(columns(policy, self.target(policy)?, &quasi_names(policy))?)
+            }
+            Opened::Table(_, None) => self.stated()?,
+        })
+    }
+
+    /// What the policy asks of the opened tables; `None` without a policy.
+    pub fn tasks(&self, opened: &Opened) -> Result<Option<Vec<Task>>> {
+        let tasks = match opened {
+            Opened::Release(release) => Some(release.0.tasks(&release.1)?),
+            Opened::Table(_, Some(policy)) => Some(tasks(policy, &quasi_names(policy))?),
+            Opened::Table(_, None) => None,
         };
-        let tasks = tasks.map(|tasks| self.adapted_tasks(tasks)).transpose()?;
-        Ok((opened, tasks))
+        tasks.map(|tasks| self.adapted_tasks(tasks)).transpose()
+    }
+
+    /// What the columns of the opened tables mean, with nothing asked of them.
+    pub fn unasked(&self, opened: &Opened) -> Result<Task> {
+        Ok(Task { columns: self.columns(opened)?, requirements: Requirements::nothing() })
+    }
+
+    /// The columns that make a group: those of the flags, or what the policy says of the opened tables.
+    pub fn groups(&self, opened: &Opened) -> Vec<String> {
+        match opened {
+            _ if !self.group.is_empty() => self.group.clone(),
+            Opened::Release(_) => vec![GROUP.to_string()],
+            Opened::Table(_, policy) => policy.as_deref().map_or_else(Vec::new, quasi_names),
+        }
     }
 
     /// What the flags alone say of the columns.
@@ -120,18 +143,18 @@ impl SubjectFlags {
         Ok(self.adapted(Columns::single(self.group.clone(), sensitive)))
     }
 
-    /// The tables, and the policy that was named for a table that is no release.
-    fn open_tables(&self) -> Result<(Opened, Option<Policy>)> {
+    /// Opens the tables.
+    pub fn open_tables(&self) -> Result<Opened> {
         let policy = self.policy.as_ref().map(Policy::read).transpose()?;
         match &self.paths[..] {
             [directory] if is_release(directory) => {
                 let release = Release::open(directory)?;
                 let policy = policy.map_or_else(|| release.policy(), Ok)?;
-                Ok((Opened::Release(Box::new((release, policy))), None))
+                Ok(Opened::Release(Box::new((release, policy))))
             }
             paths => {
                 let table = Table::open(paths, &read_options(self.delimiter, policy.as_ref()))?;
-                Ok((Opened::Table(table), policy))
+                Ok(Opened::Table(table, policy.map(Box::new)))
             }
         }
     }
@@ -141,13 +164,9 @@ impl SubjectFlags {
         if paths.is_empty() {
             return Ok(None);
         }
-        let stated = match opened {
-            Opened::Release(_) => None,
-            Opened::Table(_) => self.policy.as_ref().map(Policy::read).transpose()?,
-        };
         let policy = match opened {
             Opened::Release(release) => Some(&release.1),
-            Opened::Table(_) => stated.as_ref(),
+            Opened::Table(_, policy) => policy.as_deref(),
         };
         Table::open(paths, &read_options(self.delimiter, policy)).map(Some)
     }

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::attack::{self, moved_text};
+use super::robust;
 use super::terminal::visible;
 use crate::attack::{AtThreshold, AttackReport, PointReport as BeliefReport};
 use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
@@ -36,7 +37,9 @@ pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
     let several = reports.len() > 1;
     let one = |(column, report): &(String, CheckReport)| {
         let head = if several { format!("{}: ", visible(column)) } else { String::new() };
-        format!("{head}{}{}", verdict(report), table(report, shown))
+        let posteriors =
+            report.robust.as_ref().map(|report| robust::table(report, shown)).unwrap_or_default();
+        format!("{head}{}{}{posteriors}", verdict(report), table(report, shown))
     };
     reports.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -95,6 +98,7 @@ fn verdict(report: &CheckReport) -> String {
         let known = number_of(k as u64, "implication", "implications");
         reasons.push(format!("{known} can disclose {most}, less than {} is required", confidence.value()));
     }
+    reasons.extend(report.robust.as_ref().map(|report| format!("posteriors {}", robust::posteriors(report))));
     if report.minimum_group_size > 1 {
         let smallest = number_of(report.smallest_group, "person", "people");
         let minimum = report.minimum_group_size;
@@ -197,10 +201,11 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         }
     }
     let Some((_, first)) = reports.first() else { return Value::Null };
-    let model = |report: &CheckReport| match (&report.disclosure, &report.beliefs) {
-        (Some(_), _) => "implications",
-        (None, Some(_)) => "beliefs",
-        (None, None) => "skyline",
+    let model = |report: &CheckReport| match (&report.disclosure, &report.robust, &report.beliefs) {
+        (Some(_), ..) => "implications",
+        (_, Some(_), _) => "robust",
+        (_, _, Some(_)) => "beliefs",
+        _ => "skyline",
     };
     let beliefs = reports.iter().filter_map(|(column, report)| {
         let mut beliefs = attack::to_json(report.beliefs.as_ref()?);
@@ -213,7 +218,7 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
     let mut models: Vec<&str> = reports.iter().map(|(_, report)| model(report)).collect();
     models.dedup();
     let fewest = reports.iter().map(|(_, report)| report.fewest_values).min();
-    json!({
+    let mut told = json!({
         "safe": reports.iter().all(|(_, report)| report.safe),
         "model": models.join("+"),
         "values": first.values.name(),
@@ -228,7 +233,11 @@ pub fn to_json(reports: &[(String, CheckReport)]) -> Value {
         "spilled_bytes": reports.iter().map(|(_, report)| report.spilled_bytes).sum::<u64>(),
         "points": points,
         "beliefs": beliefs,
-    })
+    });
+    if let Some(report) = reports.iter().find_map(|(_, report)| report.robust.as_ref()) {
+        told["distributions"] = report.to_json();
+    }
+    told
 }
 
 fn point_json(point: &PointReport) -> Value {

@@ -13,6 +13,8 @@ pub fn states(counts: &[u32]) -> Option<u64> {
 pub(super) struct Lattice {
     counts: Vec<u32>,
     strides: Vec<usize>,
+    /// Whether every value occurs once: then a state is a set of bits.
+    distinct: bool,
     by_layer: Vec<u32>,
     layer_starts: Vec<usize>,
 }
@@ -52,7 +54,8 @@ impl Lattice {
             by_layer[next[layer as usize]] = state as u32;
             next[layer as usize] += 1;
         }
-        Ok(Lattice { counts: counts.to_vec(), strides, by_layer, layer_starts })
+        let distinct = counts.iter().all(|&count| count == 1);
+        Ok(Lattice { counts: counts.to_vec(), strides, distinct, by_layer, layer_starts })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -81,6 +84,9 @@ impl Lattice {
     /// The state after dealing out one more `value`, if one is left.
     pub(super) fn after(&self, state: usize, value: usize) -> Option<usize> {
         let stride = self.strides[value];
+        if self.distinct {
+            return (state & stride == 0).then_some(state | stride);
+        }
         let used = (state / stride) % (self.counts[value] as usize + 1);
         (used < self.counts[value] as usize).then(|| state + stride)
     }

@@ -18,7 +18,7 @@ mod lattice;
 #[cfg(test)]
 mod tests;
 
-pub use certified::{Against, compare};
+pub use certified::{Against, compare, judge};
 pub use forward_backward::{Approximate, approximate, exact};
 pub use lattice::states;
 

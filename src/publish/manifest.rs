@@ -46,6 +46,13 @@ pub struct Evidence<'a> {
 pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
+    /// A fingerprint of the rows, and how many of them are in no group.
+    Grouped {
+        /// What was read.
+        read: Fingerprint,
+        /// Rows that are not published.
+        suppressed: u64,
+    },
     /// No fingerprint, which would tell apart the tables that a replay leaves, but their number.
     Chosen(Box<Chosen>),
 }
@@ -116,7 +123,14 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         Input::Read(read) => {
             manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
         }
+        Input::Grouped { read, suppressed } => {
+            manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
+            manifest["suppressed"] = json!(suppressed);
+        }
         Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
+    }
+    if let Some(report) = &check.robust {
+        manifest["distributions"] = report.to_json();
     }
     let path = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;

@@ -10,6 +10,7 @@ mod covers;
 pub mod kept;
 pub mod made;
 pub mod page;
+mod robust;
 pub mod svg;
 
 /// The name of the page in a release.

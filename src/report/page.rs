@@ -122,7 +122,8 @@ impl From<&Utility> for Worth {
         Worth {
             average_group_size: utility.average_group_size,
             discernibility: utility.discernibility.to_string(),
-            penalty: Some(Penalties {
+            // Groups without labels have none.
+            penalty: (!utility.columns.is_empty()).then(|| Penalties {
                 published: utility.published_penalty(),
                 tight: utility.tight_penalty(),
                 columns: columns
@@ -181,6 +182,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
         ],
     );
     match contents.surveys {
+        [(_, only)] if only.report.robust.is_some() => distributions(&mut page, only, &contents.origin),
         [(_, only)] => {
             page.push_str("<h2>Is it safe?</h2>\n");
             points(&mut page, only, contents.asked);
@@ -219,6 +221,18 @@ fn by_margin(survey: &Survey) -> Vec<(Rational, usize)> {
     let mut margins: Vec<_> = points.map(|(i, point)| (point.margin(), i)).collect();
     margins.sort();
     margins
+}
+
+/// What an adversary who knows distributions can believe.
+fn distributions(page: &mut String, survey: &Survey, origin: &Origin<'_>) {
+    let published = survey.report.individuals;
+    let suppressed = match origin {
+        Origin::Release { input_rows, .. } => input_rows.saturating_sub(published),
+        Origin::Table { .. } => 0,
+    };
+    if let Some(report) = &survey.report.robust {
+        page.push_str(&super::robust::section(report, suppressed));
+    }
 }
 
 fn points(page: &mut String, survey: &Survey, asked: Asked) {

@@ -119,7 +119,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         place: "section 7.1, Figure 7 (a) to (d)",
         shows: &[
             "Groups of 100 people, 20 uniformly distributed values, 1 to 5 million records, single values.",
-            "(a) At (l, k, m) = (10, 10, 10) SkylineCheck is about 140 times faster, whatever the size.",
+            "(a) At (l, k, m) = (10, 10, 10) SkylineCheck is about 140 times faster.",
             "(b) The improvement decreases as l grows from 0 to 16.",
             "(c) It increases as k grows from 0 to 32, to about 1,000 times at k = 32.",
             "(d) It increases as m grows from 0 to 16.",

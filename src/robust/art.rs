@@ -2,7 +2,8 @@
 //!
 //! The grouping is that of the quadratic reference of SPEC 3.3 (tests compare them), only the search is faster; under
 //! the exact test it may differ once a group passes the limit of states, where the ratio condition decides.
-//! Memory: the classes and boxes of `nearest`, and about 100 B per tuple for finished groups.
+//! Memory: the priors of the tuples at hand, the classes and boxes of `nearest`, and about 100 B per tuple for
+//! finished groups.
 //! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed.
 //! A table that does not fit is cut by the caller into parts of similar tuples, each grouped by [`group_part`] with
 //! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the
@@ -52,6 +53,9 @@ pub fn group_part(
     tuples: Tuples<'_>,
 ) -> Result<Grouping> {
     check(priors, &tuples)?;
+    let (priors, signatures) = priors.of_tuples(tuples.signatures);
+    let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+    let (priors, tuples) = (&priors, Tuples { values: tuples.values, signatures: &signatures });
     let mut ungrouped = Ungrouped::new(priors, &tuples);
     let mut group = Growing { ranges: Ranges::new(priors), values: Vec::new(), signatures: Vec::new() };
     let mut finished: Vec<Finished> = Vec::new();

@@ -69,7 +69,13 @@ pub fn assess(
     let (mut shown, mut proof) = (true, Proof::Posterior);
     let compact = group.distinct(priors);
     for set in 0..priors.sets() {
-        match set_posterior(priors, requirement, group, set, states) {
+        let by_ratio = || {
+            compact.as_ref().is_some_and(|group| {
+                group.values.len() as u64 >= requirement.smallest_group()
+                    && ratio_condition(requirement, &priors.levels, group, set)
+            })
+        };
+        match set_posterior(priors, requirement, group, set, states, by_ratio) {
             Ok((against, largest)) => {
                 if against == Against::Above {
                     let top = largest.iter().copied().fold(0.0, f64::max);
@@ -85,10 +91,7 @@ pub fn assess(
             Err(_) => {
                 worst = None;
                 proof = Proof::Ratio;
-                shown &= compact.as_ref().is_some_and(|group| {
-                    group.values.len() as u64 >= requirement.smallest_group()
-                        && ratio_condition(requirement, &priors.levels, group, set)
-                });
+                shown &= by_ratio();
             }
         }
     }
@@ -163,13 +166,15 @@ impl Published<'_> {
     }
 }
 
-/// The largest posterior of each value, rounded up, and where the largest of all lies, for one attribute set.
+/// The largest posterior of each value, rounded up, and where the largest of all lies, for one attribute set; `proven`
+/// decides ties where it can, sparing exact arithmetic.
 fn set_posterior(
     priors: &Priors,
     requirement: &Requirement,
     group: Published<'_>,
     set: usize,
     states: u64,
+    proven: impl FnOnce() -> bool,
 ) -> Result<(Against, Vec<f64>), Refusal> {
     let counts: Vec<u32> = group.values.iter().map(|&(_, count)| count).collect();
     let values: Vec<u32> = group.values.iter().map(|&(value, _)| value).collect();
@@ -177,23 +182,16 @@ fn set_posterior(
     let near: Vec<f64> = ranks.iter().map(|&rank| priors.levels.near(rank)).collect();
     let fractions =
         || ranks.iter().map(|&rank| priors.levels.exact(rank).rational()).collect::<Vec<Rational>>();
-    let against = posterior::compare(&counts, &near, fractions, requirement.threshold(), states)?;
+    let (against, bounds) =
+        posterior::judge(&counts, &near, proven, fractions, requirement.threshold(), states)?;
     let mut largest = vec![0.0f64; counts.len()];
-    let mut take =
-        |at: usize, posterior: f64| largest[at % counts.len()] = largest[at % counts.len()].max(posterior);
-    match posterior::approximate(&counts, &near, states) {
-        Ok(posteriors) => {
-            let up = 1.0 + 2.0 * posteriors.relative_error();
-            posteriors
-                .posteriors
-                .iter()
-                .enumerate()
-                .for_each(|(at, p)| take(at, (p * up).next_up().min(1.0)));
-        }
-        Err(_) => {
-            let posteriors = posterior::exact(&counts, &fractions(), states)?;
-            posteriors.iter().enumerate().for_each(|(at, p)| take(at, f64_at_least(p)));
-        }
+    for tuple in bounds.chunks_exact(counts.len()) {
+        largest.iter_mut().zip(tuple).for_each(|(largest, bound)| *largest = largest.max(*bound));
+    }
+    if against == Against::AtMost {
+        // Both are bounds from above; the certain one is not spoilt by rounding.
+        let most = f64_at_least(requirement.threshold());
+        largest.iter_mut().for_each(|largest| *largest = largest.min(most));
     }
     Ok((against, largest))
 }

@@ -9,6 +9,7 @@
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `judge` | what may be said about a published group? |
 //! | `art` | which tuples go together? |
+//! | `parts` | which tuples are worked on together, where all are too many? |
 //! | `classes` | which tuples are alike? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
 //! | `shelter` | which finished group can take in a left-over tuple? |
@@ -23,6 +24,7 @@ mod classes;
 mod conditions;
 mod judge;
 mod nearest;
+mod parts;
 mod priors;
 mod ranges;
 #[cfg(test)]
@@ -36,5 +38,6 @@ mod tests;
 pub use art::{Grouping, Tuples, group, group_part};
 pub use conditions::{Test, delta_ceiling};
 pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
+pub use parts::{Place, parts};
 pub use priors::{Priors, PriorsBuilder};
 pub use requirement::{Infeasible, Requirement};

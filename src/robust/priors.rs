@@ -5,6 +5,8 @@
 //! Memory: 8 B per non-zero (signature, value), up to four times that in well filled rows; 24 B per distinct prior.
 //! Invariant: a value without an entry has prior 0.
 
+use std::sync::Arc;
+
 use super::spread::{Fraction, Levels, Rank};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -15,7 +17,7 @@ const FULL_SHARE: usize = 4;
 /// The priors of every attribute set.
 #[derive(Debug, Clone)]
 pub struct Priors {
-    pub(super) levels: Levels,
+    pub(super) levels: Arc<Levels>,
     values: u32,
     sets: Vec<SetPriors>,
 }
@@ -47,6 +49,35 @@ impl Priors {
     /// The prior of `value` for a signature; 0 if it has none.
     pub fn prior(&self, set: usize, signature: u32, value: u32) -> Rational {
         self.levels.exact(self.rank(set, signature, value)).rational()
+    }
+
+    /// The priors of some tuples only, and their signatures renumbered in the same order.
+    ///
+    /// What is done with a part of a table then costs no more than the part.
+    pub(super) fn of_tuples(&self, signatures: &[&[u32]]) -> (Priors, Vec<Vec<u32>>) {
+        let (mut sets, mut renumbered) = (Vec::new(), Vec::new());
+        for (set, own) in self.sets.iter().zip(signatures) {
+            let mut used: Vec<u32> = own.to_vec();
+            used.sort_unstable();
+            used.dedup();
+            let mut part = SetPriors { starts: vec![0], values: Vec::new(), ranks: Vec::new() };
+            for &signature in &used {
+                let row =
+                    set.starts[signature as usize] as usize..set.starts[signature as usize + 1] as usize;
+                part.values.extend_from_slice(&set.values[row.clone()]);
+                part.ranks.extend_from_slice(&set.ranks[row]);
+                part.starts.push(part.values.len() as u32);
+            }
+            let number = |signature: &u32| used.partition_point(|other| other < signature) as u32;
+            renumbered.push(own.iter().map(number).collect());
+            sets.push(part);
+        }
+        (Priors { levels: self.levels.clone(), values: self.values, sets }, renumbered)
+    }
+
+    /// Whether `value` is impossible for a signature.
+    pub fn is_zero(&self, set: usize, signature: u32, value: u32) -> bool {
+        self.rank(set, signature, value) == 0
     }
 
     pub(super) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
@@ -155,7 +186,7 @@ impl PriorsBuilder {
             set.ranks = ranks[next..next + set.values.len()].to_vec();
             next += set.values.len();
         }
-        Priors { levels, values: self.values, sets }
+        Priors { levels: Arc::new(levels), values: self.values, sets }
     }
 
     fn add(&mut self, signatures: u32, entries: Vec<(u32, u32, Fraction)>) -> Result<()> {

@@ -15,6 +15,7 @@ pub struct Requirement {
     excess: Rational,
     excess_near: f64,
     parts: Option<(u32, u32)>,
+    minimum: u64,
 }
 
 impl Requirement {
@@ -30,7 +31,12 @@ impl Requirement {
         let excess = &r - Rational::ONE;
         let excess_near = excess.to_f64().value();
         let parts = u32::try_from(r.numerator()).ok().zip(u32::try_from(r.denominator()).ok());
-        Ok(Requirement { r, threshold, excess, excess_near, parts })
+        Ok(Requirement { r, threshold, excess, excess_near, parts, minimum: 1 })
+    }
+
+    /// The same demand on groups of at least `minimum` tuples.
+    pub fn with_minimum_group(self, minimum: u64) -> Self {
+        Requirement { minimum, ..self }
     }
 
     /// The demanded r.
@@ -53,9 +59,9 @@ impl Requirement {
         self.parts
     }
 
-    /// The fewest tuples of a group: r rounded up.
+    /// The fewest tuples of a group: r rounded up, or the stated minimum.
     pub fn smallest_group(&self) -> u64 {
-        u64::try_from(self.r.ceil().unsigned_abs()).unwrap_or(u64::MAX)
+        u64::try_from(self.r.ceil().unsigned_abs()).unwrap_or(u64::MAX).max(self.minimum)
     }
 
     /// Whether a table with these value counts can be grouped without suppression, or the arithmetic why not.
@@ -73,14 +79,15 @@ impl Requirement {
     }
 }
 
-/// Why no grouping can keep r: every group holds at most one of each value and at least ceil(r) tuples.
+/// Why no grouping can keep r: every group holds at most one of each value and at least ceil(r) tuples, or the
+/// stated minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Infeasible {
     /// The code of the most frequent value, the lowest of several; to be named only where that is no leak.
     pub value: usize,
     /// How often it occurs.
     pub frequency: u64,
-    /// ceil(r).
+    /// The fewest tuples of a group.
     pub smallest_group: u64,
     /// How many tuples there are.
     pub tuples: u64,
@@ -98,16 +105,18 @@ impl fmt::Display for Infeasible {
     }
 }
 
+impl Infeasible {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self.tuples / self.frequency.max(1) {
+            most @ 2.. => format!("give r, and a minimum group size, of at most {most}"),
+            _ => "no r greater than 1 is possible".to_string(),
+        }
+    }
+}
+
 impl From<Infeasible> for Error {
     fn from(infeasible: Infeasible) -> Self {
-        let most = infeasible.tuples / infeasible.frequency.max(1);
-        Error::input(
-            format!("privacy.r: {infeasible}"),
-            if most > 1 {
-                format!("give r of at most {most}")
-            } else {
-                "no r greater than 1 is possible".to_string()
-            },
-        )
+        Error::input(format!("privacy.r: {infeasible}"), infeasible.remedy())
     }
 }

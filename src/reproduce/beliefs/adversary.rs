@@ -46,6 +46,8 @@ pub enum Posterior {
 pub struct Attack {
     /// Rows whose belief moves by more than t.
     pub vulnerable: u64,
+    /// The same by the paper's estimate alone.
+    pub vulnerable_by_omega: u64,
     /// The largest distance.
     pub worst: f64,
     /// Rows of groups whose posterior is only estimated.
@@ -129,10 +131,14 @@ impl Adversary {
             if !exact {
                 attack.estimated += group.len() as u64;
             }
-            for (&row, posterior) in group.iter().zip(&posteriors) {
+            let (omegas, _) = self.posteriors(rows, group, Posterior::Omega);
+            for ((&row, posterior), omega) in group.iter().zip(&posteriors).zip(&omegas) {
                 let distance = comparison.measure(self.prior(row), posterior, 0.0).distance;
                 let within = distance <= t;
                 attack.vulnerable += u64::from(!within);
+                let estimated = comparison.measure(self.prior(row), omega, 0.0).distance;
+                let within = estimated <= t;
+                attack.vulnerable_by_omega += u64::from(!within);
                 attack.worst = if distance.is_nan() { 1.0 } else { attack.worst.max(distance) };
             }
         }

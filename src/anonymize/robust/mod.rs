@@ -1,0 +1,328 @@
+//! How does a table become a release that stays safe against whoever knows distributions?
+//!
+//! Read what the adversary knows, refuse what cannot be grouped, sort people into parts of similar ones, group each part
+//! bottom-up, write the groups in two tables, read them back and judge each, and only then publish. Whoever fits in no
+//! group is suppressed: counted in the manifest, and listed by row number in a private file beside the release.
+//!
+//! Memory: the distributions, and the budget's share for sorting and grouping parts.
+//! Invariant: the same table and policy give the same bytes, whatever the order of the rows: a person's index is the
+//! place in the order of contents. A table of one part is grouped as SPEC 3.3 groups it in that order.
+//! Not here: the mathematics (`robust`), the distributions (`distributions`), the judgement (`check`).
+
+mod grouping;
+mod output;
+mod suppressed;
+mod tuples;
+
+use super::utility::Utility;
+use super::{Job, Outcome, Search, Summary, checks, kept_written, thread_pool};
+use crate::check::{self, Buckets, Resources, RobustReport, Robustness, Subject, Survey};
+use crate::distributions::Known;
+use crate::distributions::census::{Census, Counted};
+use crate::encode::combination::SensitiveColumns;
+use crate::error::{Error, Result};
+use crate::memory::{Budget, release_freed};
+use crate::policy::{Distributions, Model, Policy, Robust, RobustTest, Role, Style, Target};
+use crate::publish::manifest::{self, Evidence, Input};
+use crate::publish::payload::Payload;
+use crate::publish::rows::{COUNT, GROUP};
+use crate::publish::sorter::Sorter;
+use crate::publish::staging::Staging;
+use crate::read::Table;
+use crate::report::REPORT;
+use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
+use crate::robust::{Requirement, Test, parts};
+use crate::spill::Spill;
+use grouping::Grouping;
+use output::Output;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use suppressed::List;
+
+/// The most people of a part; beyond it, grouping grows faster than the number of people.
+pub const PART_PEOPLE: u64 = 20_000;
+/// Posteriors of groups with more states are not asked for while groups grow: twelve different values.
+const STATES: u64 = 1 << 12;
+
+/// What a run may be told beside its job.
+pub struct Options<'a> {
+    /// The private list of suppressed rows; must not exist.
+    pub suppressed: &'a Path,
+    /// Normally [`PART_PEOPLE`]; tests take less.
+    pub part_people: u64,
+}
+
+/// What is told of a robust release beside the summary of every release.
+#[derive(Debug)]
+pub struct RobustSummary {
+    /// Rows of the table.
+    pub input_rows: u64,
+    /// Rows that are in no group.
+    pub suppressed: u64,
+    /// The file that lists them.
+    pub list: PathBuf,
+    /// What the check of the written groups found.
+    pub report: RobustReport,
+}
+
+/// The default place of the list of suppressed rows: beside the release.
+pub fn default_list(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_os_string();
+    name.push(".suppressed.csv");
+    out.with_file_name(name)
+}
+
+/// The robust model of a policy, if that is its model.
+pub fn model(policy: &Policy) -> Option<(&Target, &Robust)> {
+    policy.privacy.targets.iter().find_map(|target| match &target.model {
+        Model::Robust(robust) => Some((target, robust)),
+        _ => None,
+    })
+}
+
+/// What the policy demands of a group.
+pub fn requirement(policy: &Policy, target: &Target, robust: &Robust) -> Result<Requirement> {
+    let minimum = policy.privacy.minimum_group_size.max(target.minimum_distinct);
+    Ok(Requirement::new(robust.r.clone())?.with_minimum_group(minimum))
+}
+
+/// The columns of the table by what is done with them.
+struct Columns {
+    known: Vec<String>,
+    sensitive: String,
+    travelling: Vec<String>,
+}
+
+impl Columns {
+    fn bind(job: &Job<'_>, robust: &Robust) -> Result<Self> {
+        let names: Vec<&str> =
+            job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let (mut sensitive, mut travelling) = (None, Vec::new());
+        for (name, role) in names.iter().zip(job.policy.bind(&names)?) {
+            match role {
+                Role::Quasi(_) | Role::Keep => travelling.push(name.to_string()),
+                Role::Sensitive(_) => sensitive = Some(name.to_string()),
+                Role::Drop => {}
+                Role::Individual | Role::Count => {
+                    return Err(Error::input(
+                        format!("column {name:?}: the model \"robust\" takes one row per person"),
+                        "give a table with one row and one sensitive value per person",
+                    ));
+                }
+            }
+        }
+        let sensitive = sensitive.ok_or_else(|| {
+            Error::input("the policy names no sensitive column", "name one in columns.sensitive")
+        })?;
+        Ok(Columns { known: crate::distributions::known_columns(robust), sensitive, travelling })
+    }
+}
+
+/// Runs a job whose policy has the model "robust".
+pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
+    let Some((target, robust)) = model(job.policy) else {
+        return Err(Error::input("the policy has another model", "set privacy.model = \"robust\""));
+    };
+    refuse_unknown(job, target)?;
+    if options.suppressed.starts_with(job.out) {
+        return Err(Error::input(
+            format!("{} is inside the release", options.suppressed.display()),
+            "the list of suppressed rows is private: give --suppressed a file elsewhere",
+        ));
+    }
+    let requirement = requirement(job.policy, target, robust)?;
+    let columns = Columns::bind(job, robust)?;
+    let mut list = List::new(options.suppressed)?;
+    let staging = Staging::create(job.out)?;
+    let spill = Spill::create(job.temp)?;
+    let budget = Budget::new(job.memory);
+    let resources = resources(job, &budget);
+
+    let null_is = job.policy.columns.sensitive(&columns.sensitive).and_then(|own| own.null_is.as_deref());
+    let counted = Counted { columns: &columns.known, sensitive: &columns.sensitive, null_is };
+    let census = Census::read(job.table, &counted, &resources)?;
+    if let Err(infeasible) = requirement.check_feasible(&census.value_counts()) {
+        return Ok(Outcome::Withheld(format!("{infeasible}\n  {}", infeasible.remedy())));
+    }
+    let known = match &robust.distributions {
+        Distributions::Estimated => Known::estimated(&census, robust, &budget)?,
+        Distributions::File { path, .. } => {
+            Known::from_file(path, robust, &columns.sensitive, null_is, &resources)?
+        }
+    };
+    let bound = known.bind(&census, &budget)?;
+    release_freed();
+
+    let weights = census.weights();
+    let (places, count) = parts(known.priors(), &bound.signatures, &weights, options.part_people);
+    let schema = job.table.schema();
+    let fields = columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
+    let payload = Payload::new(&fields.collect::<Vec<_>>())?;
+    let people = options.part_people.min(census.rows);
+    let record_bytes = 64 + 16 * columns.travelling.len() as u64;
+    let mut at_once = job.threads.max(1) * 2;
+    while at_once > 1 && Grouping::room(at_once, people, record_bytes) > budget.free() / 2 {
+        at_once -= 1;
+    }
+    let room = Grouping::room(at_once, people, record_bytes);
+    let room = budget.reserve("grouping similar people", room)?;
+
+    let mut sorter = Sorter::new(&budget, &spill)?;
+    let fingerprint = tuples::read(job, &columns, &census, &payload, &places, &mut sorter)?;
+    let pool = thread_pool(job.threads)?;
+    let values = SensitiveColumns::one(census.sensitive.clone());
+    let mut output = Output::create(staging.folder(), &payload, &values, job.threads, &budget, &spill)?;
+    let grouping = Grouping {
+        known: &known,
+        bound: &bound,
+        requirement: &requirement,
+        test: test(robust.test),
+        part_people: options.part_people,
+        at_once,
+        pool: &pool,
+        budget: &budget,
+        spill: &spill,
+        progress: job.progress,
+    };
+    let compared = grouping.run(sorter, count, &weights, &mut output)?;
+    drop(room);
+    let (suppressed, sizes) = output.finish()?;
+    release_freed();
+    if sizes.groups == 0 {
+        return Ok(Outcome::Withheld(
+            "no group keeps every posterior at most 1/r, so everybody would have to be suppressed\n  \
+             lower r, or state fewer sets of columns in privacy.known"
+                .to_string(),
+        ));
+    }
+    let left_out = suppressed.count();
+    suppressed.write(&mut list)?;
+
+    let robustness = Robustness {
+        known: &known,
+        requirement: &requirement,
+        test: robust.test,
+        minimum_group_size: job.policy.privacy.minimum_group_size,
+        minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
+    };
+    let mut survey = judge_written(job, target, &robustness, staging.folder(), &budget)?;
+    let utility = Utility {
+        average_group_size: survey.report.individuals as f64 / survey.report.groups.max(1) as f64,
+        discernibility: sizes.squares,
+        columns: Vec::new(),
+    };
+    let Some(report) = survey.report.robust.as_deref_mut() else { return Err(defect()) };
+    report.delta_instead = compared;
+    let report = report.clone();
+    if !test(robust.test).is_sound() {
+        // Whatever the groups turned out to be, nothing was promised of them.
+        survey.report.safe = false;
+    } else if !survey.report.safe || survey.report.individuals + left_out != census.rows {
+        return Err(defect());
+    }
+    let surveys = [(columns.sensitive.clone(), survey)];
+    let report_of = &surveys[0].1.report;
+    let page = to_html(&Contents {
+        surveys: &surveys,
+        asked: Asked::Policy,
+        origin: Origin::Release {
+            policy: job.policy,
+            style: "bucketized",
+            input_rows: fingerprint.rows,
+            fingerprint: Some(fingerprint.text()),
+            version: env!("CARGO_PKG_VERSION"),
+        },
+        worth: (&utility).into(),
+        compared: Compared::Not(WITHOUT_ORIGINAL),
+        kept: &kept_written(job, &staging.folder().join("quasi"))?,
+    });
+    let path = staging.folder().join(REPORT);
+    std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
+    manifest::write(
+        staging.folder(),
+        &Evidence {
+            policy: job.policy,
+            style: "bucketized",
+            input: Input::Grouped { read: fingerprint, suppressed: left_out },
+            checks: &checks(&surveys),
+            utility: &utility,
+        },
+    )?;
+    staging.publish()?;
+    Ok(Outcome::Published(Summary {
+        records: report_of.individuals,
+        groups: report_of.groups,
+        spilled_bytes: spill.bytes(),
+        source_scans: job.table.scans(),
+        utility,
+        searched: None,
+        robust: Some(Box::new(RobustSummary {
+            input_rows: census.rows,
+            suppressed: left_out,
+            list: list.publish()?,
+            report,
+        })),
+    }))
+}
+
+/// What this model does not know is refused: it must not look as if it held.
+fn refuse_unknown(job: &Job<'_>, target: &Target) -> Result<()> {
+    if job.policy.privacy.targets.len() != 1 || target.columns.len() != 1 || !target.criteria.is_empty() {
+        return Err(Error::input(
+            "the model \"robust\" protects one sensitive column, and knows no criteria beside it",
+            "leave the others out of the policy",
+        ));
+    }
+    if job.policy.publish.style != Style::Bucketized {
+        return Err(Error::input(
+            "publish.style: the model \"robust\" publishes exact quasi-identifiers beside the values of their group",
+            "write style = \"bucketized\" below [publish]",
+        ));
+    }
+    if job.search != Search::Tree {
+        return Err(Error::input(
+            "--search lattice has no meaning with the model \"robust\", which generalizes nothing",
+            "leave it out",
+        ));
+    }
+    Ok(())
+}
+
+fn test(named: RobustTest) -> Test {
+    match named {
+        RobustTest::Ratio => Test::Ratio,
+        RobustTest::Exact => Test::Exact { states: STATES },
+        RobustTest::Delta => Test::Delta,
+    }
+}
+
+fn resources<'a>(job: &Job<'a>, budget: &Arc<Budget>) -> Resources<'a> {
+    Resources {
+        threads: job.threads,
+        budget: budget.clone(),
+        temp: job.temp.to_path_buf(),
+        progress: job.progress,
+    }
+}
+
+/// Reads the written tables back and judges every group anew.
+fn judge_written(
+    job: &Job<'_>,
+    target: &Target,
+    robustness: &Robustness<'_>,
+    folder: &Path,
+    budget: &Arc<Budget>,
+) -> Result<Survey> {
+    let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
+    let (people, values) = (open("quasi")?, open("sensitive")?);
+    let subject = Subject::Buckets(Buckets { people: &people, values: &values, count: COUNT.to_string() });
+    let columns = check::policy::columns(job.policy, target, &[GROUP.to_string()])?;
+    check::robust(&subject, &columns, robustness, &resources(job, budget))
+}
+
+fn defect() -> Error {
+    Error::input(
+        "the check of the finished release found it unsafe, so it is not published",
+        "this is a defect of skyveil, please report it; nothing was released",
+    )
+}

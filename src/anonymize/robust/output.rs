@@ -1,0 +1,98 @@
+//! How do groups become the two tables of a release?
+//!
+//! `quasi/` has a row for each person, in the order of the contents of a group; `sensitive/` has a row for each value of
+//! a group. Memory: a batch per table, a count per sensitive value, and the list of who is left out.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::grouping::Finished;
+use super::suppressed::Suppressed;
+use crate::encode::combination::SensitiveColumns;
+use crate::error::Result;
+use crate::memory::Budget;
+use crate::plan::criterion::Part;
+use crate::plan::subtree::Group;
+use crate::plan::tree::CutTree;
+use crate::policy::Ranges;
+use crate::publish::payload::Payload;
+use crate::publish::release::PartWriter;
+use crate::publish::rows::{Columns, GroupLabel, GroupRows, GroupValues};
+use crate::spill::Spill;
+use crate::write::WriteOptions;
+
+/// The two tables of a release while they are written, and who is in neither.
+pub(super) struct Output<'a> {
+    rows: GroupRows<'a>,
+    people: PartWriter,
+    values: GroupValues<'a>,
+    sensitive: PartWriter,
+    suppressed: Suppressed<'a>,
+    group: Group,
+    label: GroupLabel,
+    sizes: Sizes,
+}
+
+/// How many groups there are, and the sum of their squared sizes.
+#[derive(Default)]
+pub(super) struct Sizes {
+    pub(super) groups: u64,
+    pub(super) squares: u128,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn create(
+        folder: &Path,
+        payload: &'a Payload,
+        sensitive: &'a SensitiveColumns,
+        threads: usize,
+        budget: &Arc<Budget>,
+        spill: &'a Spill,
+    ) -> Result<Self> {
+        let options = WriteOptions { threads, ..WriteOptions::default() };
+        let columns =
+            Columns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
+        let rows = GroupRows::new(columns);
+        let values = GroupValues::new(sensitive);
+        let part = Part { people: 0, counts: vec![0; sensitive.len()] };
+        let group = Group { node: CutTree::ROOT, extent: vec![], present: vec![], part };
+        let label = rows.label(&group);
+        Ok(Output {
+            people: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,
+            sensitive: PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?,
+            rows,
+            values,
+            suppressed: Suppressed::new(budget, spill)?,
+            group,
+            label,
+            sizes: Sizes::default(),
+        })
+    }
+
+    pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Sizes)> {
+        self.people.write(self.rows.finish()?)?;
+        self.people.finish()?;
+        self.sensitive.write(self.values.finish()?)?;
+        self.sensitive.finish()?;
+        Ok((self.suppressed, self.sizes))
+    }
+
+    /// Writes the next group.
+    pub(super) fn group(&mut self, group: &Finished<'_>) -> Result<()> {
+        self.sizes.groups += 1;
+        self.sizes.squares += (group.people.len() as u128).pow(2);
+        let number = self.sizes.groups;
+        group.values.iter().for_each(|&value| self.group.part.counts[usize::from(value)] += 1);
+        self.values.push_group(number, &self.group, |batch| self.sensitive.write(batch))?;
+        group.values.iter().for_each(|&value| self.group.part.counts[usize::from(value)] = 0);
+        for person in &group.people {
+            self.rows.push_row(number, &self.label, 0, person, |batch| self.people.write(batch))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a row out.
+    pub(super) fn suppress(&mut self, row: u64) -> Result<()> {
+        self.suppressed.push(row)
+    }
+}

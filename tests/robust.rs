@@ -1,0 +1,660 @@
+//! Releases against an adversary who knows distributions, as a user gets them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use arrow::util::display::array_value_to_string;
+use serde_json::Value;
+use skyveil::anonymize::robust::{Options, run};
+use skyveil::anonymize::{Job, Outcome, Search, grow};
+use skyveil::policy::Policy;
+use skyveil::progress::Progress;
+use skyveil::read::{Column, ReadOptions, Table};
+use skyveil::write::{TableWriter, WriteOptions};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+fn skyveil(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn dataset(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", told(output)))
+}
+
+/// The rows of a table as texts, by column.
+fn read(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
+    let names: Vec<String> = table.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let columns: Vec<Column> = names.iter().map(Column::as_is).collect();
+    let mut rows = Vec::new();
+    let work = |morsel: skyveil::read::Morsel<'_>| {
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for batch in morsel {
+            let batch = batch?;
+            let cell = |row: usize| {
+                let cells = batch.columns().iter();
+                cells.map(|column| array_value_to_string(column, row).unwrap()).collect()
+            };
+            rows.extend((0..batch.num_rows()).map(cell));
+        }
+        Ok(rows)
+    };
+    table
+        .scan(&columns, 1, work, |more| {
+            rows.extend(more);
+            Ok(())
+        })
+        .unwrap();
+    (names, rows)
+}
+
+/// Every file of a release with its bytes.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        match path.is_dir() {
+            true => files
+                .extend(contents(&path).into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes))),
+            false => {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// The first people of the census with a policy of their own.
+struct Place {
+    folder: tempfile::TempDir,
+    table: PathBuf,
+    policy: PathBuf,
+}
+
+impl Place {
+    fn new(rows: usize, privacy: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let census = std::fs::read_to_string(dataset("census.csv")).unwrap();
+        let lines: Vec<&str> = census.lines().take(rows + 1).collect();
+        let table = folder.path().join("people.csv");
+        std::fs::write(&table, lines.join("\n") + "\n").unwrap();
+        let stated = std::fs::read_to_string(dataset("census-robust.toml")).unwrap();
+        let (columns, _) = stated.split_once("[privacy]").unwrap();
+        let policy = folder.path().join("policy.toml");
+        let publish = "[publish]\nstyle = \"bucketized\"\n";
+        std::fs::write(&policy, format!("{columns}[privacy]\nmodel = \"robust\"\n{privacy}\n{publish}"))
+            .unwrap();
+        Place { folder, table, policy }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn anonymize(&self, out: &str, flags: &[&str]) -> Output {
+        let out = self.path(out);
+        let fixed = ["anonymize", text(&self.table), "--policy", text(&self.policy), "--out", text(&out)];
+        skyveil(&[&fixed[..], flags].concat())
+    }
+
+    fn released(&self, out: &str, flags: &[&str]) -> BTreeMap<String, Vec<u8>> {
+        let output = self.anonymize(out, flags);
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        contents(&self.path(out))
+    }
+
+    fn check(&self, out: &str, flags: &[&str]) -> Output {
+        let out = self.path(out);
+        let fixed = ["check", text(&out), "--original", text(&self.table)];
+        skyveil(&[&fixed[..], flags].concat())
+    }
+}
+
+const KNOWN: &str = "r = 2\nknown = [[\"sex\", \"marital\"], [\"education\"]]";
+
+#[test]
+fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
+    let place = Place::new(1200, KNOWN);
+    let first = place.released("one", &["--threads", "1", "--memory", "64MiB"]);
+    let checked = place.check("one", &["--json"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", told(&checked));
+    let report = json(&checked);
+    assert_eq!((&report["safe"], &report["model"]), (&true.into(), &"robust".into()));
+    assert!(report["distributions"]["worst_posterior"].as_f64().unwrap() <= 0.5);
+    assert_eq!(place.released("two", &["--threads", "3"]), first);
+
+    let census = std::fs::read_to_string(&place.table).unwrap();
+    let (head, rows) = census.split_once('\n').unwrap();
+    let reversed: Vec<&str> = rows.lines().rev().collect();
+    let (halves, parquet) =
+        (["half1.csv", "half2.csv"].map(|name| place.path(name)), place.path("p.parquet"));
+    for (path, rows) in halves.iter().zip(reversed.chunks(700)) {
+        std::fs::write(path, format!("{head}\n{}\n", rows.join("\n"))).unwrap();
+    }
+    let again = |name: &str, tables: &[&Path]| {
+        let out = place.path(name);
+        let mut arguments = vec!["anonymize"];
+        arguments.extend(tables.iter().map(|path| text(path)));
+        arguments.extend(["--policy", text(&place.policy), "--out", text(&out)]);
+        assert_eq!(skyveil(&arguments).status.code(), Some(0));
+        contents(&out)
+    };
+    assert_eq!(again("three", &[&halves[0], &halves[1]]), first);
+    let table = Table::open(std::slice::from_ref(&place.table), &ReadOptions::default()).unwrap();
+    let columns: Vec<Column> =
+        table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
+    let mut writer = TableWriter::create(&parquet, table.schema().clone(), &WriteOptions::default()).unwrap();
+    let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
+    table
+        .scan(&columns, 1, work, |batches| batches.iter().try_for_each(|batch| writer.write(batch)))
+        .unwrap();
+    writer.finish().unwrap();
+    assert_eq!(again("four", &[&parquet]), first);
+}
+
+#[test]
+fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order() {
+    // In the second case no prior tells the people of a sex apart, and they are dealt out.
+    for privacy in [KNOWN, "r = 2\nknown = [[\"sex\"]]"] {
+        expect_the_same_parts(privacy);
+    }
+}
+
+fn expect_the_same_parts(privacy: &str) {
+    let place = Place::new(1500, privacy);
+    let policy = Policy::read(&place.policy).unwrap();
+    let census = std::fs::read_to_string(&place.table).unwrap();
+    let (head, rows) = census.split_once('\n').unwrap();
+    let reversed: Vec<&str> = rows.lines().rev().collect();
+    let backwards = place.path("backwards.csv");
+    std::fs::write(&backwards, format!("{head}\n{}\n", reversed.join("\n"))).unwrap();
+    let released = |name: &str, table: &Path, threads: usize, memory: u64| {
+        let out = place.path(name);
+        let table = Table::open(&[table.to_path_buf()], &ReadOptions::default()).unwrap();
+        let job = Job {
+            table: &table,
+            policy: &policy,
+            out: &out,
+            temp: place.folder.path(),
+            memory,
+            threads,
+            search: Search::Tree,
+            subtree_bytes: grow::SUBTREE_BYTES,
+            progress: &Progress::default(),
+        };
+        let list = place.path(&format!("{name}.list"));
+        let Outcome::Published(summary) =
+            run(&job, &Options { suppressed: &list, part_people: 200 }).unwrap()
+        else {
+            panic!("nothing was published")
+        };
+        let robust = summary.robust.unwrap();
+        assert_eq!(summary.records + robust.suppressed, 1500);
+        assert!(robust.report.holds() && robust.suppressed < 300);
+        contents(&out)
+    };
+    let first = released("one", &place.table, 1, 1 << 30);
+    assert_eq!(released("two", &place.table, 3, 12 << 20), first);
+    assert_eq!(released("three", &backwards, 2, 1 << 30), first);
+    assert_eq!(place.check("one", &[]).status.code(), Some(0));
+}
+
+#[test]
+fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
+    // So much is known that few people are alike.
+    let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
+    let output = place.anonymize("out", &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let summary = json(&output);
+    let suppressed = summary["suppressed"].as_u64().unwrap();
+    assert!(
+        suppressed > 400
+            && told(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed"))
+    );
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["suppressed"], suppressed);
+    assert_eq!(manifest["input"]["rows"], 800);
+    assert_eq!(manifest["records"].as_u64().unwrap() + suppressed, 800);
+    let list = place.path("out.suppressed.csv");
+    assert!(!contents(&place.path("out")).keys().any(|name| name.contains("suppressed")));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let listed = std::fs::read_to_string(&list).unwrap();
+    let mut lines = listed.lines();
+    assert_eq!(lines.next(), Some("row"));
+    let rows: Vec<usize> = lines.map(|line| line.parse().unwrap()).collect();
+    assert_eq!(rows.len() as u64, suppressed);
+    assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
+
+    let (names, people) = read(&place.table);
+    let (told_names, told_people) = read(&place.path("out/quasi"));
+    let pick = |names: &[String], row: &[String]| -> Vec<String> {
+        let quasi = ["age", "sex", "education", "marital", "occupation"];
+        let place = |name: &&str| row[names.iter().position(|own| own == name).unwrap()].clone();
+        quasi.iter().map(place).collect()
+    };
+    let kept = (1..).zip(&people).filter(|(row, _)| !rows.contains(row));
+    let mut expected: Vec<Vec<String>> = kept.map(|(_, row)| pick(&names, row)).collect();
+    let mut published: Vec<Vec<String>> = told_people.iter().map(|row| pick(&told_names, row)).collect();
+    expected.sort();
+    published.sort();
+    assert_eq!(published, expected);
+
+    // An older list is not overwritten, and a list inside the release would be published.
+    let again = place.anonymize("other", &["--suppressed", text(&list)]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(told(&again).contains("exists already"));
+    let inside = place.anonymize("other", &["--suppressed", text(&place.path("other/list.csv"))]);
+    assert!(inside.status.code() == Some(2) && told(&inside).contains("is inside the release"));
+    assert!(!place.path("other").exists());
+}
+
+#[test]
+fn what_cannot_be_grouped_is_refused_with_the_arithmetic() {
+    let place = Place::new(300, "r = 9\nknown = [[\"sex\"]]");
+    let output = place.anonymize("out", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let (names, people) = read(&place.table);
+    let column = names.iter().position(|name| name == "diagnosis").unwrap();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    people.iter().for_each(|row| *counts.entry(&row[column]).or_default() += 1);
+    let most = counts.values().max().unwrap();
+    assert!(told(&output).contains(&format!("{most} x 9 = {} > 300 tuples", most * 9)), "{}", told(&output));
+    let left: Vec<_> = std::fs::read_dir(place.folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "only the table and the policy are left");
+    // A minimum group size counts, too.
+    let place = Place::new(300, "r = 2\nminimum_group_size = 9\nknown = [[\"sex\"]]");
+    assert!(told(&place.anonymize("out", &[])).contains(&format!("{most} x 9 = {}", most * 9)));
+    let place = Place::new(300, "r = 2\nminimum_group_size = 3\nknown = [[\"sex\"]]");
+    let summary = json(&place.anonymize("out", &["--json"]));
+    assert!(summary["average_group_size"].as_f64().unwrap() >= 3.0);
+    assert_eq!(place.check("out", &[]).status.code(), Some(0));
+    assert_eq!(json(&place.check("out", &["--json"]))["minimum_group_size"], 3);
+}
+
+#[test]
+fn the_policy_of_the_repository_publishes_most_of_the_census() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, census, policy) =
+        (folder.path().join("out"), dataset("census.csv"), dataset("census-robust.toml"));
+    let output =
+        skyveil(&["anonymize", text(&census), "--policy", text(&policy), "--out", text(&out), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let summary = json(&output);
+    assert!(summary["suppressed"].as_u64().unwrap() < 50 && summary["distributions"]["r_robust"] == true);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("r-robust for r = 2") && page.contains("printed Delta condition"));
+    let report = skyveil(&["report", text(&out), "--original", text(&census)]);
+    assert_eq!(report.status.code(), Some(0), "{}", told(&report));
+    assert!(String::from_utf8_lossy(&report.stdout).contains("r-robust for r = 2"));
+    let without = skyveil(&["check", text(&out)]);
+    assert_eq!(without.status.code(), Some(2));
+    assert!(told(&without).contains("--original TABLE"));
+}
+
+/// A table of people called t00, t01, ... with priors of their own.
+struct Given {
+    folder: tempfile::TempDir,
+}
+
+impl Given {
+    /// `signatures` and `values` by person, priors by signature and value.
+    fn new(signatures: &[&str], values: &[&str], priors: &[(&str, &str, &str)], privacy: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Given { folder };
+        let people = signatures.iter().zip(values).enumerate();
+        let rows: String = people.map(|(i, (s, value))| format!("t{i:02},{s},1,{value}\n")).collect();
+        std::fs::write(place.path("people.csv"), format!("who,sig,group,disease\n{rows}")).unwrap();
+        let rows: String = priors.iter().map(|(s, value, p)| format!("{s},{value},{p}\n")).collect();
+        place.distributions(&format!("sig,value,probability\n{rows}"));
+        let policy = format!(
+            "[columns]\nsensitive = \"disease\"\nquasi = [\"sig\", \"who\"]\ndrop = [\"group\"]\n\
+             [privacy]\nmodel = \"robust\"\nknown = [[\"sig\"]]\ndistributions = \"known.csv\"\n{privacy}\n\
+             [publish]\nstyle = \"bucketized\"\n"
+        );
+        std::fs::write(place.path("policy.toml"), policy).unwrap();
+        place
+    }
+
+    fn distributions(&self, csv: &str) {
+        std::fs::write(self.path("known.csv"), csv).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn anonymize(&self, out: &str) -> Output {
+        let [table, policy, out] = ["people.csv", "policy.toml", out].map(|name| self.path(name));
+        skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out), "--json"])
+    }
+
+    /// Checks all people as one group.
+    fn check(&self) -> Output {
+        let [table, policy] = ["people.csv", "policy.toml"].map(|name| self.path(name));
+        skyveil(&["check", text(&table), "--policy", text(&policy), "--group", "group", "--json"])
+    }
+}
+
+#[test]
+fn the_witnesses_against_the_printed_condition_are_found_unsafe() {
+    let three = Given::new(
+        &["a", "b", "c"],
+        &["x", "y", "z"],
+        &[
+            ("a", "x", "1/2"),
+            ("a", "y", "1/4"),
+            ("a", "z", "1/4"),
+            ("b", "x", "1/3"),
+            ("b", "y", "2/5"),
+            ("b", "z", "4/15"),
+            ("c", "x", "1/3"),
+            ("c", "y", "4/15"),
+            ("c", "z", "2/5"),
+        ],
+        "r = 2",
+    );
+    let family = |names: &[&'static str], high: &'static str, low: &'static str| {
+        let mut priors = Vec::new();
+        for (i, &tuple) in names.iter().enumerate() {
+            for (j, &value) in names.iter().enumerate() {
+                priors.push((tuple, value, if (i == 0) == (j == 0) { high } else { low }));
+            }
+        }
+        Given::new(names, names, &priors, "r = 2")
+    };
+    let five = family(&["v0", "v1", "v2", "v3", "v4"], "1/10", "1/37");
+    for (case, exact) in [(three, 26.0 / 51.0), (five, 1369.0 / 1769.0)] {
+        let output = case.check();
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        let report = &json(&output)["distributions"];
+        let worst = report["worst_posterior"].as_f64().unwrap();
+        assert!(worst >= exact && worst - exact < 1e-12, "{worst}");
+        assert_eq!((&report["groups_above"], &report["r_robust"]), (&1.into(), &false.into()));
+        assert_eq!((&report["delta"]["accepted"], &report["delta"]["wrong"]), (&1.into(), &1.into()));
+    }
+}
+
+#[test]
+fn the_printed_condition_publishes_with_a_warning_and_is_never_called_robust() {
+    let names = ["v0", "v1", "v2", "v3", "v4"];
+    let mut priors = Vec::new();
+    for (i, &tuple) in names.iter().enumerate() {
+        for (j, &value) in names.iter().enumerate() {
+            priors.push((tuple, value, if (i == 0) == (j == 0) { "1/10" } else { "1/37" }));
+        }
+    }
+    let delta = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5\ntest = \"delta\"");
+    let output = delta.anonymize("out");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains("warning: test = \"delta\""));
+    let summary = json(&output);
+    assert_eq!((&summary["safe"], &summary["records"]), (&false.into(), &5.into()));
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(delta.path("out/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["distributions"]["r_robust"], false);
+    assert_eq!(manifest["distributions"]["groups_above"], 1);
+    let page = std::fs::read_to_string(delta.path("out/report.html")).unwrap();
+    assert!(!page.contains("r-robust") && page.contains("No guarantee"));
+    let [table, policy, again] = ["people.csv", "policy.toml", "again"].map(|name| delta.path(name));
+    let output = skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&again)]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("r-robust"), "{}", told(&output));
+    let ratio = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5");
+    let output = ratio.anonymize("out");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("everybody would have to be suppressed"));
+    assert!(!ratio.path("out").exists() && !ratio.path("out.suppressed.csv").exists());
+}
+
+#[test]
+fn small_tables_are_grouped_as_the_vectors_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/robust.json");
+    let vectors: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_string()).collect()
+    };
+    for case in vectors["art"].as_array().unwrap() {
+        let (signatures, values) = (texts(&case["signatures"]), texts(&case["values"]));
+        // The index of a person is the place in the order of contents: everybody gets a signature of that order.
+        let own: Vec<String> = (0..values.len()).map(|at| format!("s{at:02}")).collect();
+        let mut priors: Vec<(String, String, String)> = Vec::new();
+        for (own, signature) in own.iter().zip(&signatures) {
+            for (value, p) in case["prior"][signature].as_object().unwrap() {
+                priors.push((own.clone(), value.clone(), p.as_str().unwrap().to_string()));
+            }
+        }
+        for test in ["ratio", "exact"] {
+            let privacy = format!("r = \"{}\"\ntest = \"{test}\"", case["r"].as_str().unwrap());
+            let borrowed: Vec<(&str, &str, &str)> =
+                priors.iter().map(|(s, v, p)| (s.as_str(), v.as_str(), p.as_str())).collect();
+            let given = Given::new(
+                &own.iter().map(String::as_str).collect::<Vec<_>>(),
+                &values.iter().map(String::as_str).collect::<Vec<_>>(),
+                &borrowed,
+                &privacy,
+            );
+            expect_groups(&given, &case["result"][test]);
+        }
+    }
+}
+
+/// The groups of a release are those of a vector.
+fn expect_groups(given: &Given, result: &Value) {
+    let output = given.anonymize("out");
+    if result.is_null() || result["groups"].as_array().unwrap().is_empty() {
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let name = |at: &Value| format!("t{:02}", at.as_u64().unwrap());
+    let mut expected: Vec<Vec<String>> = result["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group.as_array().unwrap().iter().map(name).collect())
+        .collect();
+    expected.sort();
+    let (names, people) = read(&given.path("out/quasi"));
+    let place = |name: &str| names.iter().position(|own| own == name).unwrap();
+    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for row in &people {
+        groups.entry(&row[place("group")]).or_default().push(row[place("who")].clone());
+    }
+    let mut groups: Vec<Vec<String>> = groups.into_values().collect();
+    groups.iter_mut().for_each(|group| group.sort());
+    groups.sort();
+    assert_eq!(groups, expected);
+    let listed = std::fs::read_to_string(given.path("out.suppressed.csv")).unwrap();
+    let suppressed = result["suppressed"].as_array().unwrap().iter().map(|at| at.as_u64().unwrap() + 1);
+    assert_eq!(listed, format!("row\n{}", suppressed.map(|row| format!("{row}\n")).collect::<String>()));
+}
+
+#[test]
+fn mistakes_in_a_file_of_distributions_are_named() {
+    let half = [("a", "x", "1/2"), ("a", "y", "0.5"), ("b", "x", "0.4"), ("b", "y", "0.6")];
+    let given = Given::new(&["a", "a", "b", "b"], &["x", "y", "x", "y"], &half, "r = 2");
+    for (csv, problem) in [
+        (
+            "sig,value,probability\na,x,0.5\na,y,0.5\n",
+            "has no distribution for 2 rows of the table, by column sig",
+        ),
+        ("sig,value,probability\na,x,0.5\nb,x,0.5\n", "lacks 1 value of the sensitive column \"disease\""),
+        ("sig,value,probability\na,x,1\na,y,0\nb,x,0.5\nb,y,0.5\n", "contradicts the table: 1 row has"),
+        (
+            "sig,value,probability\na,x,0.6\na,y,0.5\nb,x,0.5\nb,y,0.5\n",
+            "1 distributions by sig sum to more than 1",
+        ),
+        ("sig,value,probability\na,x,1.5\n", "row 1 has no probability from 0 to 1"),
+        ("sig,value,probability\na,x,0.5\na,y,-0.5\n", "row 2 has no probability from 0 to 1"),
+        ("sig,value,probability\na,x,0.5\na,x,0.5\n", "1 rows by sig repeat a signature and value"),
+        ("sig,value,probability\na,,0.5\n", "row 1 has no sensitive value"),
+        ("sig,value\na,x\n", "the column \"probability\" is missing"),
+        ("value,probability\nx,1\n", "the column \"sig\" is missing"),
+        ("sig,town,value,probability\na,b,x,1\n", "the column \"town\" is in no set of privacy.known"),
+    ] {
+        given.distributions(csv);
+        let output = given.anonymize("out");
+        assert_eq!(output.status.code(), Some(2), "{csv}: {}", told(&output));
+        assert!(told(&output).contains(problem), "{csv}: {}", told(&output));
+        assert!(!given.path("out").exists() && !given.path("out.suppressed.csv").exists());
+    }
+    // The name of the sensitive column will do for `value`, and what a signature lacks is on values of nobody.
+    given.distributions("sig,disease,probability\na,x,0.3\na,y,3/10\nb,x,0.3\nb,y,0.3\nc,x,1\n");
+    let output = given.anonymize("out");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let (out, policy) = (given.path("out"), given.path("policy.toml"));
+    assert_eq!(skyveil(&["check", text(&out), "--policy", text(&policy)]).status.code(), Some(0));
+    let without = skyveil(&["check", text(&out)]);
+    assert!(without.status.code() == Some(2) && told(&without).contains("--policy"));
+}
+
+#[test]
+fn kept_columns_travel_and_nulls_have_their_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rows: String = (0..40).map(|i| format!("{},{},n{i}\n", i % 2, ["flu", ""][i / 2 % 2])).collect();
+    std::fs::write(path("people.csv"), format!("sex,disease,note\n{rows}")).unwrap();
+    let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"sex\"]\nkeep = [\"note\"]\nnull_is = \"none\"\n\
+                  [privacy]\nmodel = \"robust\"\nr = 2\n[publish]\nstyle = \"bucketized\"\n";
+    std::fs::write(path("policy.toml"), policy).unwrap();
+    let [table, policy, out] = ["people.csv", "policy.toml", "out"].map(path);
+    let output = skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let checked = skyveil(&["check", text(&out), "--original", text(&table)]);
+    assert_eq!(checked.status.code(), Some(0), "{}", told(&checked));
+    let (names, people) = read(&out.join("quasi"));
+    assert_eq!(names, ["group", "sex", "note"]);
+    let mut notes: Vec<&str> = people.iter().map(|row| row[2].as_str()).collect();
+    notes.sort_unstable();
+    notes.dedup();
+    assert_eq!(notes.len(), 40);
+    assert!(read(&out.join("sensitive")).1.iter().any(|row| row[1] == "none"));
+}
+
+#[test]
+fn several_sets_of_one_file_are_told_apart_by_the_columns_that_are_filled() {
+    let given = Given::new(&["a", "a", "b", "b"], &["x", "y", "x", "y"], &[], "r = 2");
+    let policy = std::fs::read_to_string(given.path("policy.toml")).unwrap();
+    let policy = policy.replace("known = [[\"sig\"]]", "known = [[\"sig\"], [\"who\"]]");
+    std::fs::write(given.path("policy.toml"), policy).unwrap();
+    let mut csv = "sig,who,disease,probability\na,,x,0.5\na,,y,0.5\nb,,x,0.5\nb,,y,0.5\n".to_string();
+    for who in ["t00", "t01", "t02", "t03"] {
+        csv.push_str(&format!(",{who},x,0.5\n,{who},y,0.5\n"));
+    }
+    given.distributions(&csv);
+    let output = given.anonymize("out");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    given.distributions(&(csv + "a,t00,x,1\n"));
+    assert!(told(&given.anonymize("more")).contains("row 13 fills columns that are no set of privacy.known"));
+}
+
+#[test]
+fn the_check_catches_a_broken_release_and_contradictory_distributions() {
+    let priors = [("a", "x", "0.9"), ("a", "y", "0.1"), ("b", "x", "0.1"), ("b", "y", "0.9")];
+    let place = Given::new(&["a", "a", "b", "b"], &["x", "y", "x", "y"], &priors, "r = 2");
+    let output = place.anonymize("out");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let (out, policy) = (place.path("out"), place.path("policy.toml"));
+    let check = || skyveil(&["check", text(&out), "--policy", text(&policy), "--json"]);
+    assert_eq!(check().status.code(), Some(0));
+    // Two people change places: the groups have the same sizes and values, but a and b stand together.
+    let quasi = place.path("out/quasi/part-00000.parquet");
+    let table = Table::open(std::slice::from_ref(&quasi), &ReadOptions::default()).unwrap();
+    let columns: Vec<Column> =
+        table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
+    let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    table
+        .scan(&columns, 1, work, |more| {
+            batches.extend(more);
+            Ok(())
+        })
+        .unwrap();
+    let mut writer = TableWriter::create(&quasi, table.schema().clone(), &WriteOptions::default()).unwrap();
+    for batch in batches {
+        let mut groups: Vec<i64> = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+        groups.swap(1, 2);
+        let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
+        arrays[0] = Arc::new(Int64Array::from(groups));
+        writer.write(&RecordBatch::try_new(batch.schema(), arrays).unwrap()).unwrap();
+    }
+    writer.finish().unwrap();
+    let broken = check();
+    assert_eq!(broken.status.code(), Some(1), "{}", told(&broken));
+    let report = &json(&broken)["distributions"];
+    assert_eq!(report["groups_above"], 2);
+    assert!((report["worst_posterior"].as_f64().unwrap() - 0.81 / 0.82).abs() < 1e-12);
+
+    let certain = [("a", "x", "1"), ("b", "x", "1"), ("c", "y", "1")];
+    let contradiction = Given::new(&["a", "b"], &["x", "y"], &certain, "r = 2");
+    let output = contradiction.check();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("the distributions contradict the table: they make 1 group impossible"));
+    // A person of whom nothing is known cannot be judged.
+    let stranger = Given::new(&["a", "d"], &["x", "y"], &certain, "r = 2");
+    let output = stranger.check();
+    assert!(output.status.code() == Some(2) && told(&output).contains("1 person has a combination of sig"));
+}
+
+#[test]
+fn a_group_too_large_for_posteriors_is_safe_only_by_the_ratio_condition() {
+    let names: Vec<String> = (0..30).map(|i| format!("v{i:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut priors: Vec<(&str, &str, &str)> =
+        names.iter().flat_map(|s| names.iter().map(move |v| (*s, *v, "1/30"))).collect();
+    let even = Given::new(&names, &names, &priors, "r = 30");
+    let output = even.check();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(json(&output)["distributions"]["groups_by_ratio"], 1);
+    priors[0].2 = "1/31";
+    let uneven = Given::new(&names, &names, &priors, "r = 30");
+    let output = uneven.check();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(json(&output)["distributions"]["groups_not_shown"], 1);
+}
+
+#[test]
+fn the_example_of_the_documentation_runs() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/robust.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    $ skyveil ")).collect();
+    assert!(commands.len() >= 2, "{commands:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for command in commands {
+        let out = folder.path().join("release");
+        let arguments: Vec<String> = command
+            .split_whitespace()
+            .map(|word| match word {
+                "release" => text(&out).to_string(),
+                word => word.replace("datasets/", &format!("{}/", text(&dataset("")).trim_end_matches('/'))),
+            })
+            .collect();
+        let output = skyveil(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", told(&output));
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let first = printed.lines().next().unwrap().replace(text(&out), "release");
+        assert!(page.contains(&format!("    {first}\n")), "{first}");
+    }
+}

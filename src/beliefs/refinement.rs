@@ -2,7 +2,9 @@
 //!
 //! In the words of [`ceiling`](super::ceiling): R at row i, in the system of rows W and multiset c, is
 //!
-//!     R = (1/n_x) sum over w != i of q_w g_w,     q_w = the posterior of x at row w in the system (W - i, c - y),
+//! ```text
+//! R = (1/n_x) sum over w != i of q_w g_w,     q_w = the posterior of x at row w in the system (W - i, c - y),
+//! ```
 //!
 //! because the weight of all neighbours counts every assignment once for each of its x. The q_w add up to n_x, so R is a
 //! mean of the g_w with the weights q_w; and q_w lies in an interval that follows from the ranges of R in the smaller system.

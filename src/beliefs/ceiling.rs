@@ -41,6 +41,9 @@ use super::refinement::Large;
 use super::roundings::{UNIT, relative_error};
 use super::smoothing::Smoothing;
 
+/// 2^-200: with smaller positive priors, products of ratios could leave the range of binary64, and nothing is said.
+const LEAST_PRIOR: f64 = f64::from_bits((1023 - 200) << 52);
+
 /// What is known about the posteriors of a group without computing them.
 #[derive(Debug, Clone)]
 pub struct Ceiling {
@@ -58,9 +61,9 @@ impl Ceiling {
     pub fn new(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
         let values = counts.len();
         let sane = (0.0..=LARGEST_RELATIVE_ERROR).contains(&prior_error)
-            && priors
-                .iter()
-                .all(|(prior, _)| prior.len() == values && prior.iter().all(|p| (0.0..=1.1).contains(p)));
+            && priors.iter().all(|(prior, _)| {
+                prior.len() == values && prior.iter().all(|p| *p == 0.0 || (LEAST_PRIOR..=1.1).contains(p))
+            });
         let error = if sane {
             1.2 * (4.02 * prior_error + relative_error(2 * priors.len() as u64 + values as u64 + 20))
         } else {
@@ -303,6 +306,16 @@ fn smooth(intervals: &[(f64, f64)], smoothing: &Smoothing) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_said_of_priors_that_floats_cannot_compare() {
+        let (one, other): (&[f64], &[f64]) = (&[1.0, 1e-177], &[1e-256, 1.0]);
+        let priors = [(one, 15), (other, 31)];
+        for ceiling in [Ceiling::new(&priors, &[11, 35], 0.0), Ceiling::refined(&priors, &[11, 35], 0.0)] {
+            assert_eq!(ceiling.posterior(one), [(0.0, 1.0); 2]);
+            assert_eq!(ceiling.distance(one, None), 1.0);
+        }
+    }
 
     #[test]
     fn identical_priors_leave_only_the_counts() {

@@ -15,6 +15,7 @@ use super::comparison::{Comparison, posterior_error};
 use super::divergence::{Threshold, Verdict};
 use super::kernel::Kernel;
 use super::omega::omega_estimate;
+use super::possible::is_possible;
 use super::prior::exact_prior;
 use crate::exact::Rational;
 use crate::posterior;
@@ -158,7 +159,11 @@ impl<'a> Beliefs<'a> {
     }
 
     fn bounded(&self) -> Known {
-        Known::Within(Ceiling::new(&self.counted_priors(), self.group.counts, self.adversary.error))
+        let priors = self.counted_priors();
+        if !is_possible(&priors, self.group.counts) {
+            return Known::Impossible;
+        }
+        Known::Within(Ceiling::new(&priors, self.group.counts, self.adversary.error))
     }
 
     fn counted_priors(&self) -> Vec<(&'a [f64], u64)> {

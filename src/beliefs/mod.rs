@@ -10,6 +10,7 @@
 //! | [`prior`] | what is believed before the release? |
 //! | [`omega`] | what would the paper's estimate of the posterior be? (display only) |
 //! | [`ceiling`] | how far can a belief have moved, without the posterior? (proved) |
+//! | [`possible`] | can the values of a group be dealt out at all? |
 //! | [`smoothing`], [`divergence`], [`comparison`] | how far did a belief move, and is that within t? |
 //! | [`group`] | how far do all beliefs about a group move? |
 //! | [`criteria`] | is a group l-diverse or t-close, to compare with? |
@@ -27,6 +28,7 @@ pub mod group;
 pub mod kernel;
 mod logarithm;
 pub mod omega;
+mod possible;
 pub mod prior;
 mod refinement;
 mod roundings;

@@ -181,10 +181,11 @@ pub fn robust(
     asked: &Robustness<'_>,
     resources: &Resources<'_>,
 ) -> Result<Survey> {
-    if columns.values != Values::Single || columns.individual.is_some() {
+    if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
             "the model \"robust\" is defined for one row and one value per person",
-            "leave out --values and --individual",
+            "leave columns.individual, columns.count and columns.values out of the policy, and give a table with one \
+             row for each person",
         ));
     }
     let sizes = Requirements {

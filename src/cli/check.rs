@@ -83,6 +83,7 @@ fn robust_report(args: &CheckArgs, policy: &Policy, opened: &Opened) -> Result<(
             "leave them out: the policy says what must hold",
         ));
     }
+    args.subject.refuse_for_robust(policy)?;
     let groups = args.subject.groups(opened);
     let (column, survey) = with_progress(|progress| {
         let resources = args.subject.resources(progress);

@@ -64,6 +64,15 @@ const MOST_COLUMNS: usize = 20;
 pub fn run(args: &ReportArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
     let robust = opened.policy().filter(|policy| robust_model(policy).is_some());
+    if let Some(policy) = robust {
+        if !args.point.is_empty() {
+            return Err(Error::input(
+                "--point has no meaning for the model \"robust\"",
+                "leave it out: the policy says what must hold",
+            ));
+        }
+        args.subject.refuse_for_robust(policy)?;
+    }
     let (tasks, asked) = match robust {
         // The formulas of this model are asked below.
         Some(_) => (vec![args.subject.unasked(&opened)?], Asked::Policy),

@@ -211,6 +211,17 @@ impl SubjectFlags {
         columns
     }
 
+    /// Refuses the flags that say what the rows of a table are, for a model that knows one kind of rows only.
+    pub fn refuse_for_robust(&self, policy: &Policy) -> Result<()> {
+        if self.values.is_some() || self.individual.is_some() || self.count.is_some() {
+            return Err(Error::input(
+                "--values, --individual and --count have no meaning for the model \"robust\"",
+                "leave them out, and give a table with one row for each person",
+            ));
+        }
+        self.target(policy).map(drop)
+    }
+
     /// What the scan may use.
     pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
         Resources {

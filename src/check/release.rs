@@ -72,9 +72,18 @@ impl Release {
         Policy::parse(&self.manifest.policy, self.directory.join(MANIFEST))
     }
 
+    /// The columns whose values make a group of the release: its number and, where people stand with their values,
+    /// everything that the label says of them.
+    fn groups(&self, policy: &Policy) -> Vec<String> {
+        match &self.tables {
+            Tables::Generalized(table) => labelled_groups(table, policy),
+            Tables::Bucketized { .. } => vec![GROUP.to_string()],
+        }
+    }
+
     /// What a policy asks of the release; its rows are people, whatever the rows of the source were.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
-        let mut tasks = tasks(policy, &[GROUP.to_string()])?;
+        let mut tasks = tasks(policy, &self.groups(policy))?;
         for task in &mut tasks {
             task.columns = task.columns.clone().of_release();
         }
@@ -83,7 +92,7 @@ impl Release {
 
     /// What the columns of the release mean for one target of a policy.
     pub fn columns(&self, policy: &Policy, target: &Target) -> Result<Columns> {
-        Ok(columns(policy, target, &[GROUP.to_string()])?.of_release())
+        Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 
     /// The tables, as the check takes them.
@@ -95,4 +104,17 @@ impl Release {
             }
         }
     }
+}
+
+/// The number of a group and the published columns of its label. Who knows a person's quasi-identifiers looks for the
+/// label, so a row with another label is in another group, whatever its number says.
+pub fn labelled_groups(table: &Table, policy: &Policy) -> Vec<String> {
+    let columns = &policy.columns;
+    let label = |name: &String| {
+        let base = name.strip_suffix("_from").or(name.strip_suffix("_to"));
+        let quasi = columns.quasi(name).or(base.and_then(|base| columns.quasi(base))).is_some();
+        quasi && columns.sensitive(name).is_none() && !columns.keep.contains(name)
+    };
+    let names = table.schema().fields().iter().map(|field| field.name().clone());
+    std::iter::once(GROUP.to_string()).chain(names.filter(label).filter(|name| name != GROUP)).collect()
 }

@@ -106,7 +106,7 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             Ok((task.columns.sensitive.clone(), survey))
         };
         let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
-        let kept = kept(&opened, &tasks, &surveys[0].1, &resources)?;
+        let kept = kept(&opened, &groups, &tasks, &surveys[0].1, &resources)?;
         let compared = match &opened {
             Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
             Opened::Table(..) => {
@@ -175,6 +175,7 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
 /// What is published beside groups and sensitive values.
 fn kept(
     opened: &Opened,
+    groups: &[String],
     tasks: &[Task],
     survey: &Survey,
     resources: &Resources<'_>,
@@ -186,7 +187,7 @@ fn kept(
                 Subject::Table(table) => table,
                 Subject::Buckets(buckets) => buckets.people,
             };
-            kept::measure(table, &columns.groups, &release.1.columns.keep, Standing::Together, resources)
+            kept::measure(table, groups, &release.1.columns.keep, Standing::Together, resources)
         }
         (Opened::Table(table, _), _) => {
             let fields = table.schema().fields().iter().map(|field| field.name());

@@ -121,6 +121,37 @@ fn told(output: &std::process::Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+#[test]
+fn a_row_with_another_label_is_a_group_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    release(directory.path(), "generalized", POLICY);
+    let honest = "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n";
+    table(directory.path(), "data", honest);
+    assert_eq!(answer(directory.path(), &[])["groups"], 2);
+    // In the middle of a group, so that the rows of the group no longer stand together, and at its end.
+    for relabelled in [
+        "group,age,sick\n0,[1,flu\n0,[9,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n",
+        "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[9,ague\n1,[2,flu\n1,[2,ague\n",
+    ] {
+        table(directory.path(), "data", relabelled);
+        let told = answer(directory.path(), &[]);
+        assert_eq!((&told["safe"], &told["groups"]), (&false.into(), &3.into()), "{told}");
+        assert_eq!(told["smallest_group"], 1);
+    }
+}
+
+#[test]
+fn the_number_and_the_label_of_a_group_are_still_told() {
+    let directory = tempfile::tempdir().unwrap();
+    release(directory.path(), "generalized", POLICY);
+    table(directory.path(), "data", "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n");
+    let path = directory.path().to_str().unwrap();
+    let output = run(&["explain", path, "--value", "gout", "--point", "0,1,0"]);
+    assert!(told(&output).contains("with group=0, age=[1, among"), "{}", told(&output));
+    let output = run(&["skyline", path, "--value", "gout", "--confidence", "0.9"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
 const NUMBERS: &str = "[columns]\nsensitive = \"v\"\nNULL\n[columns.quasi.g]\n[[privacy.skyline]]\nFOR\nl = 0\nk = 0\nm = 0\nconfidence = 0.5\n";
 
 #[test]

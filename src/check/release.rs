@@ -2,6 +2,7 @@
 //!
 //! Only the written tables are trusted; the manifest says where they are and which policy they must fulfil.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,6 +11,8 @@ use super::job::{Buckets, Columns, Subject};
 use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Target};
+use crate::progress::Progress;
+use crate::publish::manifest::hash;
 use crate::read::{ReadOptions, Table};
 
 /// The file that makes a directory a release.
@@ -24,6 +27,15 @@ const COUNT: &str = "count";
 struct Manifest {
     policy: String,
     style: Style,
+    /// None where nothing was written down of the files.
+    files: Option<Vec<Listed>>,
+}
+
+/// A file of the release as it was when it was published.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    path: String,
+    sha256: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -95,6 +107,37 @@ impl Release {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 
+    /// Which files are not as the manifest says, in words; nothing where it does not list files.
+    ///
+    /// Reads every file once, one after the other.
+    pub fn changes(&self, progress: &Progress) -> Result<Vec<String>> {
+        let Some(listed) = &self.manifest.files else { return Ok(Vec::new()) };
+        let mut listed: BTreeMap<&str, &str> =
+            listed.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
+        let mut found = Vec::new();
+        files_below(&self.directory, "", &mut found)?;
+        let mut changes = Vec::new();
+        progress.start("comparing files with the manifest", Some(found.len() as u64));
+        for name in &found {
+            let path = self.directory.join(name);
+            match listed.remove(name.as_str()) {
+                None => changes.push(format!("{}: the manifest does not list this file", path.display())),
+                Some(_) if !path.is_file() => changes.push(format!("{}: this is no file", path.display())),
+                Some(sha256) => {
+                    if hash(&path)?.1 != sha256 {
+                        let text = "this file was changed after the release was published";
+                        changes.push(format!("{}: {text}", path.display()));
+                    }
+                }
+            }
+            progress.advance(1);
+        }
+        progress.finish();
+        let missing = |name: &&str| format!("{}: the file is missing", self.directory.join(name).display());
+        changes.extend(listed.keys().map(missing));
+        Ok(changes)
+    }
+
     /// The tables, as the check takes them.
     pub fn subject(&self) -> Subject<'_> {
         match &self.tables {
@@ -104,6 +147,25 @@ impl Release {
             }
         }
     }
+}
+
+/// The names of all files of a release but its manifest, in ascending order within each folder.
+fn files_below(root: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
+    let path = root.join(folder);
+    let io = |source| Error::io(&path, source);
+    let mut entries: Vec<_> =
+        std::fs::read_dir(&path).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let own = entry.file_name().to_string_lossy().into_owned();
+        let name = if folder.is_empty() { own.clone() } else { format!("{folder}/{own}") };
+        if entry.file_type().map_err(io)?.is_dir() {
+            files_below(root, &name, files)?;
+        } else if !own.starts_with('.') && name != MANIFEST {
+            files.push(name);
+        }
+    }
+    Ok(())
 }
 
 /// The number of a group and the published columns of its label. Who knows a person's quasi-identifiers looks for the

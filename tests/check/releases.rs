@@ -152,6 +152,35 @@ fn the_number_and_the_label_of_a_group_are_still_told() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
 }
 
+#[test]
+fn files_that_differ_from_the_manifest_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let people = "age,sick\n".to_string() + &"1,flu\n2,gout\n3,ague\n4,flu\n5,ague\n".repeat(8);
+    let people = text_file(directory.path(), "people.csv", &people);
+    let policy = text_file(directory.path(), "policy.toml", &POLICY.replace("drop = [\"name\"]\n", ""));
+    let out = directory.path().join("out");
+    let arguments =
+        [people.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let output = run(&[&["anonymize"][..], &arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let complaints = || {
+        let output = check(&out, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(complaints(), "");
+    std::fs::write(out.join("report.html"), "<p>all is well").unwrap();
+    let complaint = complaints();
+    assert!(
+        complaint.starts_with("warning: ") && complaint.contains("report.html: this file was changed"),
+        "{complaint}"
+    );
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    assert!(complaints().contains("report.html: the file is missing"));
+    text_file(&out, "more.txt", "x");
+    assert!(complaints().contains("more.txt: the manifest does not list this file"));
+}
+
 const NUMBERS: &str = "[columns]\nsensitive = \"v\"\nNULL\n[columns.quasi.g]\n[[privacy.skyline]]\nFOR\nl = 0\nk = 0\nm = 0\nconfidence = 0.5\n";
 
 #[test]

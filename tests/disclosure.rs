@@ -104,7 +104,7 @@ fn share(
     agrees: impl Fn(&dyn Fn(&Value) -> bool) -> bool,
 ) -> Rational {
     let mut worlds: Vec<BTreeMap<u64, String>> = vec![BTreeMap::new()];
-    let mut row = 0;
+    let mut row = 1;
     for (_, values) in groups {
         let extend = |world: BTreeMap<u64, String>| {
             arrangements(values).into_iter().map(move |way| {

@@ -127,9 +127,11 @@ fn skylines_are_json_as_documented() {
     let all = json(&[&base[..], &["0.9", "--all"]].concat());
     let names: Vec<&str> = all.as_array().unwrap().iter().map(|one| one["value"].as_str().unwrap()).collect();
     assert_eq!(names, ["AIDS", "Cancer", "Flu"]);
-    let absent = json(&[&base[..], &["0.9", "--value", "Cold"]].concat());
-    assert_eq!(absent["always_safe"], true);
-    assert_eq!(absent["points"], json!([["inf", "inf", "inf"]]));
+    refused(&[&base[..], &["0.9", "--value", "Cold"]].concat(), "does not hold the value");
+    refused(
+        &[&base[..], &["0.9", "--value", "AIDS", "--value", "Cancr"]].concat(),
+        "did you mean \"Cancer\"?",
+    );
     let unsafe_at_once = json(&[&base[..], &["1/2", "--value", "AIDS"]].concat());
     assert_eq!(unsafe_at_once["points"], json!([]));
     let ended = json(&[&base[..], &["0.95", "--value", "Cancer", "--up-to", "0,1,9"]].concat());

@@ -658,3 +658,45 @@ fn the_example_of_the_documentation_runs() {
         assert!(page.contains(&format!("    {first}\n")), "{first}");
     }
 }
+
+#[test]
+fn rows_that_are_not_people_and_flags_that_say_so_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let policy = |name: &str, role: &str, drop: &str| {
+        let policy = format!(
+            "[columns]\nsensitive = \"dis\"\n{role}\ndrop = [{drop}]\n[columns.quasi.sex]\n\
+             [privacy]\nmodel = \"robust\"\nr = 2\nknown = [[\"sex\"]]\n[publish]\nstyle = \"bucketized\"\n"
+        );
+        std::fs::write(at(name), policy).unwrap();
+    };
+    policy("count.toml", "count = \"n\"", "\"pid\", \"g\"");
+    policy("person.toml", "individual = \"pid\"", "\"n\", \"g\"");
+    policy("plain.toml", "", "\"pid\", \"n\", \"g\"");
+    let rows = "sex,pid,n,g,dis\nm,1,1000,0,a\nm,1,1,0,b\nm,1,1,0,c\nm,1,1,0,d\n";
+    std::fs::write(at("t.csv"), rows).unwrap();
+    let ask = |command: &str, policy: &str, flags: &[&str]| {
+        let (table, policy) = (at("t.csv"), at(policy));
+        let given = [command, text(&table), "--policy", text(&policy), "--group", "g"];
+        let original = ["--original", text(&table)];
+        let original = if command == "check" { &original[..] } else { &[] };
+        skyveil(&[&given[..], original, flags].concat())
+    };
+    let plain = ask("check", "plain.toml", &[]);
+    assert_eq!(plain.status.code(), Some(0), "{}", told(&plain));
+    for policy in ["count.toml", "person.toml"] {
+        let output = ask("check", policy, &[]);
+        assert_eq!(output.status.code(), Some(2), "{policy}: {}", told(&output));
+        assert!(told(&output).contains("one row and one value per person"), "{}", told(&output));
+    }
+    for flag in [["--count", "n"], ["--individual", "pid"], ["--values", "set"], ["--sensitive", "sex"]] {
+        for command in ["check", "report"] {
+            let output = ask(command, "plain.toml", &flag);
+            assert_eq!(output.status.code(), Some(2), "{command} {flag:?}: {}", told(&output));
+            assert!(told(&output).contains(flag[0]), "{}", told(&output));
+        }
+    }
+    let output = ask("report", "plain.toml", &["--point", "0,0,0,0.5"]);
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("--point"), "{}", told(&output));
+}

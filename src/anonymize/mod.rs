@@ -18,6 +18,7 @@ mod target;
 mod utility;
 
 use crate::attack;
+use crate::check::release::labelled_groups;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::error::{Error, Result};
@@ -300,7 +301,11 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
             Subject::Buckets(check::Buckets { people, values, count: COUNT.to_string() })
         }
     };
-    let tasks = check::policy::tasks(job.policy, &[GROUP.to_string()])?;
+    let groups = match &tables {
+        (table, None) => labelled_groups(table, job.policy),
+        _ => vec![GROUP.to_string()],
+    };
+    let tasks = check::policy::tasks(job.policy, &groups)?;
     if tasks.is_empty() {
         return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
     }

@@ -39,6 +39,7 @@ fn uncovered(quasi: &Quasi, collected: Collected) -> Error {
             (distinct.is_exact(), distinct.into_sorted().iter().filter(|text| !covers(text)).count())
         }
     };
+    let are = if values == 1 { "is" } else { "are" };
     let values = number_of(values as u64, "value", "values");
     let at_least = if exact { "" } else { "at least " };
     let (listed, other) = match quasi.shape {
@@ -46,7 +47,7 @@ fn uncovered(quasi: &Quasi, collected: Collected) -> Error {
         _ => ("hierarchy", "a name of your choice"),
     };
     Error::input(
-        format!("column {name:?}: {at_least}{values} on {rows} are not in the {listed} of the policy"),
+        format!("column {name:?}: {at_least}{values} on {rows} {are} not in the {listed} of the policy"),
         format!("add them to columns.quasi.{name}.{listed}, or send them to one node: other = \"{other}\""),
     )
 }

@@ -9,7 +9,7 @@ use crate::encode::combination::{Combinations, SensitiveColumns};
 use crate::encode::encoder::{Encoder, Fingerprint, single_codes};
 use crate::encode::page::{Layout, Page, PageStore};
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::memory::Budget;
 use crate::plan::criterion::Part;
 use crate::policy::{Quasi, Role, Shape, Style};
@@ -214,7 +214,7 @@ impl<'a> Source<'a> {
         let meaning = self.job.policy.columns.sensitive(name).and_then(|stated| stated.null_is.as_deref());
         if self.values == Values::Single && found.nulls > 0 && meaning.is_none() {
             return Err(Error::input(
-                format!("the sensitive column {name:?} is null in {} rows", found.nulls),
+                format!("the sensitive column {name:?} is null in {}", number_of(found.nulls, "row", "rows")),
                 "say what that means with columns.null_is = \"a value name\"",
             ));
         }

@@ -14,7 +14,7 @@ use crate::encode::keys::{Texts, keys};
 use crate::encode::page::Layout;
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::generalize;
 use crate::memory::Budget;
 use crate::plan::subtree::{Rows, Sensitive};
@@ -219,7 +219,7 @@ fn read_sensitive(
     let meaning = job.policy.columns.sensitive(name).and_then(|stated| stated.null_is.as_deref());
     if found.nulls > 0 && meaning.is_none() {
         return Err(Error::input(
-            format!("the sensitive column {name:?} is null in {} rows", found.nulls),
+            format!("the sensitive column {name:?} is null in {}", number_of(found.nulls, "row", "rows")),
             "say what that means with columns.null_is = \"a value name\"",
         ));
     }

@@ -24,6 +24,8 @@ pub(super) struct Cells<'a> {
     codes: &'a Codes,
     values: Values,
     parts: &'a [Part],
+    /// The name of the value that a null of each part stands for.
+    null_parts: Vec<Option<String>>,
     /// The code that a null stands for in a single-valued table.
     null_code: Option<u32>,
     translation: Translation,
@@ -74,11 +76,14 @@ impl BatchCells {
 impl<'a> Cells<'a> {
     /// For the sensitive column of `columns`.
     pub fn new(columns: &'a Columns, codes: &'a Codes) -> Result<Self> {
-        let null_code = columns.null_is.as_deref().map(|name| codes.code(name)).transpose()?;
+        let null_code = columns.null_is.as_deref().map(|name| codes.named(name)).transpose()?;
+        let null_part =
+            |(i, part): (usize, &Part)| part.null_is.as_deref().map(|meaning| codes.part_name_of(i, meaning));
         Ok(Cells {
             codes,
             values: columns.values,
             parts: &columns.parts,
+            null_parts: columns.parts.iter().enumerate().map(null_part).collect(),
             null_code,
             translation: Translation::default(),
             by_entry: Vec::new(),
@@ -118,7 +123,7 @@ impl<'a> Cells<'a> {
             let key = *known.entry(own).or_insert_with_key(|own| {
                 let value = |(i, key): (usize, &Option<i32>)| match key {
                     Some(key) => Some(packed[i].values().as_string::<i32>().value(*key as usize)),
-                    None => self.parts[i].null_is.as_deref(),
+                    None => self.null_parts[i].as_deref(),
                 };
                 let values: Option<Vec<&str>> = own.iter().enumerate().map(value).collect();
                 values.map(|values| {

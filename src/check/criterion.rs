@@ -16,6 +16,7 @@ use crate::beliefs::criteria::ShareRule;
 use crate::confidence::Confidence;
 use crate::error::{Error, Result, number_of};
 use crate::memory::{Budget, Reservation};
+use crate::policy::closest;
 use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
 
 /// What a table must fulfil.
@@ -84,7 +85,8 @@ pub struct Implications {
 pub enum Absent {
     /// It is a mistake.
     Refuse,
-    /// Nobody can have it: it is reported with a breach of 0.
+    /// Nobody can have it: it is reported with a breach of 0. Among numbers, dates and times it is a mistake all the
+    /// same, since it may be another way of writing a value that somebody has.
     Report,
 }
 
@@ -162,7 +164,7 @@ impl Asked {
             let target = match names {
                 None => Target::Every,
                 Some(names) => {
-                    Target::These(names.iter().map(|name| codes.code(name)).collect::<Result<_>>()?)
+                    Target::These(names.iter().map(|name| codes.named(name)).collect::<Result<_>>()?)
                 }
             };
             targets.push((target, point.clone()));
@@ -315,18 +317,12 @@ impl SkylineEvidence {
     /// Gives the named values that occur nowhere the statistics of no group at all, or refuses them.
     fn add_absent(&mut self, requirements: &Requirements, codes: &Codes, column: &str) -> Result<()> {
         for name in requirements.skyline.iter().flat_map(|(names, _)| names.iter().flatten()) {
-            let code = codes.code(name)?;
-            match requirements.absent {
-                Absent::Refuse if !self.met(code) => {
-                    return Err(Error::input(
-                        format!("column `{column}` does not hold the value {name:?} that was asked for"),
-                        "check its spelling; without --value all values are checked, and --json lists them",
-                    ));
-                }
-                _ => {
-                    self.of(code);
-                }
+            let code = codes.named(name)?;
+            let mistake = requirements.absent == Absent::Refuse || codes.are_ordered();
+            if mistake && !self.met(code) {
+                return Err(absent(column, name, codes, |code| self.met(code)));
             }
+            self.of(code);
         }
         Ok(())
     }
@@ -348,6 +344,18 @@ impl SkylineEvidence {
         reports.sort_by(|a, b| a.value.cmp(&b.value));
         reports
     }
+}
+
+/// A name was asked for that no value has; says which one may be meant.
+pub(super) fn absent(column: &str, name: &str, codes: &Codes, met: impl Fn(u32) -> bool) -> Error {
+    let names = codes.names();
+    let occurring = names.iter().zip(0..).filter(|(_, code)| met(*code)).map(|(name, _)| &**name);
+    let remedy = match closest(name, occurring) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "check its spelling; skyveil check --json with a point and without --value lists the values"
+            .to_string(),
+    };
+    Error::input(format!("column `{column}` does not hold the value {name:?} that was asked for"), remedy)
 }
 
 /// A criterion together with what holds beside every model: how large the groups are.

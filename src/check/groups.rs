@@ -79,7 +79,7 @@ pub fn groups(
             ));
         }
     };
-    let codes = Codes::new(&columns.sensitive, &resources.budget)?;
+    let codes = Codes::new(subject, columns, &resources.budget)?;
     let mut gathered = match subject {
         Subject::Table(table) => {
             gather(table, columns, &keys, label, Read::PeopleWithValues, &codes, resources)?

@@ -128,7 +128,7 @@ pub fn survey(
     resources: &Resources<'_>,
 ) -> Result<Survey> {
     validate(subject, columns, requirements)?;
-    let codes = Codes::new(&columns.sensitive, &resources.budget)?;
+    let codes = Codes::new(subject, columns, &resources.budget)?;
     let rules = shares::rules(&requirements.shares, subject, columns, &codes, resources)?;
     let asked = Arc::new(Asked::new(columns.values, requirements, rules, sought, &codes)?);
     let spill = || Spill::create(&resources.temp).map(Arc::new);

@@ -4,9 +4,11 @@
 //! Neighbours are compared within a batch by their columns, across batches by their keys.
 //! Memory: O(groups that begin in a batch).
 
+use std::ops::{BitOr, BitXor};
+
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{partition, take};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::error::{Error, Result};
@@ -62,7 +64,7 @@ impl Keys {
             Form::Integer => {
                 let column = columns[0].as_primitive::<Int64Type>();
                 let ends = match column.nulls().filter(|nulls| nulls.null_count() > 0) {
-                    None => integer_ends(column.values()),
+                    None => changes(column.values()),
                     Some(_) => column_ends(columns)?,
                 };
                 let starts = starts(&ends);
@@ -127,14 +129,16 @@ pub(crate) fn integer_of_key(key: &[u8]) -> Option<i64> {
 /// How many neighbours are compared at once; enough for the compiler to use vector instructions.
 const BLOCK: usize = 16;
 
-fn integer_ends(values: &[i64]) -> Vec<usize> {
+fn changes<T: Copy + PartialEq + BitXor<Output = T> + BitOr<Output = T> + Default>(
+    values: &[T],
+) -> Vec<usize> {
     let mut ends = Vec::new();
     let Some(&first) = values.first() else { return ends };
     let mut current = first;
     let mut row = 0;
     for block in values.chunks(BLOCK) {
-        let differences = block.iter().fold(0, |all, &value| all | (value ^ current));
-        if differences != 0 {
+        let differences = block.iter().fold(T::default(), |all, &value| all | (value ^ current));
+        if differences != T::default() {
             for (i, &value) in block.iter().enumerate() {
                 if value != current {
                     ends.push(row + i);
@@ -148,9 +152,47 @@ fn integer_ends(values: &[i64]) -> Vec<usize> {
     ends
 }
 
+/// Where a run of equal rows ends: where one of the columns changes.
 fn column_ends(columns: &[ArrayRef]) -> Result<Vec<usize>> {
-    let runs = partition(columns).map_err(|_| no_key())?;
-    Ok(runs.ranges().into_iter().map(|range| range.end).collect())
+    let mut all = Vec::new();
+    for column in columns {
+        let ends = one_column_ends(column)?;
+        // The columns of a label mostly change where the number of the group does.
+        if all != ends {
+            all.extend(ends);
+            all.sort_unstable();
+            all.dedup();
+        }
+    }
+    Ok(all)
+}
+
+fn one_column_ends(column: &ArrayRef) -> Result<Vec<usize>> {
+    let nulls = column.null_count() > 0;
+    match column.data_type() {
+        DataType::Int64 if !nulls => Ok(changes(column.as_primitive::<Int64Type>().values())),
+        DataType::Dictionary(key, value)
+            if **key == DataType::Int32 && **value == DataType::Utf8 && !nulls =>
+        {
+            let dictionary = column.as_dictionary::<Int32Type>();
+            let keys = dictionary.keys().values();
+            let entries = dictionary.values().as_string::<i32>();
+            let mut ends = changes(keys);
+            // Two entries may be the same text.
+            ends.retain(|&end| {
+                end == keys.len() || {
+                    let (before, after) = (keys[end - 1] as usize, keys[end] as usize);
+                    entries.is_null(before) != entries.is_null(after)
+                        || entries.value(before) != entries.value(after)
+                }
+            });
+            Ok(ends)
+        }
+        _ => {
+            let runs = partition(std::slice::from_ref(column)).map_err(|_| no_key())?;
+            Ok(runs.ranges().into_iter().map(|range| range.end).collect())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -202,5 +244,9 @@ mod tests {
         assert_eq!(runs.ends, [2, 3, 4]);
         assert_eq!(runs.key(0), runs.key(2));
         assert_ne!(runs.key(0), runs.key(1));
+        let number: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1, 1]));
+        let both = [number, column];
+        let runs = Keys::new(both.iter().map(|column| column.data_type())).unwrap().runs(&both).unwrap();
+        assert_eq!(runs.ends, [2, 3, 4]);
     }
 }

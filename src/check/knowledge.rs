@@ -60,7 +60,7 @@ pub(super) struct SoughtCodes {
 impl SoughtCodes {
     /// Gives the named values their codes.
     pub fn new(sought: &Sought, codes: &Codes) -> Result<Self> {
-        let coded = |(name, confidence): &(String, Confidence)| Ok((codes.code(name)?, confidence.clone()));
+        let coded = |(name, confidence): &(String, Confidence)| Ok((codes.named(name)?, confidence.clone()));
         let these = sought.these.iter().map(coded).collect::<Result<_>>()?;
         Ok(SoughtCodes { every: sought.every.clone(), these })
     }

@@ -2,6 +2,7 @@
 //!
 //! Only the written tables are trusted; the manifest says where they are and which policy they must fulfil.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,6 +11,8 @@ use super::job::{Buckets, Columns, Subject};
 use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Target};
+use crate::progress::Progress;
+use crate::publish::manifest::hash;
 use crate::read::{ReadOptions, Table};
 
 /// The file that makes a directory a release.
@@ -24,6 +27,15 @@ const COUNT: &str = "count";
 struct Manifest {
     policy: String,
     style: Style,
+    /// None where nothing was written down of the files.
+    files: Option<Vec<Listed>>,
+}
+
+/// A file of the release as it was when it was published.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    path: String,
+    sha256: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -72,9 +84,18 @@ impl Release {
         Policy::parse(&self.manifest.policy, self.directory.join(MANIFEST))
     }
 
+    /// The columns whose values make a group of the release: its number and, where people stand with their values,
+    /// everything that the label says of them.
+    fn groups(&self, policy: &Policy) -> Vec<String> {
+        match &self.tables {
+            Tables::Generalized(table) => labelled_groups(table, policy),
+            Tables::Bucketized { .. } => vec![GROUP.to_string()],
+        }
+    }
+
     /// What a policy asks of the release; its rows are people, whatever the rows of the source were.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
-        let mut tasks = tasks(policy, &[GROUP.to_string()])?;
+        let mut tasks = tasks(policy, &self.groups(policy))?;
         for task in &mut tasks {
             task.columns = task.columns.clone().of_release();
         }
@@ -83,7 +104,38 @@ impl Release {
 
     /// What the columns of the release mean for one target of a policy.
     pub fn columns(&self, policy: &Policy, target: &Target) -> Result<Columns> {
-        Ok(columns(policy, target, &[GROUP.to_string()])?.of_release())
+        Ok(columns(policy, target, &self.groups(policy))?.of_release())
+    }
+
+    /// Which files are not as the manifest says, in words; nothing where it does not list files.
+    ///
+    /// Reads every file once, one after the other.
+    pub fn changes(&self, progress: &Progress) -> Result<Vec<String>> {
+        let Some(listed) = &self.manifest.files else { return Ok(Vec::new()) };
+        let mut listed: BTreeMap<&str, &str> =
+            listed.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
+        let mut found = Vec::new();
+        files_below(&self.directory, "", &mut found)?;
+        let mut changes = Vec::new();
+        progress.start("comparing files with the manifest", Some(found.len() as u64));
+        for name in &found {
+            let path = self.directory.join(name);
+            match listed.remove(name.as_str()) {
+                None => changes.push(format!("{}: the manifest does not list this file", path.display())),
+                Some(_) if !path.is_file() => changes.push(format!("{}: this is no file", path.display())),
+                Some(sha256) => {
+                    if hash(&path)?.1 != sha256 {
+                        let text = "this file was changed after the release was published";
+                        changes.push(format!("{}: {text}", path.display()));
+                    }
+                }
+            }
+            progress.advance(1);
+        }
+        progress.finish();
+        let missing = |name: &&str| format!("{}: the file is missing", self.directory.join(name).display());
+        changes.extend(listed.keys().map(missing));
+        Ok(changes)
     }
 
     /// The tables, as the check takes them.
@@ -95,4 +147,36 @@ impl Release {
             }
         }
     }
+}
+
+/// The names of all files of a release but its manifest, in ascending order within each folder.
+fn files_below(root: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
+    let path = root.join(folder);
+    let io = |source| Error::io(&path, source);
+    let mut entries: Vec<_> =
+        std::fs::read_dir(&path).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let own = entry.file_name().to_string_lossy().into_owned();
+        let name = if folder.is_empty() { own.clone() } else { format!("{folder}/{own}") };
+        if entry.file_type().map_err(io)?.is_dir() {
+            files_below(root, &name, files)?;
+        } else if !own.starts_with('.') && name != MANIFEST {
+            files.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// The number of a group and the published columns of its label. Who knows a person's quasi-identifiers looks for the
+/// label, so a row with another label is in another group, whatever its number says.
+pub fn labelled_groups(table: &Table, policy: &Policy) -> Vec<String> {
+    let columns = &policy.columns;
+    let label = |name: &String| {
+        let base = name.strip_suffix("_from").or(name.strip_suffix("_to"));
+        let quasi = columns.quasi(name).or(base.and_then(|base| columns.quasi(base))).is_some();
+        quasi && columns.sensitive(name).is_none() && !columns.keep.contains(name)
+    };
+    let names = table.schema().fields().iter().map(|field| field.name().clone());
+    std::iter::once(GROUP.to_string()).chain(names.filter(label).filter(|name| name != GROUP)).collect()
 }

@@ -20,6 +20,7 @@ use super::keys::{Keys, integer_of_key};
 use super::knowledge::Sought;
 use crate::distributions::Known;
 use crate::distributions::dictionary::{Coder, UNKNOWN};
+use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
 use crate::exact::Rational;
 use crate::policy::RobustTest;
@@ -181,10 +182,11 @@ pub fn robust(
     asked: &Robustness<'_>,
     resources: &Resources<'_>,
 ) -> Result<Survey> {
-    if columns.values != Values::Single || columns.individual.is_some() {
+    if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
             "the model \"robust\" is defined for one row and one value per person",
-            "leave out --values and --individual",
+            "leave columns.individual, columns.count and columns.values out of the policy, and give a table with one \
+             row for each person",
         ));
     }
     let sizes = Requirements {
@@ -288,7 +290,11 @@ fn gather(
             true => Some(Coder::new(known.values(), table, &columns.sensitive)?),
             false => None,
         };
-        let null_value = columns.null_is.as_deref().and_then(|name| known.values().code(Some(name)));
+        let null_value = columns.null_is.as_deref().and_then(|name| {
+            let scale = table.kind(&columns.sensitive).ok().and_then(|kind| Scale::of(&kind));
+            let canonical = scale.and_then(|scale| scale.canonical(name));
+            known.values().code(Some(canonical.as_deref().unwrap_or(name)))
+        });
         let (mut unknown_rows, mut unknown_values) = (0u64, 0u64);
         let (mut codes, mut values) = (vec![Vec::new(); coders.len()], Vec::new());
         let (mut row_codes, mut key, mut signatures) = (vec![0; coders.len()], Vec::new(), Vec::new());

@@ -50,7 +50,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let budget = Budget::new(1 << 20);
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
-    let codes = Codes::new("sick", &budget).unwrap();
+    let codes = Codes::with("sick", vec![None], &budget).unwrap();
     let asked =
         Arc::new(Asked::new(Values::Single, requirements, Vec::new(), &Sought::NOTHING, &codes).unwrap());
     let mut joined = Joined::new(&asked, &resources).unwrap();

@@ -2,21 +2,27 @@
 //!
 //! Codes are given in the order in which workers meet values, so they mean nothing outside of a run.
 //! Memory: O(distinct values), reserved from the budget. A dictionary is looked up entry by entry once, not
-//! once per row.
+//! once per row. A number, date or time has one name, whatever the type of its column and however a person wrote it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Int32Type};
 
+use super::job::{Columns, Subject};
+use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::memory::{Budget, Reservation};
+use crate::policy::{joint_parts, joint_value};
+use crate::read::Kind;
 
 /// The codes of the sensitive values met so far; shared by the workers.
 pub(super) struct Codes {
     column: String,
+    /// What the values of the column, or of each part of it, are if they are no texts.
+    scales: Vec<Option<Scale>>,
     state: RwLock<State>,
 }
 
@@ -32,11 +38,59 @@ struct State {
 const ENTRY_BYTES: u64 = 128;
 
 impl Codes {
-    /// No values yet, of the column of that name.
-    pub fn new(column: &str, budget: &Arc<Budget>) -> Result<Self> {
+    /// No values yet, of the sensitive column, or of its parts.
+    pub fn new(subject: &Subject<'_>, columns: &Columns, budget: &Arc<Budget>) -> Result<Self> {
+        let table = match subject {
+            Subject::Table(table) => *table,
+            Subject::Buckets(buckets) => buckets.values,
+        };
+        let scale = |name: &str| {
+            Ok(match table.kind(name)? {
+                Kind::List(item) => Scale::of(&item),
+                kind => Scale::of(&kind),
+            })
+        };
+        let scales = match &columns.parts[..] {
+            [] => vec![scale(&columns.sensitive)?],
+            parts => parts.iter().map(|part| scale(&part.name)).collect::<Result<_>>()?,
+        };
+        Codes::with(&columns.sensitive, scales, budget)
+    }
+
+    /// No values yet, of a column with that name and what it holds.
+    pub fn with(column: &str, scales: Vec<Option<Scale>>, budget: &Arc<Budget>) -> Result<Self> {
         let reserved = budget.reserve("the list of sensitive values", 0)?;
         let state = State { codes: HashMap::new(), names: Vec::new(), text: 0, reserved };
-        Ok(Codes { column: column.to_string(), state: RwLock::new(state) })
+        Ok(Codes { column: column.to_string(), scales, state: RwLock::new(state) })
+    }
+
+    /// The name of what a person calls so.
+    pub fn name_of(&self, text: &str) -> String {
+        if let [scale] = self.scales[..] {
+            return canonical(scale, text);
+        }
+        let parts = joint_parts(text);
+        if parts.len() != self.scales.len() {
+            return text.to_string();
+        }
+        let parts: Vec<String> =
+            parts.iter().zip(&self.scales).map(|(part, scale)| canonical(*scale, part)).collect();
+        joint_value(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The name of what a person calls so in one of the parts.
+    pub fn part_name_of(&self, part: usize, text: &str) -> String {
+        canonical(self.scales.get(part).copied().flatten(), text)
+    }
+
+    /// Whether the values are numbers, dates or times: a name that is none of them can only be a mistake.
+    pub fn are_ordered(&self) -> bool {
+        self.scales.iter().any(Option::is_some)
+    }
+
+    /// The code of what a person calls so, new if it has none.
+    pub fn named(&self, text: &str) -> Result<u32> {
+        self.code(&self.name_of(text))
     }
 
     /// The code of a value by its name, new if it has none.
@@ -66,7 +120,17 @@ impl Codes {
             }
             other => self.cast(&self.cast(array, &dictionary_of(other.clone()))?, &text)?,
         };
-        Ok(packed.as_dictionary::<Int32Type>().clone())
+        let packed = packed.as_dictionary::<Int32Type>();
+        let scale = Kind::of(array.data_type()).and_then(|kind| Scale::of(&kind));
+        Ok(match scale {
+            Some(Scale::Float | Scale::Decimal(_) | Scale::Timestamp(_)) => {
+                let texts = packed.values().as_string::<i32>().iter();
+                let names: StringArray = texts.map(|text| text.map(|text| canonical(scale, text))).collect();
+                packed.with_values(Arc::new(names))
+            }
+            // What Arrow writes is the name already.
+            _ => packed.clone(),
+        })
     }
 
     fn cast(&self, array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
@@ -101,6 +165,10 @@ impl State {
         self.names.push(name);
         Ok(code)
     }
+}
+
+fn canonical(scale: Option<Scale>, text: &str) -> String {
+    scale.and_then(|scale| scale.canonical(text)).unwrap_or_else(|| text.to_string())
 }
 
 fn dictionary_of(values: DataType) -> DataType {

@@ -53,6 +53,11 @@ pub struct CheckArgs {
 /// Checks, and prints the verdict.
 pub fn run(args: &CheckArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
+    if let Opened::Release(release) = &opened {
+        // The verdict is about the data as they are.
+        let changes = with_progress(|progress| release.0.changes(progress))?;
+        changes.iter().for_each(|change| complain("warning", change));
+    }
     if let Some(policy) = opened.policy().filter(|policy| robust_model(policy).is_some()) {
         return tell(args, &[robust_report(args, policy, &opened)?]);
     }
@@ -83,6 +88,7 @@ fn robust_report(args: &CheckArgs, policy: &Policy, opened: &Opened) -> Result<(
             "leave them out: the policy says what must hold",
         ));
     }
+    args.subject.refuse_for_robust(policy)?;
     let groups = args.subject.groups(opened);
     let (column, survey) = with_progress(|progress| {
         let resources = args.subject.resources(progress);

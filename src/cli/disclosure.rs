@@ -114,7 +114,7 @@ fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
         }
     }
     if report.order == Order::Clustered {
-        text.push_str("groups are named by their first row, counted from 0; ");
+        text.push_str("groups are named by their first row, counted from 1; ");
     }
     text.push_str("people of a group can stand for each other\n");
     text
@@ -123,7 +123,7 @@ fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
 fn told(order: Order, statements: &Statements, known: &str) -> String {
     let atom = |atom: &Atom| {
         let group = match order {
-            Order::Clustered => format!("the group at row {}", atom.group),
+            Order::Clustered => format!("the group at row {}", atom.group + 1),
             _ => format!("group number {}", atom.group),
         };
         let (value, count, people) = (visible(&atom.value), atom.count, atom.people);
@@ -168,12 +168,12 @@ fn to_json(report: &CheckReport, points: &[DisclosurePoint]) -> Value {
 }
 
 fn atom_json(order: Order, atom: &Atom) -> Value {
-    let group = match order {
-        Order::Clustered => "first_row",
-        _ => "group",
+    let (group, number) = match order {
+        Order::Clustered => ("first_row", atom.group + 1),
+        _ => ("group", atom.group),
     };
     json!({
-        group: atom.group,
+        group: number,
         "people": atom.people,
         "person": atom.person,
         "value": atom.value,

@@ -79,7 +79,7 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let counts = |detail: &GroupDetail| detail.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>();
     let own = a.rank(target.people, counts(&target));
     let theirs = b.rank(family.people, counts(&family));
-    let (s, t) = ((&own, target.count(&args.value)), (&theirs, family.count(&args.value)));
+    let (s, t) = ((&own, target.count(&point.value)), (&theirs, family.count(&point.value)));
     if s.1 == 0 || t.1 == 0 {
         return Err(moved());
     }
@@ -91,7 +91,7 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     }
     let (others, relatives) = useful(columns.values, args.point, seats, s, t);
     let case = Case {
-        value: &args.value,
+        value: &point.value,
         values: columns.values,
         size: args.point,
         breach: point.breach,

@@ -64,6 +64,15 @@ const MOST_COLUMNS: usize = 20;
 pub fn run(args: &ReportArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
     let robust = opened.policy().filter(|policy| robust_model(policy).is_some());
+    if let Some(policy) = robust {
+        if !args.point.is_empty() {
+            return Err(Error::input(
+                "--point has no meaning for the model \"robust\"",
+                "leave it out: the policy says what must hold",
+            ));
+        }
+        args.subject.refuse_for_robust(policy)?;
+    }
     let (tasks, asked) = match robust {
         // The formulas of this model are asked below.
         Some(_) => (vec![args.subject.unasked(&opened)?], Asked::Policy),
@@ -97,7 +106,7 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             Ok((task.columns.sensitive.clone(), survey))
         };
         let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
-        let kept = kept(&opened, &tasks, &surveys[0].1, &resources)?;
+        let kept = kept(&opened, &groups, &tasks, &surveys[0].1, &resources)?;
         let compared = match &opened {
             Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
             Opened::Table(..) => {
@@ -166,6 +175,7 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
 /// What is published beside groups and sensitive values.
 fn kept(
     opened: &Opened,
+    groups: &[String],
     tasks: &[Task],
     survey: &Survey,
     resources: &Resources<'_>,
@@ -177,7 +187,7 @@ fn kept(
                 Subject::Table(table) => table,
                 Subject::Buckets(buckets) => buckets.people,
             };
-            kept::measure(table, &columns.groups, &release.1.columns.keep, Standing::Together, resources)
+            kept::measure(table, groups, &release.1.columns.keep, Standing::Together, resources)
         }
         (Opened::Table(table, _), _) => {
             let fields = table.schema().fields().iter().map(|field| field.name());

@@ -10,7 +10,7 @@ use super::terminal::{complain, visible};
 use super::verdict::aligned;
 use crate::anonymize::Summary;
 use crate::anonymize::robust::{RobustSummary, model, requirement};
-use crate::check::{self, Columns, Resources, RobustReport, Robustness, Subject, Survey};
+use crate::check::{self, Resources, RobustReport, Robustness, Subject, Survey};
 use crate::distributions::census::{Census, Counted};
 use crate::distributions::{Known, known_columns};
 use crate::error::{Error, Result, number_of};
@@ -153,7 +153,12 @@ pub fn check(
             "leave the others out of the policy",
         ));
     }
-    let columns = Columns { individual: None, ..check::policy::columns(policy, target, groups)? };
+    let columns = check::policy::columns(policy, target, groups)?;
+    // Of a release, rows are people; of a table, they are what the policy says.
+    let columns = match subject {
+        Subject::Buckets(_) => columns.of_release(),
+        Subject::Table(_) => columns,
+    };
     let null_is = columns.null_is.as_deref();
     let known = match (&robust.distributions, original) {
         (Distributions::File { path, .. }, _) if !path.is_file() => {

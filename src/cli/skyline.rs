@@ -9,10 +9,10 @@ use super::Answer;
 use super::flags::{read_confidence, read_sizes};
 use super::subject::SubjectFlags;
 use super::terminal::{complain, print, visible, with_progress};
-use crate::check::{Requirements, Sought, survey};
+use crate::check::{Absent, Requirements, Sought, survey};
 use crate::error::{Error, Result};
 use crate::report::svg;
-use crate::skyline::{Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
+use crate::skyline::{Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo};
 
 /// Up to how much knowledge is a release, or any table of groups, safe?
 ///
@@ -45,6 +45,16 @@ pub struct SkylineArgs {
 /// Searches, and prints the points.
 pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
+    let requirements = match args.all {
+        true => Requirements::nothing(),
+        false => {
+            // Nobody asks whether this point holds; it refuses names that are no values.
+            let nothing =
+                Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
+            let named = vec![(Some(args.value.clone()), nothing)];
+            Requirements { skyline: named, absent: Absent::Refuse, ..Requirements::nothing() }
+        }
+    };
     let sought = match args.all {
         true => Sought { every: Some(args.confidence.clone()), ..Sought::NOTHING },
         false => {
@@ -54,7 +64,7 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     };
     let survey = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        survey(&opened.subject(), &columns, &Requirements::nothing(), &sought, &resources)
+        survey(&opened.subject(), &columns, &requirements, &sought, &resources)
     })?;
     let up_to = args.up_to.map_or(UpTo::ANYTHING, |size| UpTo { l: size.l, k: size.k, m: size.m });
     let mut found = Vec::new();
@@ -73,11 +83,6 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
             continue;
         }
         found.push((value.clone(), kept.skyline(up_to)));
-    }
-    for (value, skyline) in &found {
-        if skyline.always_safe {
-            complain("warning", &format!("column `{}` does not hold the value {value:?}", columns.sensitive));
-        }
     }
     if let Some(path) = &args.svg {
         let confidence = args.confidence.value();

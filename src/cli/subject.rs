@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
 use crate::check::policy::{Task, columns, tasks};
-use crate::check::release::{Release, is_release};
+use crate::check::release::{Release, is_release, labelled_groups};
 use crate::check::{Columns, Requirements, Resources, Subject};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Target};
@@ -76,13 +76,10 @@ impl Opened {
         match (self, self.subject()) {
             (Opened::Table(..), _) | (_, Subject::Buckets(_)) => columns.groups.clone(),
             (Opened::Release(opened), Subject::Table(table)) => {
-                let quasi_columns = &opened.1.columns;
-                let quasi = |name: &str| {
-                    let base = name.strip_suffix("_from").or(name.strip_suffix("_to"));
-                    quasi_columns.quasi(name).or(base.and_then(|base| quasi_columns.quasi(base))).is_some()
-                };
-                let names = table.schema().fields().iter().map(|field| field.name().clone());
-                columns.groups.iter().cloned().chain(names.filter(|name| quasi(name))).collect()
+                let own = labelled_groups(table, &opened.1).into_iter();
+                let mut names = columns.groups.clone();
+                names.extend(own.filter(|name| name != GROUP && !columns.groups.contains(name)));
+                names
             }
         }
     }
@@ -209,6 +206,17 @@ impl SubjectFlags {
             columns.count.clone_from(&self.count);
         }
         columns
+    }
+
+    /// Refuses the flags that say what the rows of a table are, for a model that knows one kind of rows only.
+    pub fn refuse_for_robust(&self, policy: &Policy) -> Result<()> {
+        if self.values.is_some() || self.individual.is_some() || self.count.is_some() {
+            return Err(Error::input(
+                "--values, --individual and --count have no meaning for the model \"robust\"",
+                "leave them out, and give a table with one row for each person",
+            ));
+        }
+        self.target(policy).map(drop)
     }
 
     /// What the scan may use.

@@ -10,7 +10,7 @@ use super::dictionary::{Coder, Dictionary, Map, UNKNOWN};
 use crate::check::Resources;
 use crate::encode::collect::Collector;
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::memory::Reservation;
 use crate::read::{Column, Kind, Table};
 
@@ -175,7 +175,10 @@ fn values(
     let found = collected.pop().ok_or_else(|| Error::input("no column was read", "check the policy"))?;
     if found.nulls > 0 && null_is.is_none() {
         return Err(Error::input(
-            format!("the sensitive column {sensitive:?} is null in {} rows", found.nulls),
+            format!(
+                "the sensitive column {sensitive:?} is null in {}",
+                number_of(found.nulls, "row", "rows")
+            ),
             "say what that means with columns.null_is = \"a value name\"",
         ));
     }

@@ -95,6 +95,25 @@ impl Scale {
         }
     }
 
+    /// Reads a value however a person may write it: `1.0` names the whole number 1, a day its midnight.
+    pub fn key_of(self, text: &str) -> Option<i64> {
+        self.parse(text).or_else(|| match self {
+            Scale::Integer => parse_decimal(text.trim(), 0),
+            Scale::Date => {
+                let second = Scale::Timestamp(TimeUnit::Second);
+                let moment = text.trim().parse::<NaiveDateTime>().ok()?;
+                let midnight = moment.time() == NaiveTime::MIN;
+                midnight.then(|| units(moment, TimeUnit::Second).map(|key| second.day(key))).flatten()
+            }
+            _ => None,
+        })
+    }
+
+    /// The one text that all ways of writing a value have; `None` if it is no value of this scale.
+    pub fn canonical(self, text: &str) -> Option<String> {
+        self.key_of(text).map(|key| self.text(key))
+    }
+
     /// The day of a date or timestamp, counted from 1970-01-01.
     pub fn day(self, key: i64) -> i64 {
         match self {
@@ -282,6 +301,27 @@ mod tests {
         ] {
             assert_eq!(scale.parse(&scale.text(key)), Some(key), "{scale:?} {}", scale.text(key));
         }
+    }
+
+    #[test]
+    fn all_ways_of_writing_a_value_have_one_text() {
+        let moments = Scale::Timestamp(TimeUnit::Microsecond);
+        for (scale, ways, text) in [
+            (Scale::Integer, &["7", "7.0", "+7", " 07"][..], "7"),
+            (Scale::Float, &["1", "1.0", "1e0", "1.00"], "1"),
+            (Scale::Float, &["0", "-0.0", "0.0"], "0"),
+            (Scale::Decimal(2), &["2.5", "2.50"], "2.5"),
+            (Scale::Date, &["2020-01-01", "2020-01-01T00:00:00"], "2020-01-01"),
+            (moments, &["2020-01-01", "2020-01-01T00:00:00", "2020-01-01T00:00:00.000"], "2020-01-01"),
+            (moments, &["2020-01-01T10:00:00", "2020-01-01T10:00:00.0"], "2020-01-01T10:00:00"),
+        ] {
+            for way in ways {
+                assert_eq!(scale.canonical(way).as_deref(), Some(text), "{scale:?} {way}");
+            }
+        }
+        assert_eq!(Scale::Integer.canonical("7.5"), None);
+        assert_eq!(Scale::Date.canonical("2020-01-01T10:00:00"), None);
+        assert_eq!(Scale::Float.canonical("none"), None);
     }
 
     #[test]

@@ -52,8 +52,19 @@ impl SensitiveCoding {
                 _ => return Err(too_many()),
             },
         );
-        let null = match null_is {
-            Some(meaning) if collected.nulls > 0 => {
+        let null = match (null_is, &mut values) {
+            (Some(meaning), SensitiveValues::Numbers(scale, keys))
+                if collected.nulls > 0 && scale.key_of(meaning).is_some() =>
+            {
+                // However it is written, it is the number: a text of its own would split one value in two.
+                let key = scale.key_of(meaning).unwrap_or_default();
+                let place = keys.binary_search(&key);
+                if let Err(place) = place {
+                    keys.insert(place, key);
+                }
+                place.ok().or(place.err()).map(|code| code as u16)
+            }
+            (Some(meaning), _) if collected.nulls > 0 => {
                 let mut texts = values.texts();
                 if !texts.iter().any(|text| text == meaning) {
                     texts.push(meaning.to_string());
@@ -90,7 +101,7 @@ impl SensitiveCoding {
     /// The code of the value with this text.
     pub fn code_of_text(&self, text: &str) -> Option<u16> {
         let found = match &self.values {
-            SensitiveValues::Numbers(scale, keys) => keys.binary_search(&scale.parse(text)?).ok(),
+            SensitiveValues::Numbers(scale, keys) => keys.binary_search(&scale.key_of(text)?).ok(),
             SensitiveValues::Texts(texts) => texts.binary_search_by(|own| (**own).cmp(text)).ok(),
         };
         found.map(|code| code as u16)

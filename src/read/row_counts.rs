@@ -70,8 +70,8 @@ impl RowCounts {
         }
         Err(Error::input(
             format!(
-                "column `{name}` should say how many people a row stands for, but {} hold no such number",
-                number_of(wrong, "row", "rows")
+                "column `{name}` should say how many people a row stands for, but {} no such number",
+                number_of(wrong, "row holds", "rows hold")
             ),
             "give every row a whole number from 0 to 4,294,967,295; 0 means that the row does not count",
         ))

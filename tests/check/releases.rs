@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::tables::{answer, check, text_file};
+use super::tables::{answer, check, run, text_file};
 
 const POLICY: &str = r#"
 [columns]
@@ -115,4 +115,154 @@ fn a_release_that_contradicts_itself_is_refused() {
     }
     text_file(directory.path(), "manifest.json", "{}");
     assert_eq!(check(directory.path(), &[]).status.code(), Some(2));
+}
+
+fn told(output: &std::process::Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn a_row_with_another_label_is_a_group_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    release(directory.path(), "generalized", POLICY);
+    let honest = "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n";
+    table(directory.path(), "data", honest);
+    assert_eq!(answer(directory.path(), &[])["groups"], 2);
+    // In the middle of a group, so that the rows of the group no longer stand together, and at its end.
+    for relabelled in [
+        "group,age,sick\n0,[1,flu\n0,[9,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n",
+        "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[9,ague\n1,[2,flu\n1,[2,ague\n",
+    ] {
+        table(directory.path(), "data", relabelled);
+        let told = answer(directory.path(), &[]);
+        assert_eq!((&told["safe"], &told["groups"]), (&false.into(), &3.into()), "{told}");
+        assert_eq!(told["smallest_group"], 1);
+    }
+}
+
+#[test]
+fn the_number_and_the_label_of_a_group_are_still_told() {
+    let directory = tempfile::tempdir().unwrap();
+    release(directory.path(), "generalized", POLICY);
+    table(directory.path(), "data", "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n");
+    let path = directory.path().to_str().unwrap();
+    let output = run(&["explain", path, "--value", "gout", "--point", "0,1,0"]);
+    assert!(told(&output).contains("with group=0, age=[1, among"), "{}", told(&output));
+    let output = run(&["skyline", path, "--value", "gout", "--confidence", "0.9"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
+#[test]
+fn files_that_differ_from_the_manifest_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let people = "age,sick\n".to_string() + &"1,flu\n2,gout\n3,ague\n4,flu\n5,ague\n".repeat(8);
+    let people = text_file(directory.path(), "people.csv", &people);
+    let policy = text_file(directory.path(), "policy.toml", &POLICY.replace("drop = [\"name\"]\n", ""));
+    let out = directory.path().join("out");
+    let arguments =
+        [people.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let output = run(&[&["anonymize"][..], &arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let complaints = || {
+        let output = check(&out, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(complaints(), "");
+    std::fs::write(out.join("report.html"), "<p>all is well").unwrap();
+    let complaint = complaints();
+    assert!(
+        complaint.starts_with("warning: ") && complaint.contains("report.html: this file was changed"),
+        "{complaint}"
+    );
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    assert!(complaints().contains("report.html: the file is missing"));
+    text_file(&out, "more.txt", "x");
+    assert!(complaints().contains("more.txt: the manifest does not list this file"));
+}
+
+const NUMBERS: &str = "[columns]\nsensitive = \"v\"\nNULL\n[columns.quasi.g]\n[[privacy.skyline]]\nFOR\nl = 0\nk = 0\nm = 0\nconfidence = 0.5\n";
+
+#[test]
+fn a_null_that_means_a_number_is_that_number_however_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let table =
+        text_file(directory.path(), "t.csv", &("g,v\n".to_string() + &"1,0.5\n1,\n1,1.0\n".repeat(9)));
+    let joint = "g,v,w\n".to_string() + &"1,0.5,x\n1,,x\n1,1.0,x\n".repeat(9);
+    let joint = text_file(directory.path(), "j.csv", &joint);
+    for meaning in ["1", "1.0", "1.00"] {
+        let policy = NUMBERS.replace("NULL", &format!("null_is = {meaning:?}")).replace("FOR", "");
+        let path = text_file(directory.path(), "p.toml", &policy);
+        let policy = ["--policy", path.to_str().unwrap()];
+        let told = answer(&table, &policy);
+        assert_eq!(told["safe"], false, "{meaning}: {told}");
+        let out = directory.path().join("out");
+        let table = table.to_str().unwrap();
+        let output = run(&["anonymize", table, "--policy", policy[1], "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{meaning}: {}", self::told(&output));
+        let both = format!(
+            "[columns]\nsensitive = [\"v\", \"w\"]\njoint = [\"v\", \"w\"]\nnull_is = {meaning:?}\n[columns.quasi.g]\n\
+             [privacy]\nk_anonymity = 2\n\
+             [[privacy.column.\"v+w\".skyline]]\nfor = [\"1.0 + x\"]\nl = 0\nk = 0\nm = 0\nconfidence = 0.5\n"
+        );
+        text_file(directory.path(), "p.toml", &both);
+        let told = answer(&joint, &[&policy[..], &["--sensitive", "v+w"]].concat());
+        assert_eq!(told["safe"], false, "{meaning}: {told}");
+    }
+}
+
+#[test]
+fn a_release_of_numbers_with_a_meaning_of_null_is_published() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "g,v\n".to_string() + &"1,0.5\n1,\n1,1.0\n2,2.5\n2,0.5\n2,1.0\n3,2.5\n".repeat(9);
+    let table = text_file(directory.path(), "t.csv", &rows);
+    for meaning in ["1.0", "7", "none"] {
+        for asked in ["", "for = [\"0.50\"]"] {
+            if meaning == "none" && !asked.is_empty() {
+                continue;
+            }
+            let policy = NUMBERS.replace("NULL", &format!("null_is = {meaning:?}")).replace("FOR", asked);
+            let policy = text_file(directory.path(), "p.toml", &policy);
+            let out = directory.path().join(format!("out{meaning}{}", asked.len()));
+            let (table, policy) = (table.to_str().unwrap(), policy.to_str().unwrap());
+            let output = run(&["anonymize", table, "--policy", policy, "--out", out.to_str().unwrap()]);
+            assert_eq!(output.status.code(), Some(0), "{meaning} {asked}: {}", told(&output));
+            assert_eq!(answer(&out, &[])["safe"], true);
+        }
+    }
+}
+
+#[test]
+fn a_named_number_or_time_is_found_however_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for (value, other, ways) in [
+        ("1.0", "2.5", &["1", "1.0", "1e0"][..]),
+        ("2.50", "3.75", &["2.5", "2.50"]),
+        ("7", "8", &["7", "7.0"]),
+        ("2020-01-01", "2020-01-02", &["2020-01-01", "2020-01-01T00:00:00"]),
+        ("2020-01-01T00:00:00", "2020-01-02T10:00:00", &["2020-01-01", "2020-01-01T00:00:00"]),
+    ] {
+        let rows = format!("g,v\n{}0,{other}\n", format!("0,{value}\n").repeat(4));
+        let table = text_file(directory.path(), "t.csv", &rows);
+        for way in ways {
+            let policy = NUMBERS.replace("NULL", "").replace("FOR", &format!("for = [{way:?}]"));
+            let policy = text_file(directory.path(), "p.toml", &policy);
+            let told = answer(&table, &["--policy", policy.to_str().unwrap()]);
+            assert_eq!(
+                (&told["safe"], &told["points"][0]["breach_exact"]),
+                (&false.into(), &"4/5".into()),
+                "{way}"
+            );
+            let table = table.to_str().unwrap();
+            let flags = ["--group", "g", "--sensitive", "v", "--value", way];
+            let explained = run(&[&["explain", table, "--point", "0,1,0"], &flags[..]].concat());
+            assert_eq!(explained.status.code(), Some(0), "{way}: {}", self::told(&explained));
+            let skyline = run(&[&["skyline", table, "--confidence", "0.9"], &flags[..]].concat());
+            assert_eq!(skyline.status.code(), Some(0), "{way}: {}", self::told(&skyline));
+        }
+        let policy = NUMBERS.replace("NULL", "").replace("FOR", "for = [\"99\"]");
+        let policy = text_file(directory.path(), "p.toml", &policy);
+        let output = check(&table, &["--policy", policy.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", self::told(&output));
+    }
 }

@@ -19,6 +19,12 @@ pub fn check(table: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
+/// Runs `skyveil`.
+pub fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
 /// The JSON answer of a check that must have one.
 pub fn answer(table: &Path, arguments: &[&str]) -> Value {
     let output = check(table, &[arguments, &["--json"]].concat());

@@ -246,3 +246,55 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("raise t") && !out.exists());
     assert!(refused(&[&arguments[..], &["--search", "lattice"]].concat()).contains("lattice"));
 }
+
+/// The same people, with a word about how their column is published.
+fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
+    let policy = format!(
+        "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
+    );
+    written(folder, "shaped.toml", &policy)
+}
+
+#[test]
+fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let beliefs = "model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = 0.3\nt = 0.1";
+    let day = |i: usize| format!("{}-{:02}-01", 1940 + i / 2, 1 + i % 12);
+    let (dates, ends) = ("dates = [\"year\", \"decade\"]", "ends = [[\"1950-01-01\", \"1960-01-01\"]]");
+    let columns: [(&dyn Fn(usize) -> String, [&str; 3]); 2] =
+        [(&day, ["", dates, ends]), (&|i| i.to_string(), ["", "levels = [10, 20]", "ends = [[20, 40]]"])];
+    for (value, shapes) in columns {
+        // Neighbours make a group of one value, which those who know the column only roughly did not expect.
+        let row = |i: usize| format!("{},{},{}\n", value(i), i / 6, ["a", "b", "c"][i / 6 % 3]);
+        let table = written(
+            folder.path(),
+            "shaped.csv",
+            &format!("q,grp,sick\n{}", (0..60).map(row).collect::<String>()),
+        );
+        let mut told: Vec<(Value, Value, u64)> = Vec::new();
+        for stated in shapes {
+            let policy = shaped(folder.path(), stated, "k_anonymity = 5");
+            let flags = ["--group", "grp", "--policy", text(&policy), "--bandwidth", "0.3", "--json"];
+            let attacked = json(&[&["attack", text(&table)], &flags[..]].concat()).0;
+            let policy = shaped(folder.path(), stated, beliefs);
+            let flags = ["--group", "grp", "--policy", text(&policy), "--json"];
+            let (checked, code) = json(&[&["check", text(&table)], &flags[..]].concat());
+            assert_eq!(code, Some(1), "{stated}");
+            let vulnerable = attacked["points"][0]["thresholds"][0]["vulnerable"].as_u64().unwrap();
+            told.push((attacked, checked["beliefs"].clone(), vulnerable));
+        }
+        assert!(told[0].2 > 10, "{}", told[0].0);
+        assert!(told.iter().all(|other| *other == told[0]), "{told:?}");
+        // What is anonymized by periods or ranges passes the check, and means the same adversary.
+        for (i, stated) in shapes.iter().enumerate() {
+            let policy = shaped(folder.path(), stated, &beliefs.replace("t = 0.1", "t = 0.6"));
+            let out = folder.path().join(format!("release{i}"));
+            let arguments =
+                ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out), "--json"];
+            assert_eq!(json(&arguments).1, Some(0), "{stated}");
+            let (report, code) = json(&["check", text(&out), "--original", text(&table), "--json"]);
+            assert_eq!((code, &report["beliefs"][0]["private"]), (Some(0), &true.into()), "{stated}");
+            std::fs::remove_dir_all(&out).unwrap();
+        }
+    }
+}

@@ -128,9 +128,22 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
     let text_of = std::fs::read_to_string(&original).unwrap();
     let fewer: Vec<&str> = text_of.lines().take(4000).collect();
     let fewer = written(folder.path(), "fewer.csv", &fewer.join("\n"));
+    // As many people with the same columns, but everybody has the diagnosis of the next one.
+    let rows: Vec<Vec<&str>> = text_of.lines().map(|line| line.split(',').collect()).collect();
+    let diagnosis = rows[0].iter().position(|name| *name == "diagnosis").unwrap();
+    let mut turned = rows.clone();
+    for row in 1..rows.len() {
+        turned[row][diagnosis] = rows[if row + 1 < rows.len() { row + 1 } else { 1 }][diagnosis];
+    }
+    let turned: Vec<String> = turned.iter().map(|row| row.join(",")).collect();
+    let turned = written(folder.path(), "turned.csv", &turned.join("\n"));
     for release in [&generalized, &bucketized] {
+        for other in [&fewer, &turned] {
+            let error = refused(&["attack", text(release), "--original", text(other), "--bandwidth", "0.3"]);
+            assert!(error.contains("not the table that the release was made from"), "{error}");
+        }
         let error = refused(&["attack", text(release), "--original", text(&fewer), "--bandwidth", "0.3"]);
-        assert!(error.contains("--original"), "{error}");
+        assert!(error.contains("had 5000 rows, this one has 3999"), "{error}");
         assert!(refused(&["attack", text(release), "--bandwidth", "0.3"]).contains("--original"));
     }
 }
@@ -174,6 +187,9 @@ fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
         assert_eq!((&at["vulnerable"], &at["undecided"]), (&0.into(), &0.into()));
     }
     assert!(refused(&["check", text(&one)]).contains("--original"), "without the original nothing is said");
+    let other = written(folder.path(), "other.csv", &census);
+    let error = refused(&["check", text(&one), "--original", text(&other)]);
+    assert!(error.contains("not the table that the release was made from"), "{error}");
     // A stricter policy does not hold, and says so.
     let strict = std::fs::read_to_string(&policy).unwrap().replace("= 0.1\n", "= 0.001\n");
     let strict = strict.replace("census-marital.csv", text(&dataset("census-marital.csv")));

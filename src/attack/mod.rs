@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rayon::prelude::*;
+use serde::Deserialize;
 
 pub use groups::{Gathered, People, Published};
 pub use original::{Original, Roles};
@@ -27,9 +28,10 @@ use crate::beliefs::divergence::{Threshold, Verdict};
 use crate::beliefs::group::{Adversary, Beliefs, Group, MOST_STATES, Moved};
 use crate::beliefs::smoothing::Smoothing;
 use crate::check::{Resources, Subject};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::exact::Rational;
 use crate::policy;
+use crate::publish::manifest::MANIFEST;
 use crate::read::Table;
 
 /// What is asked.
@@ -189,6 +191,9 @@ pub fn attack(
 ) -> Result<AttackReport> {
     let roles = &question.roles;
     let known = Original::read(original, roles, resources)?;
+    if let Some(folder) = release.folder {
+        expect_rows(folder, known.rows())?;
+    }
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<Adversary<'_>> =
@@ -222,6 +227,44 @@ pub fn attack(
     })?;
     flush(&mut waiting);
     Ok(AttackReport { combinations: known.combinations.len() as u64, ..found })
+}
+
+/// What the manifest tells of the table.
+#[derive(Deserialize)]
+struct Manifest {
+    input: Input,
+    #[serde(default)]
+    suppressed: u64,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    rows: u64,
+}
+
+/// The original must have as many rows as the manifest says; a release that is being made has no manifest yet.
+fn expect_rows(folder: &Path, rows: u64) -> Result<()> {
+    let path = folder.join(MANIFEST);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(&path, error)),
+    };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+        path,
+        problem: format!("the manifest does not tell how many rows the input had (line {})", error.line()),
+    })?;
+    if manifest.input.rows != rows {
+        let read = number_of(manifest.input.rows, "row", "rows");
+        return Err(groups::other_table(&format!("that one had {read}, this one has {rows}")));
+    }
+    match manifest.suppressed {
+        0 => Ok(()),
+        many => Err(Error::input(
+            format!("the release leaves out {} of its table", number_of(many, "row", "rows")),
+            "give a table with the rows that are left, their original values and their group, and name that with --group",
+        )),
+    }
 }
 
 /// Groups are judged in parallel when this many members have come together.

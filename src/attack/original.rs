@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
 
+use super::groups::other_table;
 use crate::anonymize::prepare;
 use crate::beliefs::combinations::Combinations;
 use crate::beliefs::distance::Distance;
@@ -137,6 +138,15 @@ impl Original {
         Ok(Original { attributes, sensitive, combinations, _room: room })
     }
 
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        let combinations = 0..self.combinations.len();
+        combinations
+            .flat_map(|combination| self.combinations.histogram(combination))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
     /// The codes of some rows' quasi-identifiers, which must be values of the original.
     pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
         let layout = layout(&self.attributes, &self.sensitive);
@@ -158,10 +168,7 @@ impl Original {
 }
 
 fn foreign(column: &str) -> Error {
-    Error::input(
-        format!("column `{column}` of the release holds a value that the original does not"),
-        "give the table that the release was made from with --original",
-    )
+    other_table(&format!("column `{column}` of the release holds a value that this table does not"))
 }
 
 fn layout(attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {

@@ -314,3 +314,62 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
         }
     }
 }
+
+/// What a command prints for people.
+fn told(arguments: &[&str]) -> String {
+    let output = skyveil(arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let policy = |smooth: &str| {
+        let policy = format!(
+            "[columns]\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[columns.sensitive.disease]\n\
+             order = [\"Flu\", \"Gastritis\", \"Emphysema\", \"Cancer\"]\n[privacy]\nmodel = \"beliefs\"\n{smooth}\
+             [[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = 0.2\n"
+        );
+        written(folder.path(), "policy.toml", &policy)
+    };
+    let attack = |policy: &Path, flags: &[&str]| {
+        let fixed = ["attack", text(&table), "--group", "grp", "--t", "0.15", "--policy", text(policy)];
+        [&fixed[..], flags].concat().iter().map(|flag| flag.to_string()).collect::<Vec<String>>()
+    };
+    let run = |arguments: Vec<String>| told(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let plain = run(attack(&policy(""), &[]));
+    assert!(plain.contains("bandwidth          age 1/2, sex 2\nsmoothing          none\n"), "{plain}");
+    assert!(plain.contains("0.1996") && !plain.contains("without smoothing"), "{plain}");
+    let smoothed = run(attack(&policy("smooth = 0.5\n"), &[]));
+    assert!(smoothed.contains("smoothing          1/2\n"), "{smoothed}");
+    assert!(smoothed.contains("without smoothing  0.1996\n") && smoothed.matches("0.1996").count() == 1);
+    assert_eq!(run(attack(&policy("smooth = 0.5\n"), &["--smooth", "0"])), plain, "flags win");
+    let narrow = run(attack(&policy(""), &["--bandwidth", "0.01"]));
+    assert!(narrow.contains("bandwidth          age 1/100, sex 1/100\n"), "{narrow}");
+    // Each of the nine is of a kind of its own, which such an adversary knew before.
+    assert!(narrow.contains("certain before     9 people"), "{narrow}");
+    assert!(plain.contains("certain before     1 person,"), "{plain}");
+    let checked = told(&["check", text(&table), "--policy", text(&policy("")), "--group", "grp"]);
+    assert!(checked.lines().all(|line| line.len() < 110), "{checked}");
+    assert!(checked.contains("no belief moves further than it may\n"), "{checked}");
+
+    let sensitive = "[columns]\nquasi = [\"age\"]\nsensitive = [\"disease\", \"sex\"]\ndrop = [\"grp\"]\n";
+    let several = written(folder.path(), "several.toml", &format!("{sensitive}[privacy]\nk_anonymity = 2\n"));
+    let flags = ["--group", "grp", "--policy", text(&several)];
+    let error = refused(&[&["attack", text(&table), "--bandwidth", "1"], &flags[..]].concat());
+    assert!(error.contains("disease, sex"), "{error}");
+    let error = refused(&[&["attack", text(&table), "--sensitive", "sex"], &flags[..]].concat());
+    assert!(error.contains("--bandwidth"), "{error}");
+    for key in ["individual", "count"] {
+        let policy = format!(
+            "[columns]\nquasi = [\"age\"]\nsensitive = \"disease\"\ndrop = [\"sex\"]\n{key} = \"grp\"\n\
+             [privacy]\nk_anonymity = 2\n"
+        );
+        let policy = written(folder.path(), "long.toml", &policy);
+        let flags = ["--bandwidth", "1", "--group", "age", "--policy", text(&policy)];
+        let error = refused(&[&["attack", text(&table)], &flags[..]].concat());
+        assert!(error.contains("`grp`") && error.contains(key) && !error.contains("model"), "{error}");
+    }
+}

@@ -114,6 +114,8 @@ pub struct AttackReport {
     pub groups: u64,
     /// Different combinations of quasi-identifiers.
     pub combinations: u64,
+    /// The bandwidth of smoothing over the sensitive values, if beliefs were smoothed before they were compared.
+    pub smooth: Option<Rational>,
     /// One for each adversary asked about.
     pub points: Vec<PointReport>,
 }
@@ -125,6 +127,8 @@ pub struct PointReport {
     pub bandwidth: BTreeMap<String, Rational>,
     /// How many people are vulnerable at each threshold.
     pub thresholds: Vec<AtThreshold>,
+    /// People about whom the adversary was certain before, so that nothing can move.
+    pub certain: u64,
     /// People whose posterior is exact; for the others there is a proved interval.
     pub exact_rows: u64,
     /// Groups with exact posteriors.
@@ -290,6 +294,7 @@ struct Watch<'a> {
     adversaries: &'a [Adversary<'a>],
     points: &'a [Point],
     thresholds: Vec<Vec<Threshold>>,
+    smooth: Option<&'a Rational>,
     comparison: &'a Comparison,
 }
 
@@ -297,7 +302,13 @@ impl<'a> Watch<'a> {
     fn new(adversaries: &'a [Adversary<'a>], question: &'a Question, comparison: &'a Comparison) -> Self {
         let thresholds = |point: &Point| point.thresholds.iter().cloned().map(Threshold::new).collect();
         let thresholds = question.points.iter().map(thresholds).collect();
-        Watch { adversaries, points: &question.points, thresholds, comparison }
+        Watch {
+            adversaries,
+            points: &question.points,
+            thresholds,
+            smooth: question.smooth.as_ref(),
+            comparison,
+        }
     }
 
     fn nothing(&self) -> AttackReport {
@@ -306,13 +317,20 @@ impl<'a> Watch<'a> {
         let point = |point: &Point| PointReport {
             bandwidth: point.bandwidth.clone(),
             thresholds: point.thresholds.iter().map(at).collect(),
+            certain: 0,
             exact_rows: 0,
             exact_groups: 0,
             worst: Worst { moved: none, group: None, people: 0 },
             unsmoothed: none,
             omega: 0.0,
         };
-        AttackReport { rows: 0, groups: 0, combinations: 0, points: self.points.iter().map(point).collect() }
+        AttackReport {
+            rows: 0,
+            groups: 0,
+            combinations: 0,
+            smooth: self.smooth.cloned(),
+            points: self.points.iter().map(point).collect(),
+        }
     }
 
     /// What all adversaries learn from one group.
@@ -341,6 +359,10 @@ impl<'a> Watch<'a> {
             (point.worst.group, point.worst.people) = (gathered.number, people);
             let omega = beliefs.omega(&mut comparison);
             for (place, (member, omega)) in gathered.members.iter().zip(omega).enumerate() {
+                let prior = adversary.prior(member.combination);
+                if prior.iter().filter(|belief| **belief > 0.0).count() == 1 {
+                    point.certain += member.rows;
+                }
                 let moved = beliefs.moved(place, &mut comparison);
                 widen(&mut point.worst.moved, moved);
                 let unsmoothed = match comparison.smoothing() {
@@ -374,6 +396,7 @@ impl AttackReport {
         self.rows += other.rows;
         self.groups += other.groups;
         for (own, others) in self.points.iter_mut().zip(other.points) {
+            own.certain += others.certain;
             own.exact_rows += others.exact_rows;
             own.exact_groups += others.exact_groups;
             // Groups come in an order that depends on the memory; the number decides between equals.

@@ -31,7 +31,7 @@ use crate::hierarchy::Hierarchy;
 use crate::memory::{Budget, Reservation};
 use crate::plan::subtree::{Rows, Sensitive};
 use crate::policy::{Nearness, Policy, Quasi, Shape, Target};
-use crate::read::{Column, Table};
+use crate::read::{Column, Kind, Table};
 use crate::skyline::Values;
 use crate::spill::Spill;
 
@@ -53,14 +53,24 @@ impl Roles {
     pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
         let [name] = &target.columns[..] else {
             return Err(Error::input(
-                "the model \"beliefs\" protects single columns, not combinations of them",
-                "give the combination a column of its own in the table, or another model",
+                format!(
+                    "beliefs are followed about single columns, and {} are protected together",
+                    target.columns.join(", ")
+                ),
+                "give the combination a column of its own in the table",
             ));
         };
-        if policy.columns.individual.is_some() || policy.columns.count.is_some() {
+        let several = match (&policy.columns.individual, &policy.columns.count) {
+            (Some(name), _) => Some((name, "columns.individual", "a person may have several rows", "one")),
+            (None, Some(name)) => {
+                Some((name, "columns.count", "a row may stand for several people", "a row of its own"))
+            }
+            (None, None) => None,
+        };
+        if let Some((name, key, why, give)) = several {
             return Err(Error::input(
-                "the model \"beliefs\" needs a table with one row for each person",
-                "bring the rows of a person together first, and leave out columns.individual and columns.count",
+                format!("beliefs are followed where each row is a person, and by column `{name}` {why}"),
+                format!("make a table that gives each person {give}, and leave out {key}"),
             ));
         }
         let stated = policy.columns.sensitive(name);
@@ -196,7 +206,12 @@ fn read_values(
         collectors.push(prepare::collector(quasi, &table.kind(&quasi.name)?));
     }
     let kind = table.kind(&roles.sensitive)?;
-    prepare::expect_values(&roles.sensitive, &kind, Values::Single)?;
+    if matches!(kind, Kind::List(_)) {
+        return Err(Error::input(
+            format!("beliefs are followed about single values, and column `{}` holds lists", roles.sensitive),
+            "give a table with one value for each person",
+        ));
+    }
     collectors.push(Collector::new(&roles.sensitive, &kind, None));
     let wanted: Vec<Column> =
         roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();

@@ -128,9 +128,22 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
     let text_of = std::fs::read_to_string(&original).unwrap();
     let fewer: Vec<&str> = text_of.lines().take(4000).collect();
     let fewer = written(folder.path(), "fewer.csv", &fewer.join("\n"));
+    // As many people with the same columns, but everybody has the diagnosis of the next one.
+    let rows: Vec<Vec<&str>> = text_of.lines().map(|line| line.split(',').collect()).collect();
+    let diagnosis = rows[0].iter().position(|name| *name == "diagnosis").unwrap();
+    let mut turned = rows.clone();
+    for row in 1..rows.len() {
+        turned[row][diagnosis] = rows[if row + 1 < rows.len() { row + 1 } else { 1 }][diagnosis];
+    }
+    let turned: Vec<String> = turned.iter().map(|row| row.join(",")).collect();
+    let turned = written(folder.path(), "turned.csv", &turned.join("\n"));
     for release in [&generalized, &bucketized] {
+        for other in [&fewer, &turned] {
+            let error = refused(&["attack", text(release), "--original", text(other), "--bandwidth", "0.3"]);
+            assert!(error.contains("not the table that the release was made from"), "{error}");
+        }
         let error = refused(&["attack", text(release), "--original", text(&fewer), "--bandwidth", "0.3"]);
-        assert!(error.contains("--original"), "{error}");
+        assert!(error.contains("had 5000 rows, this one has 3999"), "{error}");
         assert!(refused(&["attack", text(release), "--bandwidth", "0.3"]).contains("--original"));
     }
 }
@@ -174,6 +187,9 @@ fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
         assert_eq!((&at["vulnerable"], &at["undecided"]), (&0.into(), &0.into()));
     }
     assert!(refused(&["check", text(&one)]).contains("--original"), "without the original nothing is said");
+    let other = written(folder.path(), "other.csv", &census);
+    let error = refused(&["check", text(&one), "--original", text(&other)]);
+    assert!(error.contains("not the table that the release was made from"), "{error}");
     // A stricter policy does not hold, and says so.
     let strict = std::fs::read_to_string(&policy).unwrap().replace("= 0.1\n", "= 0.001\n");
     let strict = strict.replace("census-marital.csv", text(&dataset("census-marital.csv")));
@@ -245,4 +261,115 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("raise t") && !out.exists());
     assert!(refused(&[&arguments[..], &["--search", "lattice"]].concat()).contains("lattice"));
+}
+
+/// The same people, with a word about how their column is published.
+fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
+    let policy = format!(
+        "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
+    );
+    written(folder, "shaped.toml", &policy)
+}
+
+#[test]
+fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let beliefs = "model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = 0.3\nt = 0.1";
+    let day = |i: usize| format!("{}-{:02}-01", 1940 + i / 2, 1 + i % 12);
+    let (dates, ends) = ("dates = [\"year\", \"decade\"]", "ends = [[\"1950-01-01\", \"1960-01-01\"]]");
+    let columns: [(&dyn Fn(usize) -> String, [&str; 3]); 2] =
+        [(&day, ["", dates, ends]), (&|i| i.to_string(), ["", "levels = [10, 20]", "ends = [[20, 40]]"])];
+    for (value, shapes) in columns {
+        // Neighbours make a group of one value, which those who know the column only roughly did not expect.
+        let row = |i: usize| format!("{},{},{}\n", value(i), i / 6, ["a", "b", "c"][i / 6 % 3]);
+        let table = written(
+            folder.path(),
+            "shaped.csv",
+            &format!("q,grp,sick\n{}", (0..60).map(row).collect::<String>()),
+        );
+        let mut told: Vec<(Value, Value, u64)> = Vec::new();
+        for stated in shapes {
+            let policy = shaped(folder.path(), stated, "k_anonymity = 5");
+            let flags = ["--group", "grp", "--policy", text(&policy), "--bandwidth", "0.3", "--json"];
+            let attacked = json(&[&["attack", text(&table)], &flags[..]].concat()).0;
+            let policy = shaped(folder.path(), stated, beliefs);
+            let flags = ["--group", "grp", "--policy", text(&policy), "--json"];
+            let (checked, code) = json(&[&["check", text(&table)], &flags[..]].concat());
+            assert_eq!(code, Some(1), "{stated}");
+            let vulnerable = attacked["points"][0]["thresholds"][0]["vulnerable"].as_u64().unwrap();
+            told.push((attacked, checked["beliefs"].clone(), vulnerable));
+        }
+        assert!(told[0].2 > 10, "{}", told[0].0);
+        assert!(told.iter().all(|other| *other == told[0]), "{told:?}");
+        // What is anonymized by periods or ranges passes the check, and means the same adversary.
+        for (i, stated) in shapes.iter().enumerate() {
+            let policy = shaped(folder.path(), stated, &beliefs.replace("t = 0.1", "t = 0.6"));
+            let out = folder.path().join(format!("release{i}"));
+            let arguments =
+                ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out), "--json"];
+            assert_eq!(json(&arguments).1, Some(0), "{stated}");
+            let (report, code) = json(&["check", text(&out), "--original", text(&table), "--json"]);
+            assert_eq!((code, &report["beliefs"][0]["private"]), (Some(0), &true.into()), "{stated}");
+            std::fs::remove_dir_all(&out).unwrap();
+        }
+    }
+}
+
+/// What a command prints for people.
+fn told(arguments: &[&str]) -> String {
+    let output = skyveil(arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let policy = |smooth: &str| {
+        let policy = format!(
+            "[columns]\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[columns.sensitive.disease]\n\
+             order = [\"Flu\", \"Gastritis\", \"Emphysema\", \"Cancer\"]\n[privacy]\nmodel = \"beliefs\"\n{smooth}\
+             [[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = 0.2\n"
+        );
+        written(folder.path(), "policy.toml", &policy)
+    };
+    let attack = |policy: &Path, flags: &[&str]| {
+        let fixed = ["attack", text(&table), "--group", "grp", "--t", "0.15", "--policy", text(policy)];
+        [&fixed[..], flags].concat().iter().map(|flag| flag.to_string()).collect::<Vec<String>>()
+    };
+    let run = |arguments: Vec<String>| told(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let plain = run(attack(&policy(""), &[]));
+    assert!(plain.contains("bandwidth          age 1/2, sex 2\nsmoothing          none\n"), "{plain}");
+    assert!(plain.contains("0.1996") && !plain.contains("without smoothing"), "{plain}");
+    let smoothed = run(attack(&policy("smooth = 0.5\n"), &[]));
+    assert!(smoothed.contains("smoothing          1/2\n"), "{smoothed}");
+    assert!(smoothed.contains("without smoothing  0.1996\n") && smoothed.matches("0.1996").count() == 1);
+    assert_eq!(run(attack(&policy("smooth = 0.5\n"), &["--smooth", "0"])), plain, "flags win");
+    let narrow = run(attack(&policy(""), &["--bandwidth", "0.01"]));
+    assert!(narrow.contains("bandwidth          age 1/100, sex 1/100\n"), "{narrow}");
+    // Each of the nine is of a kind of its own, which such an adversary knew before.
+    assert!(narrow.contains("certain before     9 people"), "{narrow}");
+    assert!(plain.contains("certain before     1 person,"), "{plain}");
+    let checked = told(&["check", text(&table), "--policy", text(&policy("")), "--group", "grp"]);
+    assert!(checked.lines().all(|line| line.len() < 110), "{checked}");
+    assert!(checked.contains("no belief moves further than it may\n"), "{checked}");
+
+    let sensitive = "[columns]\nquasi = [\"age\"]\nsensitive = [\"disease\", \"sex\"]\ndrop = [\"grp\"]\n";
+    let several = written(folder.path(), "several.toml", &format!("{sensitive}[privacy]\nk_anonymity = 2\n"));
+    let flags = ["--group", "grp", "--policy", text(&several)];
+    let error = refused(&[&["attack", text(&table), "--bandwidth", "1"], &flags[..]].concat());
+    assert!(error.contains("disease, sex"), "{error}");
+    let error = refused(&[&["attack", text(&table), "--sensitive", "sex"], &flags[..]].concat());
+    assert!(error.contains("--bandwidth"), "{error}");
+    for key in ["individual", "count"] {
+        let policy = format!(
+            "[columns]\nquasi = [\"age\"]\nsensitive = \"disease\"\ndrop = [\"sex\"]\n{key} = \"grp\"\n\
+             [privacy]\nk_anonymity = 2\n"
+        );
+        let policy = written(folder.path(), "long.toml", &policy);
+        let flags = ["--bandwidth", "1", "--group", "age", "--policy", text(&policy)];
+        let error = refused(&[&["attack", text(&table)], &flags[..]].concat());
+        assert!(error.contains("`grp`") && error.contains(key) && !error.contains("model"), "{error}");
+    }
 }

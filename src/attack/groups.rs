@@ -5,7 +5,8 @@
 //! brought together by group, out of core.
 //!
 //! Memory: half of what is left of the budget for the tally; then one group after the other.
-//! Invariant: a group has as many values as people, and everybody of the original is in one group, or it is an error.
+//! Invariant: everybody of the original is in one group, and a group has as many values as people and none that they cannot
+//! have, or it is an error: a release is not judged by another table than its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +14,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use super::original::{Original, codes_of};
+use crate::beliefs::combinations::Combinations;
 use crate::beliefs::group::Member;
 use crate::check::keys::{Keys, integer_key, integer_of_key};
 use crate::check::tally::Tally;
@@ -72,7 +74,8 @@ pub fn gather(
     add_people(original, people, roles, &tally, resources)?;
     add_values(original, published, roles, &tally, resources)?;
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut seen = vec![0u64; original.combinations.len()];
+    let table = &original.combinations;
+    let mut seen = vec![0u64; table.len()];
     let mut wide = Vec::new();
     let numbered = match people {
         People::Grouped(table, [group]) => table.kind(group)? == Kind::Integer,
@@ -106,21 +109,47 @@ pub fn gather(
         if people != group.counts.iter().sum::<u64>() {
             return Err(other_people());
         }
+        if !can_be(&group, table) {
+            return Err(other_table("a group has other sensitive values than its people there"));
+        }
         each(group)
     })?;
-    let table = &original.combinations;
-    let rows = |combination: usize| table.histogram(combination).map(|(_, count)| count).sum::<u64>();
+    let rows = |combination: usize| rows_of(table, combination);
     match (0..table.len()).all(|combination| rows(combination) == seen[combination]) {
         true => Ok(()),
         false => Err(other_people()),
     }
 }
 
-fn other_people() -> Error {
+fn rows_of(table: &Combinations, combination: usize) -> u64 {
+    table.histogram(combination).map(|(_, count)| count).sum()
+}
+
+/// Whether the original rows of a group's members can have its values: some of a combination's rows have a value at least
+/// as often as the others cannot take it, and at most as often as it occurs. Exact where no combination is in two groups.
+fn can_be(group: &Gathered, table: &Combinations) -> bool {
+    let (mut least, mut most) = (vec![0u64; group.counts.len()], vec![0u64; group.counts.len()]);
+    for member in &group.members {
+        let elsewhere = rows_of(table, member.combination).saturating_sub(member.rows);
+        for (value, count) in table.histogram(member.combination) {
+            least[value as usize] += count.saturating_sub(elsewhere);
+            most[value as usize] += count.min(member.rows);
+        }
+    }
+    let bounds = least.iter().zip(&most);
+    group.counts.iter().zip(bounds).all(|(count, (least, most))| least <= count && count <= most)
+}
+
+/// The release cannot have been made from the table that stands for the original.
+pub(super) fn other_table(why: &str) -> Error {
     Error::input(
-        "the release and the original do not hold the same people",
-        "give the table that the release was made from with --original",
+        format!("this is not the table that the release was made from: {why}"),
+        "give that table with --original",
     )
+}
+
+fn other_people() -> Error {
+    other_table("they do not hold the same people")
 }
 
 fn add_people(
@@ -189,13 +218,8 @@ fn add_values(
         let keys = keys(group_columns)?;
         let mut rows = layout.empty(batch.num_rows());
         let foreign = |_| {
-            Error::input(
-                format!(
-                    "column `{}` of the release holds a value that the original does not",
-                    roles.sensitive
-                ),
-                "give the table that the release was made from with --original",
-            )
+            let name = &roles.sensitive;
+            other_table(&format!("column `{name}` of the release holds a value that this table does not"))
         };
         encoder.append(&[], &rest[..1], &mut rows).map_err(foreign)?;
         let Sensitive::Single(codes) = &rows.sensitive else { return Ok(()) };

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rayon::prelude::*;
+use serde::Deserialize;
 
 pub use groups::{Gathered, People, Published};
 pub use original::{Original, Roles};
@@ -27,9 +28,10 @@ use crate::beliefs::divergence::{Threshold, Verdict};
 use crate::beliefs::group::{Adversary, Beliefs, Group, MOST_STATES, Moved};
 use crate::beliefs::smoothing::Smoothing;
 use crate::check::{Resources, Subject};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::exact::Rational;
 use crate::policy;
+use crate::publish::manifest::MANIFEST;
 use crate::read::Table;
 
 /// What is asked.
@@ -112,6 +114,8 @@ pub struct AttackReport {
     pub groups: u64,
     /// Different combinations of quasi-identifiers.
     pub combinations: u64,
+    /// The bandwidth of smoothing over the sensitive values, if beliefs were smoothed before they were compared.
+    pub smooth: Option<Rational>,
     /// One for each adversary asked about.
     pub points: Vec<PointReport>,
 }
@@ -123,6 +127,8 @@ pub struct PointReport {
     pub bandwidth: BTreeMap<String, Rational>,
     /// How many people are vulnerable at each threshold.
     pub thresholds: Vec<AtThreshold>,
+    /// People about whom the adversary was certain before, so that nothing can move.
+    pub certain: u64,
     /// People whose posterior is exact; for the others there is a proved interval.
     pub exact_rows: u64,
     /// Groups with exact posteriors.
@@ -189,6 +195,9 @@ pub fn attack(
 ) -> Result<AttackReport> {
     let roles = &question.roles;
     let known = Original::read(original, roles, resources)?;
+    if let Some(folder) = release.folder {
+        expect_rows(folder, known.rows())?;
+    }
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<Adversary<'_>> =
@@ -224,6 +233,44 @@ pub fn attack(
     Ok(AttackReport { combinations: known.combinations.len() as u64, ..found })
 }
 
+/// What the manifest tells of the table.
+#[derive(Deserialize)]
+struct Manifest {
+    input: Input,
+    #[serde(default)]
+    suppressed: u64,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    rows: u64,
+}
+
+/// The original must have as many rows as the manifest says; a release that is being made has no manifest yet.
+fn expect_rows(folder: &Path, rows: u64) -> Result<()> {
+    let path = folder.join(MANIFEST);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(&path, error)),
+    };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+        path,
+        problem: format!("the manifest does not tell how many rows the input had (line {})", error.line()),
+    })?;
+    if manifest.input.rows != rows {
+        let read = number_of(manifest.input.rows, "row", "rows");
+        return Err(groups::other_table(&format!("that one had {read}, this one has {rows}")));
+    }
+    match manifest.suppressed {
+        0 => Ok(()),
+        many => Err(Error::input(
+            format!("the release leaves out {} of its table", number_of(many, "row", "rows")),
+            "give a table with the rows that are left, their original values and their group, and name that with --group",
+        )),
+    }
+}
+
 /// Groups are judged in parallel when this many members have come together.
 const MEMBERS_AT_ONCE: usize = 1 << 14;
 
@@ -247,6 +294,7 @@ struct Watch<'a> {
     adversaries: &'a [Adversary<'a>],
     points: &'a [Point],
     thresholds: Vec<Vec<Threshold>>,
+    smooth: Option<&'a Rational>,
     comparison: &'a Comparison,
 }
 
@@ -254,7 +302,13 @@ impl<'a> Watch<'a> {
     fn new(adversaries: &'a [Adversary<'a>], question: &'a Question, comparison: &'a Comparison) -> Self {
         let thresholds = |point: &Point| point.thresholds.iter().cloned().map(Threshold::new).collect();
         let thresholds = question.points.iter().map(thresholds).collect();
-        Watch { adversaries, points: &question.points, thresholds, comparison }
+        Watch {
+            adversaries,
+            points: &question.points,
+            thresholds,
+            smooth: question.smooth.as_ref(),
+            comparison,
+        }
     }
 
     fn nothing(&self) -> AttackReport {
@@ -263,13 +317,20 @@ impl<'a> Watch<'a> {
         let point = |point: &Point| PointReport {
             bandwidth: point.bandwidth.clone(),
             thresholds: point.thresholds.iter().map(at).collect(),
+            certain: 0,
             exact_rows: 0,
             exact_groups: 0,
             worst: Worst { moved: none, group: None, people: 0 },
             unsmoothed: none,
             omega: 0.0,
         };
-        AttackReport { rows: 0, groups: 0, combinations: 0, points: self.points.iter().map(point).collect() }
+        AttackReport {
+            rows: 0,
+            groups: 0,
+            combinations: 0,
+            smooth: self.smooth.cloned(),
+            points: self.points.iter().map(point).collect(),
+        }
     }
 
     /// What all adversaries learn from one group.
@@ -298,6 +359,10 @@ impl<'a> Watch<'a> {
             (point.worst.group, point.worst.people) = (gathered.number, people);
             let omega = beliefs.omega(&mut comparison);
             for (place, (member, omega)) in gathered.members.iter().zip(omega).enumerate() {
+                let prior = adversary.prior(member.combination);
+                if prior.iter().filter(|belief| **belief > 0.0).count() == 1 {
+                    point.certain += member.rows;
+                }
                 let moved = beliefs.moved(place, &mut comparison);
                 widen(&mut point.worst.moved, moved);
                 let unsmoothed = match comparison.smoothing() {
@@ -331,6 +396,7 @@ impl AttackReport {
         self.rows += other.rows;
         self.groups += other.groups;
         for (own, others) in self.points.iter_mut().zip(other.points) {
+            own.certain += others.certain;
             own.exact_rows += others.exact_rows;
             own.exact_groups += others.exact_groups;
             // Groups come in an order that depends on the memory; the number decides between equals.

@@ -7,11 +7,11 @@
 //! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
 //! they are sorted, reserved from the budget; counting them spills.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
 
+use super::groups::other_table;
 use crate::anonymize::prepare;
 use crate::beliefs::combinations::Combinations;
 use crate::beliefs::distance::Distance;
@@ -31,7 +31,7 @@ use crate::hierarchy::Hierarchy;
 use crate::memory::{Budget, Reservation};
 use crate::plan::subtree::{Rows, Sensitive};
 use crate::policy::{Nearness, Policy, Quasi, Shape, Target};
-use crate::read::{Column, Table};
+use crate::read::{Column, Kind, Table};
 use crate::skyline::Values;
 use crate::spill::Spill;
 
@@ -53,14 +53,24 @@ impl Roles {
     pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
         let [name] = &target.columns[..] else {
             return Err(Error::input(
-                "the model \"beliefs\" protects single columns, not combinations of them",
-                "give the combination a column of its own in the table, or another model",
+                format!(
+                    "beliefs are followed about single columns, and {} are protected together",
+                    target.columns.join(", ")
+                ),
+                "give the combination a column of its own in the table",
             ));
         };
-        if policy.columns.individual.is_some() || policy.columns.count.is_some() {
+        let several = match (&policy.columns.individual, &policy.columns.count) {
+            (Some(name), _) => Some((name, "columns.individual", "a person may have several rows", "one")),
+            (None, Some(name)) => {
+                Some((name, "columns.count", "a row may stand for several people", "a row of its own"))
+            }
+            (None, None) => None,
+        };
+        if let Some((name, key, why, give)) = several {
             return Err(Error::input(
-                "the model \"beliefs\" needs a table with one row for each person",
-                "bring the rows of a person together first, and leave out columns.individual and columns.count",
+                format!("beliefs are followed where each row is a person, and by column `{name}` {why}"),
+                format!("make a table that gives each person {give}, and leave out {key}"),
             ));
         }
         let stated = policy.columns.sensitive(name);
@@ -138,6 +148,15 @@ impl Original {
         Ok(Original { attributes, sensitive, combinations, _room: room })
     }
 
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        let combinations = 0..self.combinations.len();
+        combinations
+            .flat_map(|combination| self.combinations.histogram(combination))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
     /// The codes of some rows' quasi-identifiers, which must be values of the original.
     pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
         let layout = layout(&self.attributes, &self.sensitive);
@@ -159,10 +178,7 @@ impl Original {
 }
 
 fn foreign(column: &str) -> Error {
-    Error::input(
-        format!("column `{column}` of the release holds a value that the original does not"),
-        "give the table that the release was made from with --original",
-    )
+    other_table(&format!("column `{column}` of the release holds a value that this table does not"))
 }
 
 fn layout(attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
@@ -190,7 +206,12 @@ fn read_values(
         collectors.push(prepare::collector(quasi, &table.kind(&quasi.name)?));
     }
     let kind = table.kind(&roles.sensitive)?;
-    prepare::expect_values(&roles.sensitive, &kind, Values::Single)?;
+    if matches!(kind, Kind::List(_)) {
+        return Err(Error::input(
+            format!("beliefs are followed about single values, and column `{}` holds lists", roles.sensitive),
+            "give a table with one value for each person",
+        ));
+    }
     collectors.push(Collector::new(&roles.sensitive, &kind, None));
     let wanted: Vec<Column> =
         roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
@@ -346,8 +367,8 @@ pub(super) fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
     }
 }
 
-/// How far the values of a quasi-identifier are from each other: numbers and times by their difference, listed
-/// categories by their places, others by their hierarchy.
+/// How far the values of a quasi-identifier are from each other: numbers and times by their difference, also where ranges
+/// or periods are stated for them; listed categories by their places; others by their hierarchy.
 pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     if let Coding::Numbers { samples, .. } = &attribute.coding
         && samples.len() > crate::encode::distinct::MOST
@@ -374,25 +395,27 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
         }
         (
             Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
-            Shape::Widths(_) | Shape::Ends(_) | Shape::Dates(_),
+            Shape::Widths(_) | Shape::Ends(_),
         ) => {
-            // Times of one day share a leaf; the first of them stands for it.
-            let mut first: BTreeMap<u32, i64> = BTreeMap::new();
-            for &(key, leaf) in keys.iter().rev() {
-                first.insert(leaf, key);
+            let mut numbers = vec![None; hierarchy.leaf_count() as usize];
+            for &(key, leaf) in keys {
+                numbers[leaf as usize] = number(*scale, key)?;
             }
-            let numbers = (0..hierarchy.leaf_count()).map(|leaf| match first.get(&leaf) {
-                Some(&key) => number(*scale, key),
-                None => Ok(None),
-            });
-            Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
+            Distance::Numeric(null().chain(numbers).collect())
+        }
+        (Coding::Tree { leaves: Leaves::ByDay(_, days), hierarchy }, _) => {
+            let mut numbers = vec![None; hierarchy.leaf_count() as usize];
+            for &(day, leaf) in days {
+                numbers[leaf as usize] = Some(Rational::from(day));
+            }
+            Distance::Numeric(null().chain(numbers).collect())
         }
         (Coding::Set { values, .. }, Shape::Order(_)) => {
             let places = (0..values.len()).map(|place| Some(Rational::from(place)));
             Distance::Numeric(null().chain(places).collect())
         }
         (Coding::Set { .. } | Coding::TextRanges { .. }, _) => Distance::Flat(attribute.codes() as usize),
-        (Coding::Tree { hierarchy, .. }, _) => {
+        (Coding::Tree { hierarchy, leaves: Leaves::ByText | Leaves::ByKey(..) }, _) => {
             let (mut parents, mut nodes) = tree(hierarchy);
             if attribute.nulls {
                 // Null has nothing in common with any value: a root of its own.
@@ -445,4 +468,138 @@ fn tree(hierarchy: &Hierarchy) -> (Vec<Option<u32>>, Vec<u32>) {
     let parents = hierarchy.nodes().map(|node| hierarchy.parent(node).map(|above| above.index() as u32));
     let leaves = (0..hierarchy.leaf_count()).map(|leaf| hierarchy.leaf_node(leaf).index() as u32);
     (parents.collect(), leaves.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beliefs::distance::Metric;
+    use crate::exact::ratio;
+    use crate::progress::Progress;
+    use crate::read::{ColumnType, ReadOptions};
+
+    /// The distances between the values of a column, with what a policy says of it.
+    fn distances(
+        stated: &str,
+        kind: Option<ColumnType>,
+        cells: &[&str],
+        between: &[(&str, &str)],
+    ) -> Vec<Rational> {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String = cells.iter().map(|cell| format!("{cell},a\n")).collect();
+        let (csv, toml) = (folder.path().join("t.csv"), folder.path().join("p.toml"));
+        std::fs::write(&csv, format!("q,s\n{rows}")).unwrap();
+        std::fs::write(
+            &toml,
+            format!(
+                "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n{stated}\n[privacy]\nk_anonymity = 2\n"
+            ),
+        )
+        .unwrap();
+        let policy = Policy::read(&toml).unwrap();
+        let types = kind.map(|kind| ("q".to_string(), kind)).into_iter().collect();
+        let options = ReadOptions { types, ..ReadOptions::default() };
+        let table = Table::open(&[csv], &options).unwrap();
+        let progress = Progress::default();
+        let resources = Resources {
+            threads: 1,
+            budget: Budget::new(1 << 28),
+            temp: folder.path().to_path_buf(),
+            progress: &progress,
+        };
+        let roles = Roles::of(&policy, &policy.privacy.targets[0]).unwrap();
+        let known = Original::read(&table, &roles, &resources).unwrap();
+        let attribute = &known.attributes[0];
+        let metric = Metric::new(&distance(attribute, &roles.quasi[0]).unwrap(), "q").unwrap();
+        let code = |cell: &str| {
+            let scale = match &attribute.coding {
+                Coding::Numbers { scale, .. } => Some(*scale),
+                Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => {
+                    Some(*scale)
+                }
+                _ => None,
+            };
+            let code = match scale {
+                _ if cell.is_empty() => return 0,
+                Some(scale) => attribute.coding.number_code(scale.parse(cell).unwrap()),
+                None => attribute.coding.text_code(cell),
+            };
+            attribute.shifted(code.unwrap())
+        };
+        between.iter().map(|(a, b)| metric.between(code(a), code(b))).collect()
+    }
+
+    #[test]
+    fn numbers_and_times_are_apart_by_their_difference_whatever_ranges_are_stated() {
+        let expected = [ratio(1, 10), ratio(9, 10), ratio(1, 1), ratio(1, 1), Rational::ZERO];
+        let numbers = ["0", "10", "100", "50", ""];
+        let pairs = [("0", "10"), ("10", "100"), ("0", "100"), ("", "10"), ("", "")];
+        for stated in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
+            for kind in [None, Some(ColumnType::Float)] {
+                assert_eq!(distances(stated, kind, &numbers, &pairs), expected, "{stated} {kind:?}");
+            }
+        }
+        // Ten days of a hundred, over the ends of months and years.
+        let days = ["2019-12-25", "2020-01-04", "2020-04-03", "2020-02-01", ""];
+        let midnights = days[..4].iter().map(|day| format!("{day}T00:00:00")).chain([String::new()]);
+        let midnights: Vec<String> = midnights.collect();
+        let midnights: Vec<&str> = midnights.iter().map(String::as_str).collect();
+        let pairs = [
+            ("2019-12-25", "2020-01-04"),
+            ("2020-01-04", "2020-04-03"),
+            ("2019-12-25", "2020-04-03"),
+            ("", "2020-01-04"),
+            ("", ""),
+        ];
+        let ends = "ends = [[\"2020-01-01\", \"2020-03-01\"]]";
+        for stated in
+            ["", "dates = [\"year\", \"decade\"]", "dates = [\"month\"]", "dates = [\"day\", \"week\"]", ends]
+        {
+            assert_eq!(distances(stated, None, &days, &pairs), expected, "{stated}");
+            let kind = Some(ColumnType::Timestamp);
+            assert_eq!(distances(stated, kind, &midnights, &pairs), expected, "timestamps, {stated}");
+        }
+        // Where periods of days are stated, a day is the finest that is told apart.
+        let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
+        let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
+        assert_eq!(distances("", Some(ColumnType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
+        let stated = "dates = [\"month\"]";
+        assert_eq!(
+            distances(stated, Some(ColumnType::Timestamp), &moments, &pairs),
+            [Rational::ZERO, ratio(1, 1)]
+        );
+    }
+
+    #[test]
+    fn categories_are_apart_by_their_place_their_hierarchy_or_not_at_all() {
+        let cells = ["a", "b", "d", "c", ""];
+        let pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("", "a")];
+        let one = || ratio(1, 1);
+        assert_eq!(distances("", None, &cells, &pairs), [one(), one(), one(), one()]);
+        let order = "order = [\"a\", \"b\", \"c\", \"d\"]";
+        assert_eq!(distances(order, None, &cells, &pairs), [ratio(1, 3), ratio(2, 3), ratio(2, 3), one()]);
+        let tree = "hierarchy = { x = [\"a\", \"b\"], y = [\"c\", \"d\"] }";
+        assert_eq!(distances(tree, None, &cells, &pairs), [ratio(1, 2), one(), one(), one()]);
+        // A hierarchy and a prefix make categories of numbers, too.
+        let cells = ["11", "12", "21", ""];
+        let pairs = [("11", "12"), ("12", "21"), ("", "11")];
+        let tree = "hierarchy = { x = [\"11\", \"12\"], y = [\"21\"] }";
+        for stated in [tree, "prefix = [1]"] {
+            for kind in [None, Some(ColumnType::Text)] {
+                assert_eq!(
+                    distances(stated, kind, &cells, &pairs),
+                    [ratio(1, 2), one(), one()],
+                    "{stated} {kind:?}"
+                );
+            }
+        }
+        // More texts than a label lists.
+        let many: Vec<String> = (0..300).map(|i| format!("v{i}")).collect();
+        let mut cells: Vec<&str> = many.iter().map(String::as_str).collect();
+        cells.push("");
+        assert_eq!(
+            distances("", None, &cells, &[("v1", "v2"), ("v7", "v299"), ("", "v1"), ("v5", "v5")]),
+            [one(), one(), one(), Rational::ZERO]
+        );
+    }
 }

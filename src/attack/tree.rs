@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::groups::other_table;
 use crate::encode::attribute::{Attribute, Coding};
 use crate::error::{Error, Result};
 use crate::plan::tree::{Cut, CutTree, NodeId};
@@ -14,12 +15,8 @@ use crate::publish::manifest::TREE;
 pub fn read(folder: &Path, attributes: &[Attribute]) -> Result<CutTree> {
     let path = folder.join(TREE);
     let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
-    parse(&bytes, attributes).ok_or_else(|| {
-        Error::input(
-            format!("{}: the cuts of the release do not fit the original table", path.display()),
-            "give the table that the release was made from with --original",
-        )
-    })
+    parse(&bytes, attributes)
+        .ok_or_else(|| other_table(&format!("the cuts in {} do not fit it", path.display())))
 }
 
 fn parse(bytes: &[u8], attributes: &[Attribute]) -> Option<CutTree> {

@@ -16,7 +16,7 @@ use crate::check::Resources;
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, number_of};
 use crate::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
-use crate::policy::{Policy, Target};
+use crate::policy::{Model, Policy, Target};
 use crate::read::Table;
 
 /// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
@@ -33,14 +33,16 @@ pub struct AttackArgs {
     /// The table that the release was made from; may be given several times.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
-    /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for each.
-    #[arg(long, value_name = "B|COL=B,..", required = true, value_parser = read_bandwidth)]
-    pub bandwidth: Bandwidth,
+    /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for each; without
+    /// it as the policy says, if that has the model "beliefs".
+    #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
+    pub bandwidth: Option<Bandwidth>,
     /// Thresholds that a move is compared with.
     #[arg(long, value_name = "T,..", value_delimiter = ',', default_value = "0.1,0.2,0.3", value_parser = read_share)]
     pub t: Vec<Rational>,
-    /// Sensitive values nearer than this count as similar; the policy says how near they are.
-    #[arg(long, value_name = "B", value_parser = read_positive)]
+    /// Sensitive values nearer than this count as similar; the policy says how near they are. Without it as the policy
+    /// smooths, if that has the model "beliefs"; 0 for no smoothing.
+    #[arg(long, value_name = "B", value_parser = read_smooth)]
     pub smooth: Option<Rational>,
     /// The policy that says what the columns mean; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
@@ -105,7 +107,7 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
 fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<AttackReport> {
     let release = release::Release::open(directory)?;
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
-    let roles = roles(args, Some(&policy))?;
+    let asked = asked(args, Some(&policy))?;
     if args.original.is_empty() {
         return Err(Error::input(
             "a release does not tell who is in which group",
@@ -116,11 +118,11 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     let groups = [release::GROUP.to_string()];
     let subject = release.subject();
     let tables = Release::of(&subject, Some(directory), &groups);
-    follow(args, &original, &tables, roles)
+    follow(args, &original, &tables, asked)
 }
 
 fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
-    let roles = roles(args, policy.as_ref())?;
+    let asked = asked(args, policy.as_ref())?;
     if args.group.is_empty() {
         return Err(Error::input("no group columns are given", "name them with --group"));
     }
@@ -135,13 +137,15 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
         folder: None,
         published: Published::Rows(&table, &args.group),
     };
-    follow(args, original.as_ref().unwrap_or(&table), &tables, roles)
+    follow(args, original.as_ref().unwrap_or(&table), &tables, asked)
 }
 
-fn follow(args: &AttackArgs, original: &Table, tables: &Release<'_>, roles: Roles) -> Result<AttackReport> {
-    let bandwidth = args.bandwidth.of(&roles.names())?;
-    let points = vec![Point { bandwidth, thresholds: args.t.clone() }];
-    let question = Question { roles, points, smooth: args.smooth.clone() };
+fn follow(
+    args: &AttackArgs,
+    original: &Table,
+    tables: &Release<'_>,
+    question: Question,
+) -> Result<AttackReport> {
     with_progress(|progress| {
         let resources = Resources {
             threads: args.resources.threads(),
@@ -153,10 +157,45 @@ fn follow(args: &AttackArgs, original: &Table, tables: &Release<'_>, roles: Role
     })
 }
 
-/// Flags win over the policy.
-fn roles(args: &AttackArgs, policy: Option<&Policy>) -> Result<Roles> {
+/// What is asked: flags win over the policy.
+fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
+    let target = policy.map(|policy| target(policy, args.sensitive.as_deref())).transpose()?;
+    let roles = roles(args, policy.zip(target))?;
+    let stated = match target.map(|target| &target.model) {
+        Some(Model::Beliefs(stated)) => Some(stated),
+        _ => None,
+    };
+    let names = roles.names();
+    let mut bandwidths = match (&args.bandwidth, stated) {
+        (Some(bandwidth), _) => vec![bandwidth.of(&names)?],
+        (None, Some(stated)) => {
+            let known = |(name, _): &(&String, &Rational)| names.contains(&name.as_str());
+            let own = |(name, width): (&String, &Rational)| (name.clone(), width.clone());
+            stated
+                .points
+                .iter()
+                .map(|point| point.bandwidth.iter().filter(known).map(own).collect())
+                .collect()
+        }
+        (None, None) => {
+            return Err(Error::input(
+                "no bandwidth is given",
+                "say how finely the adversary knows the table: --bandwidth 0.3",
+            ));
+        }
+    };
+    bandwidths.dedup();
+    let smooth = match &args.smooth {
+        Some(smooth) => Some(smooth.clone()).filter(|smooth| *smooth > Rational::ZERO),
+        None => stated.and_then(|stated| stated.smooth.clone()),
+    };
+    let point = |bandwidth| Point { bandwidth, thresholds: args.t.clone() };
+    Ok(Question { points: bandwidths.into_iter().map(point).collect(), smooth, roles })
+}
+
+fn roles(args: &AttackArgs, policy: Option<(&Policy, &Target)>) -> Result<Roles> {
     let mut roles = match policy {
-        Some(policy) => Roles::of(policy, target(policy, args.sensitive.as_deref())?)?,
+        Some((policy, target)) => Roles::of(policy, target)?,
         None => {
             let sensitive = args.sensitive.as_deref().ok_or_else(|| {
                 Error::input("no sensitive column is given", "name it with --sensitive, or give a policy")
@@ -185,12 +224,17 @@ fn target<'a>(policy: &'a Policy, sensitive: Option<&str>) -> Result<&'a Target>
         [target] => Ok(target),
         [] => Err(Error::input(
             "--sensitive does not name a sensitive column of the policy",
-            "leave it out: the policy names them",
+            format!("these are: {}", named(&policy.privacy.targets.iter().collect::<Vec<_>>())),
         )),
-        _ => {
-            Err(Error::input("the policy has several sensitive columns", "name one of them with --sensitive"))
-        }
+        several => Err(Error::input(
+            "the policy has several sensitive columns",
+            format!("name one of them with --sensitive: {}", named(several)),
+        )),
     }
+}
+
+fn named(targets: &[&Target]) -> String {
+    targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn to_text(report: &AttackReport) -> String {
@@ -207,21 +251,29 @@ fn to_text(report: &AttackReport) -> String {
 }
 
 fn point_text(report: &AttackReport, point: &PointReport) -> String {
-    let head = ["moved by more than", "vulnerable", "share", "undecided", "by Omega"].map(str::to_string);
+    let head = ["moved by more than", "vulnerable", "share", "undecided", "share at most", "by Omega"];
+    let share = |people: u64| decimal_at_least(&crate::exact::ratio(people, report.rows.max(1)), 4);
     let rows = point.thresholds.iter().map(|at| {
-        let share = crate::exact::ratio(at.vulnerable + at.undecided, report.rows.max(1));
         [
             at.t.to_string(),
             at.vulnerable.to_string(),
-            decimal_at_least(&share, 4),
+            share(at.vulnerable),
             at.undecided.to_string(),
+            share(at.vulnerable + at.undecided),
             at.omega.to_string(),
         ]
     });
+    let head = head.map(str::to_string);
     let mut text = format!("\n{}", aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
     let widths: Vec<String> =
         point.bandwidth.iter().map(|(name, width)| format!("{} {width}", visible(name))).collect();
     text.push_str(&format!("\nbandwidth          {}\n", widths.join(", ")));
+    let smooth = report.smooth.as_ref().map_or("none".to_string(), Rational::to_string);
+    text.push_str(&format!("smoothing          {smooth}\n"));
+    text.push_str(&format!(
+        "certain before     {}, about whom there is nothing to learn\n",
+        number_of(point.certain, "person", "people")
+    ));
     text.push_str(&format!(
         "posteriors         exact for {} in {}, proved bounds for {}\n",
         number_of(point.exact_rows, "person", "people"),
@@ -231,7 +283,9 @@ fn point_text(report: &AttackReport, point: &PointReport) -> String {
     let group = point.worst.group.map_or("a group".to_string(), |group| format!("group {group}"));
     let people = number_of(point.worst.people, "person", "people");
     text.push_str(&format!("largest move       {}, in {group} of {people}\n", moved_text(point.worst.moved)));
-    text.push_str(&format!("without smoothing  {}\n", moved_text(point.unsmoothed)));
+    if report.smooth.is_some() {
+        text.push_str(&format!("without smoothing  {}\n", moved_text(point.unsmoothed)));
+    }
     text.push_str(&format!(
         "by Omega           {:.4}, an estimate that understates and decides nothing\n",
         point.omega
@@ -263,6 +317,7 @@ pub(super) fn to_json(report: &AttackReport) -> Value {
         json!({
             "bandwidth": bandwidth,
             "thresholds": thresholds.collect::<Vec<_>>(),
+            "certain_before": point.certain,
             "exact_people": point.exact_rows,
             "exact_groups": point.exact_groups,
             "largest_move": moved(point.worst.moved),
@@ -276,6 +331,7 @@ pub(super) fn to_json(report: &AttackReport) -> Value {
         "people": report.rows,
         "groups": report.groups,
         "combinations": report.combinations,
+        "smooth": report.smooth.as_ref().map(Rational::to_string),
         "points": report.points.iter().map(point).collect::<Vec<_>>(),
     })
 }
@@ -297,6 +353,11 @@ fn read_bandwidth(text: &str) -> Result<Bandwidth, String> {
 fn read_positive(text: &str) -> Result<Rational, String> {
     let number = parse_fraction(text).filter(|number| *number > Rational::ZERO);
     number.ok_or_else(|| "expected a decimal or a fraction above 0, such as 0.3".to_string())
+}
+
+fn read_smooth(text: &str) -> Result<Rational, String> {
+    let number = parse_fraction(text).filter(|number| *number >= Rational::ZERO);
+    number.ok_or_else(|| "expected a decimal or a fraction such as 0.2, or 0 for no smoothing".to_string())
 }
 
 fn read_share(text: &str) -> Result<Rational, String> {

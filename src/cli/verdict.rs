@@ -39,7 +39,8 @@ pub fn to_text(reports: &[(String, CheckReport)], detail: Detail) -> String {
         let head = if several { format!("{}: ", visible(column)) } else { String::new() };
         let posteriors =
             report.robust.as_ref().map(|report| robust::table(report, shown)).unwrap_or_default();
-        format!("{head}{}{}{posteriors}", verdict(report), table(report, shown))
+        let beliefs = report.beliefs.as_ref().map(|found| beliefs_table(found, shown)).unwrap_or_default();
+        format!("{head}{}{}{posteriors}{beliefs}", verdict(report), table(report, shown))
     };
     reports.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -108,11 +109,7 @@ fn verdict(report: &CheckReport) -> String {
         let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
         reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
     }
-    for point in report.beliefs.iter().flat_map(|beliefs| &beliefs.points) {
-        for at in &point.thresholds {
-            reasons.push(belief_text(at, point));
-        }
-    }
+    reasons.extend(report.beliefs.as_ref().map(beliefs_text));
     for share in &report.shares {
         let (measured, most) = (decimal_at_least(&share.measured, PLACES), &share.most);
         reasons
@@ -123,26 +120,68 @@ fn verdict(report: &CheckReport) -> String {
     format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
 }
 
-/// How far beliefs moved, and how far they may.
-fn belief_text(at: &AtThreshold, point: &BeliefReport) -> String {
-    let moved = match (at.vulnerable, at.undecided) {
-        (0, 0) => "no belief moves further".to_string(),
-        (0, many) => format!("the beliefs about {} may move further", number_of(many, "person", "people")),
-        (many, 0) => format!("the beliefs about {} move further", number_of(many, "person", "people")),
-        (many, open) => format!(
-            "the beliefs about {} move further, and perhaps about {open} more",
-            number_of(many, "person", "people")
-        ),
+/// Whether beliefs moved further than they may.
+fn beliefs_text(found: &AttackReport) -> String {
+    let all = || found.points.iter().flat_map(|point| &point.thresholds);
+    let most = |people: fn(&AtThreshold) -> u64| all().map(people).max().unwrap_or(0);
+    // Each adversary is told in the table; the people of different ones need not be the same.
+    let people = |many: u64| {
+        let or_more = if all().count() > 1 { " or more" } else { "" };
+        format!("the beliefs about {}{or_more}", number_of(many, "person", "people"))
     };
-    let plain = match point.unsmoothed == point.worst.moved {
-        true => String::new(),
-        false => format!(", {} without smoothing", moved_text(point.unsmoothed)),
+    match (most(|at| at.vulnerable), most(|at| at.undecided)) {
+        (0, 0) => "no belief moves further than it may".to_string(),
+        (0, open) => format!("{} may move too far", people(open)),
+        (many, _) => format!("{} move too far", people(many)),
+    }
+}
+
+/// How far beliefs moved, and how far they may, for each adversary.
+fn beliefs_table(found: &AttackReport, shown: usize) -> String {
+    let points = || found.points.iter().flat_map(|point| point.thresholds.iter().map(move |at| (point, at)));
+    let row = |(point, at): (&BeliefReport, &AtThreshold)| {
+        [
+            bandwidth_text(point),
+            at.t.to_string(),
+            moved_text(point.worst.moved),
+            at.vulnerable.to_string(),
+            at.undecided.to_string(),
+            match (at.vulnerable, at.undecided) {
+                (0, 0) => "safe",
+                (0, _) => "estimated",
+                _ => "unsafe",
+            }
+            .to_string(),
+        ]
     };
-    format!(
-        "beliefs may move by {}: {moved}; the largest move is {}{plain}",
-        at.t,
-        moved_text(point.worst.moved)
-    )
+    let head =
+        ["bandwidth", "may move by", "largest move", "too far", "undecided", "verdict"].map(str::to_string);
+    let rows: Vec<_> = std::iter::once(head).chain(points().take(shown).map(row)).collect();
+    let mut text = format!("\n{}", aligned(&rows));
+    if points().count() > shown {
+        text.push_str(&format!("... and {} more; --all shows them\n", points().count() - shown));
+    }
+    if let Some(smooth) = &found.smooth {
+        let moved = |point: &BeliefReport| moved_text(point.unsmoothed);
+        let moves: Vec<String> = found.points.iter().take(shown).map(moved).collect();
+        text.push_str(&format!(
+            "smoothed by {smooth}; without that the largest move is {}\n",
+            moves.join(", ")
+        ));
+    }
+    text
+}
+
+/// One number where all columns have the same.
+fn bandwidth_text(point: &BeliefReport) -> String {
+    let mut widths = point.bandwidth.values();
+    match widths.next() {
+        Some(first) if widths.all(|width| width == first) => first.to_string(),
+        _ => {
+            let each = point.bandwidth.iter().map(|(name, width)| format!("{} {width}", visible(name)));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// What implications disclose, and the threshold for it.
@@ -271,6 +310,43 @@ pub(super) fn exact_text(exact: &Rational) -> Option<String> {
 mod tests {
     use super::*;
     use crate::exact::ratio;
+
+    #[test]
+    fn beliefs_are_told_in_a_line_and_a_table() {
+        use crate::attack::Worst;
+        use crate::beliefs::group::Moved;
+        let point = |width: [(i64, i64); 2], vulnerable, undecided| BeliefReport {
+            bandwidth: [("age", width[0]), ("sex", width[1])]
+                .map(|(name, (over, under))| (name.to_string(), Rational::from(over) / Rational::from(under)))
+                .into(),
+            thresholds: vec![AtThreshold { t: ratio(1, 10), vulnerable, undecided, omega: 0 }],
+            certain: 0,
+            exact_rows: 9,
+            exact_groups: 3,
+            worst: Worst { moved: Moved { low: 0.125, high: 0.125 }, group: None, people: 3 },
+            unsmoothed: Moved { low: 0.25, high: 0.5 },
+            omega: 0.1,
+        };
+        let report = |smooth, points| AttackReport { rows: 9, groups: 3, combinations: 9, smooth, points };
+        let one = report(None, vec![point([(1, 4), (1, 4)], 0, 0)]);
+        assert_eq!(beliefs_text(&one), "no belief moves further than it may");
+        assert_eq!(
+            beliefs_table(&one, 10),
+            "\nbandwidth  may move by  largest move  too far  undecided  verdict\n\
+             1/4               1/10        0.1250        0          0     safe\n"
+        );
+        let two =
+            report(Some(ratio(1, 5)), vec![point([(1, 4), (2, 1)], 0, 2), point([(1, 2), (1, 2)], 4, 1)]);
+        assert_eq!(beliefs_text(&two), "the beliefs about 4 people or more move too far");
+        assert_eq!(
+            beliefs_table(&two, 10),
+            "\nbandwidth       may move by  largest move  too far  undecided    verdict\n\
+             age 1/4, sex 2         1/10        0.1250        0          2  estimated\n\
+             1/2                    1/10        0.1250        4          1     unsafe\n\
+             smoothed by 1/5; without that the largest move is between 0.2500 and 0.5000, between 0.2500 and 0.5000\n"
+        );
+        assert!(beliefs_table(&two, 1).contains("... and 1 more"));
+    }
 
     #[test]
     fn margins_are_never_rounded_up() {

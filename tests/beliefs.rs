@@ -275,11 +275,11 @@ fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
 fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
     let folder = tempfile::tempdir().unwrap();
     let beliefs = "model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = 0.3\nt = 0.1";
-    let day = |i: usize| format!("{}-{:02}-01", 1940 + i / 2, 1 + i % 12);
     let (dates, ends) = ("dates = [\"year\", \"decade\"]", "ends = [[\"1950-01-01\", \"1960-01-01\"]]");
-    let columns: [(&dyn Fn(usize) -> String, [&str; 3]); 2] =
-        [(&day, ["", dates, ends]), (&|i| i.to_string(), ["", "levels = [10, 20]", "ends = [[20, 40]]"])];
-    for (value, shapes) in columns {
+    let numbers = ["", "levels = [10, 20]", "ends = [[20, 40]]"];
+    let value: [fn(usize) -> String; 2] =
+        [|i| format!("{}-{:02}-01", 1940 + i / 2, 1 + i % 12), |i| i.to_string()];
+    for (value, shapes) in value.into_iter().zip([["", dates, ends], numbers]) {
         // Neighbours make a group of one value, which those who know the column only roughly did not expect.
         let row = |i: usize| format!("{},{},{}\n", value(i), i / 6, ["a", "b", "c"][i / 6 % 3]);
         let table = written(

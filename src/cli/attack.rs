@@ -287,7 +287,7 @@ fn point_text(report: &AttackReport, point: &PointReport) -> String {
         text.push_str(&format!("without smoothing  {}\n", moved_text(point.unsmoothed)));
     }
     text.push_str(&format!(
-        "by Omega           {:.4}, an estimate that understates and decides nothing\n",
+        "by Omega           {:.4}, an estimate that may understate and decides nothing\n",
         point.omega
     ));
     text

@@ -46,10 +46,11 @@ pub struct Evidence<'a> {
 pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
-    /// A fingerprint of the rows, and how many of them are in no group.
+    /// No fingerprint, from which the published values could be subtracted to leave those that are not, but how many
+    /// rows there were and how many of them are in no group.
     Grouped {
-        /// What was read.
-        read: Fingerprint,
+        /// Rows that were read.
+        rows: u64,
         /// Rows that are not published.
         suppressed: u64,
     },
@@ -123,8 +124,8 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         Input::Read(read) => {
             manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
         }
-        Input::Grouped { read, suppressed } => {
-            manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
+        Input::Grouped { rows, suppressed } => {
+            manifest["input"] = json!({"rows": rows});
             manifest["suppressed"] = json!(suppressed);
         }
         Input::Chosen(chosen) => manifest["audit"] = audit(chosen),

@@ -507,7 +507,7 @@ fn origin(page: &mut String, contents: &Contents<'_>) {
         Origin::Release { policy, input_rows, fingerprint, version, .. } => {
             let fingerprint = match fingerprint {
                 Some(fingerprint) => format!("with the fingerprint <code>{}</code>", escape(fingerprint)),
-                None => "(without a fingerprint, which would tell apart what the strategy hides)".to_string(),
+                None => "(without a fingerprint, which could tell what is not published)".to_string(),
             };
             let _ = writeln!(
                 page,

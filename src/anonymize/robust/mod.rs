@@ -223,6 +223,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     }
     let surveys = [(columns.sensitive.clone(), survey)];
     let report_of = &surveys[0].1.report;
+    let kept = kept_written(job, &staging.folder().join("quasi"))?;
     let page = to_html(&Contents {
         surveys: &surveys,
         asked: Asked::Policy,
@@ -235,7 +236,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         },
         worth: (&utility).into(),
         compared: Compared::Not(WITHOUT_ORIGINAL),
-        kept: &kept_written(job, &staging.folder().join("quasi"))?,
+        kept: &kept,
     });
     let path = staging.folder().join(REPORT);
     std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
@@ -257,6 +258,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched: None,
+        kept,
         robust: Some(Box::new(RobustSummary {
             input_rows: census.rows,
             suppressed: left_out,

@@ -210,6 +210,8 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
     assert!(page.contains("tag is published unchanged, row by row: 1 value. Nobody has a value"), "{page}");
     assert_eq!(plain(&std::fs::read_to_string(folder.path("r/report.html")).unwrap()), page);
     assert!(page.contains("Not computed, because it needs the original table"));
+    let file = folder.text("page.html");
+    assert_eq!(run(&["report", &out, "--out", &file], 0), format!("{file}: safe, 5 people in 1 group\n"));
 }
 
 /// The page beside a release, without its tags.

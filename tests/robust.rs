@@ -236,6 +236,13 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     assert_eq!(manifest["input"], serde_json::json!({"rows": 800}));
     let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
     assert!(page.contains("without a fingerprint"));
+    // Groups without labels have no penalty.
+    assert_eq!(manifest["utility"]["certainty_penalty"], Value::Null);
+    assert!(
+        page.contains("because the groups have no labels")
+            && !page.contains("certainty penalty as published")
+    );
+    assert!(page.contains("skyveil check RELEASE --original TABLE"));
     assert_eq!(manifest["records"].as_u64().unwrap() + suppressed, 800);
     let list = place.path("out.suppressed.csv");
     assert!(!contents(&place.path("out")).keys().any(|name| name.contains("suppressed")));

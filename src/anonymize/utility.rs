@@ -51,8 +51,8 @@ impl Utility {
 
 /// A penalty as a release tells it: three digits after the point.
 pub fn rounded_up(penalty: f64) -> f64 {
-    // A hair less, so that 0.3 stays 0.3.
-    ((penalty * 1000.0 - 1e-9).ceil() / 1000.0).max(0.0)
+    // A hair less, so that 0.3 stays 0.3; and no negative zero.
+    0.0 + (penalty * 1000.0 - 1e-9).ceil() / 1000.0
 }
 
 fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_published_penalty_has_three_digits_and_is_never_less() {
         for (penalty, told) in [(0.0, 0.0), (0.3, 0.3), (0.123_000_1, 0.124), (0.000_01, 0.001), (1.0, 1.0)] {
-            assert_eq!(rounded_up(penalty), told);
+            assert_eq!(rounded_up(penalty).to_string(), told.to_string());
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Axis {
     pub scale: Scale,
     /// Values that must be inside, beside those of the points.
     pub include: Vec<f64>,
+    /// What 1, 2, ... stand for, in place of numbers; points are then not joined.
+    pub cases: Vec<String>,
 }
 
 /// The distance between numbers on an axis.
@@ -53,27 +55,34 @@ pub struct Series {
 impl Axis {
     /// A linear axis that shows 0.
     pub fn from_zero(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Linear, include: vec![0.0] }
+        Axis { label: label.into(), scale: Scale::Linear, include: vec![0.0], cases: Vec::new() }
     }
 
     /// A linear axis from 0 to 1.
     pub fn unit(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Linear, include: vec![0.0, 1.0] }
+        Axis { label: label.into(), scale: Scale::Linear, include: vec![0.0, 1.0], cases: Vec::new() }
     }
 
     /// A linear axis of whole numbers that shows 0.
     pub fn whole(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Whole, include: vec![0.0] }
+        Axis { label: label.into(), scale: Scale::Whole, include: vec![0.0], cases: Vec::new() }
+    }
+
+    /// An axis of cases with names, the first at 1; a comma and a blank break a name.
+    pub fn of_cases(names: impl IntoIterator<Item = String>) -> Self {
+        let cases: Vec<String> = names.into_iter().collect();
+        let include = vec![0.5, cases.len() as f64 + 0.5];
+        Axis { label: String::new(), scale: Scale::Whole, include, cases }
     }
 
     /// A linear axis as long as the points.
     pub fn linear(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Linear, include: Vec::new() }
+        Axis { label: label.into(), scale: Scale::Linear, include: Vec::new(), cases: Vec::new() }
     }
 
     /// A logarithmic axis as long as the points.
     pub fn logarithmic(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Logarithmic, include: Vec::new() }
+        Axis { label: label.into(), scale: Scale::Logarithmic, include: Vec::new(), cases: Vec::new() }
     }
 }
 
@@ -121,7 +130,9 @@ impl Chart {
         for (number, (series, points)) in self.series.iter().zip(&shown).enumerate() {
             let places: Vec<(f64, f64)> =
                 points.iter().map(|&(x, y)| (across.place(x), up.place(y))).collect();
-            stroke(svg, &places, STYLES[number % STYLES.len()]);
+            if self.horizontal.cases.is_empty() {
+                stroke(svg, &places, STYLES[number % STYLES.len()]);
+            }
             places.iter().for_each(|&place| mark(svg, place, number));
             self.draw_legend(svg, number, &series.name);
         }
@@ -144,7 +155,14 @@ impl Chart {
         for tick in across.ticks() {
             let x = across.place(tick);
             line(svg, (x, floor), (x, floor + 5.0), "black");
-            text(svg, (x, floor + 20.0), "middle", 13, &number(tick));
+            match self.horizontal.cases.get((tick as usize).wrapping_sub(1)) {
+                Some(name) => {
+                    for (row, part) in name.split(", ").enumerate() {
+                        text(svg, (x, floor + 20.0 + 16.0 * row as f64), "middle", 13, part);
+                    }
+                }
+                None => text(svg, (x, floor + 20.0), "middle", 13, &number(tick)),
+            }
         }
         line(svg, (LEFT, floor), (WIDTH - RIGHT, floor), "black");
         line(svg, (LEFT, floor), (LEFT, ceiling), "black");
@@ -153,7 +171,7 @@ impl Chart {
         push(
             svg,
             format_args!(
-                "<text transform=\"translate(20 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+                "<text transform=\"translate(14 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
                 escaped(&self.vertical.label)
             ),
         );
@@ -163,7 +181,9 @@ impl Chart {
         let column = (WIDTH - LEFT - RIGHT) / LEGEND_ENTRIES as f64;
         let start = LEFT + column * (number % LEGEND_ENTRIES) as f64;
         let height = HEIGHT + LEGEND_ROW * (number / LEGEND_ENTRIES) as f64;
-        stroke(svg, &[(start, height), (start + 34.0, height)], STYLES[number % STYLES.len()]);
+        if self.horizontal.cases.is_empty() {
+            stroke(svg, &[(start, height), (start + 34.0, height)], STYLES[number % STYLES.len()]);
+        }
         mark(svg, (start + 17.0, height), number);
         text(svg, (start + 42.0, height + 4.0), "start", 13, name);
     }
@@ -347,7 +367,7 @@ mod tests {
 
     fn chart(vertical: Axis, points: Vec<Vec<(f64, f64)>>) -> Chart {
         let series = points.into_iter().map(|points| Series { name: "a < b".into(), points });
-        let horizontal = Axis { label: "k".into(), scale: Scale::Linear, include: vec![0.0, 2.0] };
+        let horizontal = Axis { include: vec![0.0, 2.0], ..Axis::linear("k") };
         Chart { title: "R&D".into(), horizontal, vertical, series: series.collect() }
     }
 
@@ -382,6 +402,15 @@ mod tests {
                 assert!(!svg.contains("NaN") && !svg.contains("inf"));
             }
         }
+    }
+
+    #[test]
+    fn cases_are_named_and_not_joined() {
+        let mut chart = chart(Axis::unit("risk"), vec![vec![(1.0, 0.5), (2.0, 0.25)]]);
+        chart.horizontal = Axis::of_cases(["few, small", "many"].map(str::to_string));
+        let svg = chart.to_svg();
+        assert!(svg.contains(">few<") && svg.contains(">small<") && svg.contains(">many<"), "{svg}");
+        assert!(!svg.contains("<polyline") && svg.matches("<circle").count() == 3, "{svg}");
     }
 
     #[test]

@@ -291,3 +291,30 @@ fn mistakes_are_refused_with_a_remedy() {
         assert!(error.contains(expected), "{flags:?}\n{error}");
     }
 }
+
+#[test]
+fn a_table_read_with_another_delimiter_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    let stated = "[columns]\nsensitive = \"c\"\nquasi = [\"a\", \"b\"]\n[privacy]\nk_anonymity = 2\n";
+    std::fs::write(&policy, stated).unwrap();
+    for (delimiter, shown, remedy) in [(';', "';'", "';'"), ('\t', "'\\t'", "tab")] {
+        let table = folder.path().join("t.csv");
+        std::fs::write(&table, "a,b,c\n1,2,x\n2,3,y\n".replace(',', &delimiter.to_string())).unwrap();
+        let (_, error) = told(2, &["init", text(&table)]);
+        let expected = format!("one column; is the delimiter {shown}?\n  give --delimiter {remedy}");
+        assert!(error.contains(&expected), "{error}");
+        let out = folder.path().join("out");
+        let (_, error) =
+            told(2, &["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)]);
+        assert!(error.contains("write delimiter = ") && error.contains("1 mistake"), "{error}");
+    }
+}
+
+#[test]
+fn a_column_that_counts_is_no_quasi_identifier() {
+    let (policy, warned) = told(0, &["init", text(&dataset("households-counted.csv"))]);
+    assert!(policy.contains("# DECIDE: \"households\" looks like a count"), "{policy}");
+    assert!(!policy.contains("[columns.quasi.households]"), "{policy}");
+    assert!(warned.contains("count = \"households\""), "{warned}");
+}

@@ -210,6 +210,112 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
     assert!(page.contains("tag is published unchanged, row by row: 1 value. Nobody has a value"), "{page}");
     assert_eq!(plain(&std::fs::read_to_string(folder.path("r/report.html")).unwrap()), page);
     assert!(page.contains("Not computed, because it needs the original table"));
+    let file = folder.text("page.html");
+    assert_eq!(run(&["report", &out, "--out", &file], 0), format!("{file}: safe, 5 people in 1 group\n"));
+}
+
+/// The page beside a release, without its tags.
+fn written(folder: &Folder, release: &str) -> String {
+    plain(&std::fs::read_to_string(folder.path(release).join("report.html")).unwrap())
+}
+
+#[test]
+fn the_page_shows_what_each_model_and_criterion_required() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let quasi = "[columns.quasi.age]\n[columns.quasi.city]\n[privacy]\nk_anonymity = 6\n";
+    for (name, rules, shown) in [
+        ("d", "distinct_l_diversity = 3", "fewest different values in a group safe"),
+        ("t", "t_closeness = { t = 0.3 }", "safe 0."),
+        (
+            "i",
+            "model = \"implications\"\nimplications = 2\nconfidence = 0.9",
+            "whoever knows 2 implications safe 0.",
+        ),
+    ] {
+        let keys = "drop = [\"pay\", \"born\"]";
+        let out = folder.release(name, &table, keys, &format!("{quasi}{rules}\n"));
+        let page = written(&folder, name);
+        assert!(page.contains("required verdict found limit people in the smallest group safe"), "{page}");
+        assert!(page.contains("at least 6") && page.contains(shown), "{page}");
+        assert!(!page.contains("only the sizes of groups"), "{page}");
+        assert_eq!(plain(&run(&["report", &out], 0)), page);
+        assert!(page.contains("skyveil check RELEASE policy.toml"), "{page}");
+        run(&["check", &out], 0);
+    }
+}
+
+#[test]
+fn beliefs_are_told_as_judged_when_the_release_was_made() {
+    let folder = Folder::new();
+    let table = folder.write("t.csv", &people());
+    let sections = "[columns.quasi.age]\n[privacy]\nk_anonymity = 5\nmodel = \"beliefs\"\n\
+                    [[privacy.beliefs]]\nbandwidth = 0.5\nt = 0.4\n";
+    let keys = "drop = [\"pay\", \"born\", \"city\"]";
+    let out = folder.release("r", &table, keys, sections);
+    let page = written(&folder, "r");
+    assert!(
+        page.contains("safe by its policy") && page.contains("bandwidth 1/2 safe not told at most 2/5"),
+        "{page}"
+    );
+    assert!(page.contains("skyveil check RELEASE --original TABLE"), "{page}");
+    let again = plain(&run(&["report", &out], 0));
+    assert!(again.contains("no verdict on beliefs") && again.contains("not judged here"), "{again}");
+    assert!(!again.contains("safe by its policy"), "{again}");
+    let file = folder.text("page.html");
+    let told = run(&["report", &out, "--out", &file], 0);
+    assert!(
+        told.starts_with(&format!("{file}: beliefs not judged, all else safe, 400 people in ")),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_kept_column_that_names_people_is_warned_of() {
+    let folder = Folder::new();
+    let rows: String = (0..20).map(|i| format!("{},n{i},c{},v{}\n", i % 2, i % 3, i % 4)).collect();
+    let table = folder.write("t.csv", &format!("q,who,class,s\n{rows}"));
+    let policy = folder.write(
+        "p.toml",
+        "[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+    );
+    let output = skyveil(&["anonymize", &table, "--policy", &policy, "--out", &folder.text("r")]);
+    let warned = String::from_utf8(output.stderr).unwrap();
+    assert!(warned.contains("column \"who\" is kept, and 100.0 % of the people"), "{warned}");
+    assert!(!warned.contains("class"), "{warned}");
+    let page = written(&folder, "r");
+    let (badge, facts) =
+        (page.find("safe by its policy").unwrap(), page.find("people in the smallest").unwrap());
+    assert!(page[badge..facts].contains("The kept column who points at people: 100.0 % of them"), "{page}");
+}
+
+#[test]
+fn penalties_tell_neither_digits_nor_ends_of_the_table() {
+    let folder = Folder::new();
+    let rows: String = (0..40).map(|i| format!("{},v{}\n", 20 + i, i % 4)).collect();
+    let table = folder.write("t.csv", &format!("q,s\n{rows}"));
+    let out = folder.release(
+        "r",
+        &table,
+        "",
+        "[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\nk_anonymity = 40\n",
+    );
+    let text = std::fs::read_to_string(folder.path("r/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let penalty = &manifest["utility"]["certainty_penalty"];
+    // One group: its label is the whole domain, of which the values take 39 parts of 100.
+    assert_eq!((penalty["published"].as_f64(), penalty["tight"].as_f64()), (Some(1.0), Some(0.39)));
+    let out2 = folder.release("o", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 7\n");
+    for release in [out, out2] {
+        let text = std::fs::read_to_string(format!("{release}/manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for column in manifest["utility"]["certainty_penalty"]["columns"].as_array().unwrap() {
+            for key in ["published", "tight"] {
+                let thousandths = column[key].as_f64().unwrap() * 1000.0;
+                assert!((thousandths - thousandths.round()).abs() < 1e-9, "{column}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -232,7 +232,17 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["suppressed"], suppressed);
-    assert_eq!(manifest["input"]["rows"], 800);
+    // A sum over all rows would leave that of the suppressed ones.
+    assert_eq!(manifest["input"], serde_json::json!({"rows": 800}));
+    let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
+    assert!(page.contains("without a fingerprint"));
+    // Groups without labels have no penalty.
+    assert_eq!(manifest["utility"]["certainty_penalty"], Value::Null);
+    assert!(
+        page.contains("because the groups have no labels")
+            && !page.contains("certainty penalty as published")
+    );
+    assert!(page.contains("skyveil check RELEASE --original TABLE"));
     assert_eq!(manifest["records"].as_u64().unwrap() + suppressed, 800);
     let list = place.path("out.suppressed.csv");
     assert!(!contents(&place.path("out")).keys().any(|name| name.contains("suppressed")));
@@ -266,7 +276,16 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let again = place.anonymize("other", &["--suppressed", text(&list)]);
     assert_eq!(again.status.code(), Some(2));
     assert!(told(&again).contains("exists already"));
-    let inside = place.anonymize("other", &["--suppressed", text(&place.path("other/list.csv"))]);
+    for inside in ["other/list.csv", "./other/list.csv", "x/../other/list.csv"] {
+        let inside = place.anonymize("other", &["--suppressed", text(&place.path(inside))]);
+        assert!(inside.status.code() == Some(2) && told(&inside).contains("is inside the release"));
+    }
+    let inside = Command::new(env!("CARGO_BIN_EXE_skyveil"))
+        .args(["anonymize", "people.csv", "--policy", "policy.toml", "--out", "other"])
+        .args(["--suppressed", text(&place.path("other/list.csv"))])
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
     assert!(inside.status.code() == Some(2) && told(&inside).contains("is inside the release"));
     assert!(!place.path("other").exists());
 }

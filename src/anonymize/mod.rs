@@ -49,7 +49,7 @@ use std::path::Path;
 use std::sync::Arc;
 pub use target::Obstacle;
 use target::Protection;
-pub use utility::{Penalty, Utility};
+pub use utility::{Penalty, Utility, rounded_up};
 
 /// All that a run needs, validated.
 pub struct Job<'a> {
@@ -109,6 +109,8 @@ pub struct Summary {
     pub utility: Utility,
     /// What the search over the lattice found, if that was asked for.
     pub searched: Option<Searched>,
+    /// What kept columns tell.
+    pub kept: Vec<KeptColumn>,
     /// What is told of a robust release beside this.
     pub robust: Option<Box<RobustSummary>>,
 }
@@ -264,6 +266,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched,
+        kept,
         robust: None,
     }))
 }

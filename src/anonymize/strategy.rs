@@ -11,7 +11,7 @@
 
 use super::output::{Output, Shape};
 use super::utility::{Measure, Utility};
-use super::{Job, Outcome, Summary, checks, judge_written};
+use super::{Job, Outcome, Summary, checks, judge_written, kept_written};
 use crate::audit::{self, Candidate, Case, People, Purpose};
 use crate::disclosure_sets::{self, Finding, Limits, Release};
 use crate::encode::attribute::{Attribute, Coding};
@@ -113,6 +113,8 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
             chosen.function
         )));
     }
+    let people = staging.folder().join(if shape.is_joined() { "data" } else { "quasi" });
+    let kept = kept_written(job, &people)?;
     let evidence = Evidence {
         policy: job.policy,
         style: if shape.is_joined() { "generalized" } else { "bucketized" },
@@ -130,6 +132,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched: None,
+        kept,
         robust: None,
     }))
 }

@@ -138,6 +138,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     match outcome {
         Outcome::Published(summary) => {
             print(&published(args, &policy, &summary, seconds))?;
+            warn_of_kept(&summary);
             if let Some(summary) = &summary.robust {
                 robust::warn_of_suppression(summary);
             }
@@ -161,6 +162,22 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
 }
 
+/// Says so if a kept column is as good as a name.
+fn warn_of_kept(summary: &Summary) {
+    for column in &summary.kept {
+        if let Some(share) = column.identifies(summary.records) {
+            complain(
+                "warning",
+                &format!(
+                    "column {:?} is kept, and {share} of the people have a value in it that nobody else of their group \
+                     has: whoever knows it finds their row; drop it unless that is meant",
+                    visible(&column.name)
+                ),
+            );
+        }
+    }
+}
+
 fn read_strategy(text: &str) -> Result<Strategy, String> {
     let known = Strategy::NAMES.into_iter().find(|(name, _)| *name == text);
     known.map(|(_, strategy)| strategy).ok_or_else(|| "expected exclusive or inclusive".to_string())
@@ -177,6 +194,13 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
         let columns = utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
         );
+        let penalty = (!utility.columns.is_empty()).then(|| {
+            json!({
+                "published": utility.published_penalty(),
+                "tight": utility.tight_penalty(),
+                "columns": columns.collect::<Vec<_>>(),
+            })
+        });
         let lattice = summary.searched.as_ref().map(|Searched { minimal, chosen, tested }| {
             json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
         });
@@ -193,11 +217,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "out": args.out,
             "average_group_size": utility.average_group_size,
             "discernibility": utility.discernibility.to_string(),
-            "certainty_penalty": {
-                "published": utility.published_penalty(),
-                "tight": utility.tight_penalty(),
-                "columns": columns.collect::<Vec<_>>(),
-            },
+            "certainty_penalty": penalty,
         });
         if let Some(robust) = &summary.robust {
             text["distributions"] = robust.report.to_json();

@@ -12,7 +12,7 @@ use super::terminal::{print, with_progress};
 use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::Task;
 use crate::check::{Absent, Order, Requirements, Resources, Sought, Subject, Survey, survey};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::policy::Policy;
 use crate::read::Table;
 use crate::report::comparison::{compare, obstacle};
@@ -25,7 +25,7 @@ use crate::utility::Design;
 /// Make a page about a release, or any table of groups: its risk, its utility, its policy.
 ///
 /// The groups are checked again for it; the page needs no other file. Exit code 1 if they are not safe by the
-/// policy or the points.
+/// policy or the points. Beliefs are not judged again, which the page says: `skyveil check --original` does that.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -87,12 +87,6 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
-    if tasks.iter().any(|task| task.requirements.beliefs.is_some()) {
-        return Err(Error::input(
-            "the model \"beliefs\" is judged by who is in which group, which a report does not tell",
-            "run `skyveil check RELEASE --original TABLE`; the page of the release was written when it was made",
-        ));
-    }
     let subject = opened.subject();
     let (surveys, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
@@ -102,7 +96,11 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
                 return robust::check(policy, &subject, &groups, &args.original, &resources);
             }
             let sought = Sought::of(&task.requirements);
-            let survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
+            let mut survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
+            if task.requirements.beliefs.is_some() {
+                // The page says that these were not judged.
+                survey.report.safe = survey.report.counts_hold();
+            }
             Ok((task.columns.sensitive.clone(), survey))
         };
         let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
@@ -135,12 +133,28 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             Worth::from(&surveys[0].1),
         ),
     };
-    let page = to_html(&Contents { surveys: &surveys, asked, origin, worth, compared, kept: &kept });
+    let contents = Contents { surveys: &surveys, asked, origin, worth, compared, kept: &kept };
+    let page = to_html(&contents);
+    let safe = surveys.iter().all(|(_, survey)| survey.report.safe);
     match &args.out {
         None => print(&page)?,
-        Some(path) => std::fs::write(path, page).map_err(|source| Error::io(path, source))?,
+        Some(path) => {
+            std::fs::write(path, page).map_err(|source| Error::io(path, source))?;
+            let verdict = match (asked, safe) {
+                (Asked::Nothing, _) => "no verdict",
+                (_, false) => "not safe",
+                (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
+                (_, true) => "safe",
+            };
+            let report = &surveys[0].1.report;
+            print(&format!(
+                "{}: {verdict}, {} in {}\n",
+                path.display(),
+                number_of(report.individuals, "person", "people"),
+                number_of(report.groups, "group", "groups")
+            ))?;
+        }
     }
-    let safe = surveys.iter().all(|(_, survey)| survey.report.safe);
     Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
 }
 
@@ -167,6 +181,7 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
     for Task { requirements, .. } in tasks.iter_mut().filter(|_| asked == Asked::Points) {
         requirements.skyline.clone_from(&points);
         requirements.implications = None;
+        requirements.beliefs = None;
         requirements.absent = Absent::Refuse;
     }
     Ok((tasks, asked))

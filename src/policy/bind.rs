@@ -23,6 +23,12 @@ pub enum Role {
     Count,
 }
 
+/// The delimiter that the only column of a table names, if the table looks as if it had been read with another one.
+pub fn overlooked_delimiter(table: &[impl AsRef<str>]) -> Option<char> {
+    let [only] = table else { return None };
+    [';', '\t', '|'].into_iter().find(|delimiter| only.as_ref().contains(*delimiter))
+}
+
 impl Policy {
     /// The role of each column of a table, in the order of the table.
     ///
@@ -78,6 +84,11 @@ impl Policy {
         }
         if mistakes.is_empty() {
             return Ok(bound);
+        }
+        if let Some(delimiter) = overlooked_delimiter(table) {
+            let problem = format!("the table has one column; is the delimiter {delimiter:?}?");
+            let remedy = format!("write delimiter = {} below [columns]", quoted(&delimiter.to_string()));
+            mistakes = vec![Mistake { line: None, key: "columns".to_string(), problem, remedy }];
         }
         Err(Error::Policy { file: self.file.clone(), mistakes })
     }

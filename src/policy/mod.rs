@@ -20,7 +20,7 @@ mod quasi;
 mod read;
 mod tree;
 
-pub use bind::Role;
+pub use bind::{Role, overlooked_delimiter};
 pub use columns::{ColumnType, Columns, Nearness, Sensitive};
 pub use parse::closest;
 pub(crate) use parse::quoted;

@@ -30,14 +30,90 @@ const OF_MODEL: [(&str, Kind); 10] = [
 const SINGLE_ONLY: [&str; 4] =
     ["l_diversity", "t_closeness", "distinct_l_diversity", "probabilistic_l_diversity"];
 
-/// Reads a section; `model` and `values` that it does not state are those of `base`.
-pub(super) fn read_model(
-    section: &Section,
+/// The rules below `[privacy]`, which hold for columns with a section of their own too.
+pub(super) struct Shared<'a> {
+    /// `[privacy]`.
+    pub section: &'a Section<'a>,
+    /// The model there, if the column does not replace it.
+    pub model: Option<&'a Model>,
+    /// The fewest distinct values there.
+    pub minimum_distinct: u64,
+    /// The criteria there.
+    pub criteria: &'a [Criterion],
+}
+
+/// The model that a section names, or else `base`.
+fn named<'a>(section: &Section<'a>, base: &Section<'a>) -> &'a str {
+    let name = |section: &Section<'a>| section.get("model").and_then(|item| item.as_text());
+    name(section).or_else(|| name(base)).unwrap_or(Kind::Skyline.name())
+}
+
+/// Whether the model below `[privacy]` holds for a column with this section: it names no other one and, since only
+/// skyline points add up, no numbers of its own for any other model.
+pub(super) fn takes_shared_model(section: &Section, base: &Section) -> bool {
+    let kind = named(base, base);
+    let states = |(key, owner): &(&str, Kind)| owner.name() == kind && section.get(key).is_some();
+    named(section, base) == kind && (kind == Kind::Skyline.name() || !OF_MODEL.iter().any(states))
+}
+
+/// Says of each rule of the model below `[privacy]` that no column takes it.
+pub(super) fn refuse_unused_model(base: &Section, mistakes: &mut Mistakes) {
+    for (key, _) in OF_MODEL {
+        if let Some(item) = base.get(key) {
+            let remedy = "move it below one of the [privacy.column.NAME], or leave it out";
+            item.wrong("is used by no column: each states a model of its own", remedy, mistakes);
+        }
+    }
+}
+
+/// Reads the rules of a section that are beside its model.
+pub(super) fn read_beside(section: &Section, mistakes: &mut Mistakes) -> (u64, Vec<Criterion>) {
+    let distinct = |key: &str, mistakes: &mut Mistakes| {
+        section.get(key).map_or(1, |item| item.whole(1..=MAX_COUNT, mistakes).unwrap_or(MAX_COUNT))
+    };
+    let minimum_distinct =
+        distinct("minimum_distinct", mistakes).max(distinct("distinct_l_diversity", mistakes));
+    (minimum_distinct, read_criteria(section, mistakes))
+}
+
+/// The model below `[privacy]`.
+pub(super) fn read_shared_model(
     base: &Section,
     columns: &Columns,
     folder: &Path,
     mistakes: &mut Mistakes,
+) -> Model {
+    let kind = Kind::NAMES.iter().find(|(name, _)| *name == named(base, base));
+    read_model(base, kind.map_or(Kind::Skyline, |(_, kind)| *kind), columns, folder, mistakes)
+}
+
+fn read_model(
+    section: &Section,
+    kind: Kind,
+    columns: &Columns,
+    folder: &Path,
+    mistakes: &mut Mistakes,
+) -> Model {
+    match kind {
+        Kind::Skyline => Model::Skyline(read_skyline(section, mistakes)),
+        Kind::Implications => read_implications(section, mistakes),
+        Kind::Robust => Model::Robust(read_robust(section, columns, folder, mistakes)),
+        Kind::Beliefs => Model::Beliefs(read_beliefs(section, columns, mistakes)),
+    }
+}
+
+/// Reads a section; `model` and `values` that it does not state are the shared ones, and shared rules are added.
+///
+/// For a column without a section of its own, `section` is the shared one.
+pub(super) fn read_target(
+    section: &Section,
+    shared: &Shared,
+    columns: &Columns,
+    folder: &Path,
+    mistakes: &mut Mistakes,
 ) -> Target {
+    let base = shared.section;
+    let has_own = section.key != base.key;
     let own_or_base = |key: &str| section.get(key).or_else(|| base.get(key));
     let kind = own_or_base("model").and_then(|item| item.choice(&Kind::NAMES, mistakes));
     let kind = kind.unwrap_or(Kind::Skyline);
@@ -52,10 +128,11 @@ pub(super) fn read_model(
     if values != Values::Single {
         let remedy = "write values = \"single\", or protect the column by [[privacy.skyline]] points";
         let problem = format!("is not defined for values = {}", quoted(values.name()));
-        for key in SINGLE_ONLY {
-            if let Some(item) = section.get(key) {
-                item.wrong(problem.clone(), remedy, mistakes);
-            }
+        let taken = |key: &&str| *key != "l_diversity" || shared.model.is_some();
+        let of_base = SINGLE_ONLY.into_iter().filter(taken).filter_map(|key| base.get(key));
+        let own = SINGLE_ONLY.into_iter().filter(|_| has_own).filter_map(|key| section.get(key));
+        for item in own.chain(of_base) {
+            item.wrong(problem.clone(), remedy, mistakes);
         }
         if kind != Kind::Skyline {
             let at = own_or_base("model").map_or(section.at, |item| item.at);
@@ -63,19 +140,58 @@ pub(super) fn read_model(
             mistakes.add(at, &key, format!("{} {problem}", quoted(kind.name())), remedy);
         }
     }
-    let model = match kind {
-        Kind::Skyline => Model::Skyline(read_skyline(section, mistakes)),
-        Kind::Implications => read_implications(section, mistakes),
-        Kind::Robust => Model::Robust(read_robust(section, columns, folder, mistakes)),
-        Kind::Beliefs => Model::Beliefs(read_beliefs(section, columns, mistakes)),
+    let model = match shared.model {
+        Some(Model::Skyline(points)) if has_own => {
+            let mut points = points.clone();
+            let own = read_skyline(section, mistakes);
+            own.into_iter().for_each(|point| {
+                if !points.contains(&point) {
+                    points.push(point);
+                }
+            });
+            Model::Skyline(points)
+        }
+        Some(model) => model.clone(),
+        None => read_model(section, kind, columns, folder, mistakes),
     };
-    let distinct = |key: &str, mistakes: &mut Mistakes| {
-        section.get(key).map_or(1, |item| item.whole(1..=MAX_COUNT, mistakes).unwrap_or(MAX_COUNT))
-    };
-    let minimum_distinct =
-        distinct("minimum_distinct", mistakes).max(distinct("distinct_l_diversity", mistakes));
-    let criteria = read_criteria(section, mistakes);
+    let (mut minimum_distinct, mut criteria) = (shared.minimum_distinct, shared.criteria.to_vec());
+    if has_own {
+        let (own_minimum, own) = read_beside(section, mistakes);
+        minimum_distinct = minimum_distinct.max(own_minimum);
+        own.into_iter().for_each(|criterion| add_criterion(&mut criteria, criterion, section, mistakes));
+    }
     Target { columns: Vec::new(), values, model, minimum_distinct, criteria }
+}
+
+/// Adds a criterion; of two that differ in their number only, the stricter one is enough.
+fn add_criterion(criteria: &mut Vec<Criterion>, own: Criterion, section: &Section, mistakes: &mut Mistakes) {
+    for shared in criteria.iter_mut() {
+        match (shared, &own) {
+            (Criterion::LargestShare { l: shared }, Criterion::LargestShare { l }) => {
+                *shared = shared.clone().max(l.clone());
+                return;
+            }
+            (
+                Criterion::Closeness { t: shared, distance: shared_distance },
+                Criterion::Closeness { t, distance },
+            ) => {
+                if shared_distance == distance {
+                    *shared = shared.clone().min(t.clone());
+                } else if let Some(item) = section.get("t_closeness") {
+                    let remedy =
+                        "give both the same distance, or move the shared one below the other columns";
+                    item.wrong(
+                        "has another distance than privacy.t_closeness, which holds too",
+                        remedy,
+                        mistakes,
+                    );
+                }
+                return;
+            }
+            _ => {}
+        }
+    }
+    criteria.push(own);
 }
 
 fn read_confidence(section: &Section, mistakes: &mut Mistakes) -> Option<Rational> {

@@ -2,13 +2,16 @@
 //!
 //! Shorthands are expanded here: `k_anonymity` is a minimum group size, `l_diversity` the skyline point
 //! (l-2, 0, 0) with confidence c/(c+1) for every value. Dropping dominated points is left to the
-//! mathematics. Groups belong to the whole table: a minimum group size holds for all columns.
+//! mathematics. Groups belong to the whole table: a minimum group size holds for all columns. What stands below
+//! `[privacy]` holds for columns with a section of their own too, beside what stands there; only a model can be replaced.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::columns::{Columns, Nearness};
-use super::models::read_model;
+use super::models::{
+    Shared, read_beside, read_shared_model, read_target, refuse_unused_model, takes_shared_model,
+};
 use super::parse::{Item, Mistakes, Section, closest, quoted};
 use crate::exact::Rational;
 
@@ -299,26 +302,31 @@ impl Privacy {
             names.push(columns.joint.clone());
         }
         let own = own_sections(section, &names, mistakes);
-        let shared = names.is_empty() || names.iter().any(|name| !own.contains_key(&name.join("+")));
-        let base = shared.then(|| read_model(section, section, columns, folder, mistakes));
-        if !shared {
-            for key in COLUMN_KEYS.into_iter().filter(|key| !matches!(*key, "model" | "values")) {
-                if let Some(item) = section.get(key) {
-                    let remedy = "move it below one of the [privacy.column.NAME], or leave it out";
-                    item.wrong("is used by no column: each has a section of its own", remedy, mistakes);
-                }
-            }
+        let takes =
+            |name: &Vec<String>| own.get(&name.join("+")).is_none_or(|own| takes_shared_model(own, section));
+        let taken = names.is_empty() || names.iter().any(takes);
+        let model = taken.then(|| read_shared_model(section, columns, folder, mistakes));
+        if !taken {
+            refuse_unused_model(section, mistakes);
         }
+        let (minimum_distinct, criteria) = read_beside(section, mistakes);
+        let shared = |model| Shared { section, model, minimum_distinct, criteria: &criteria };
+        // Mistakes below [privacy] are told once, whatever the number of columns that have no section.
+        let base = (names.is_empty() || names.iter().any(|name| !own.contains_key(&name.join("+"))))
+            .then(|| read_target(section, &shared(model.as_ref()), columns, folder, mistakes));
         let mut targets = Vec::new();
         for name in names {
-            let stated = own.get(&name.join("+")).unwrap_or(section);
-            let mut target = match (&base, own.get(&name.join("+"))) {
-                (_, Some(own)) => read_model(own, section, columns, folder, mistakes),
+            let own = own.get(&name.join("+"));
+            let mut target = match (&base, own) {
+                (_, Some(own)) => {
+                    let model = model.as_ref().filter(|_| takes_shared_model(own, section));
+                    read_target(own, &shared(model), columns, folder, mistakes)
+                }
                 (Some(base), None) => base.clone(),
                 (None, None) => continue,
             };
             target.columns = name;
-            target.check(stated, columns, minimum_group_size, mistakes);
+            target.check(own.unwrap_or(section), section, columns, minimum_group_size, mistakes);
             targets.push(target);
         }
         Privacy { minimum_group_size, targets }
@@ -353,10 +361,17 @@ fn own_sections<'a>(
 
 impl Target {
     /// What can only be told once the column is known.
-    fn check(&self, stated: &Section, columns: &Columns, group_size: u64, mistakes: &mut Mistakes) {
+    fn check(
+        &self,
+        stated: &Section,
+        shared: &Section,
+        columns: &Columns,
+        group_size: u64,
+        mistakes: &mut Mistakes,
+    ) {
         let stated_some = ["skyline", "l_diversity", "t_closeness", "probabilistic_l_diversity"]
             .into_iter()
-            .any(|key| stated.get(key).is_some());
+            .any(|key| stated.get(key).or_else(|| shared.get(key)).is_some());
         let says_nothing = matches!(&self.model, Model::Skyline(_))
             && !stated_some
             && self.minimum_distinct == 1

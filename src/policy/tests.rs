@@ -216,12 +216,65 @@ l_diversity = { c = 1, l = 3 }
     assert_eq!(names, ["disease", "job", "disease+job"]);
     assert!(matches!(policy.privacy.targets[1].model, Model::Implications { knows: 1, .. }));
     assert!(matches!(&policy.privacy.targets[0].model, Model::Skyline(points) if points[0].k == 5));
-    assert!(matches!(&policy.privacy.targets[2].model, Model::Skyline(points) if points[0].l == 1));
+    // The point of all columns holds for the combination too.
+    let Model::Skyline(points) = &policy.privacy.targets[2].model else { panic!("another model") };
+    assert_eq!(points.iter().map(|point| (point.l, point.k)).collect::<Vec<_>>(), [(0, 5), (1, 0)]);
     assert_eq!(
         mistakes(&text.replace("column.job", "column.jbo").replace("\"disease+job\"", "age")),
         "line 10: privacy.column.jbo: is not a sensitive column; did you mean job?\n\
          line 14: privacy.column.age: is not a sensitive column; name a column of columns.sensitive, or the joint one as a+b"
     );
+}
+
+#[test]
+fn what_holds_for_all_columns_holds_for_those_with_rules_of_their_own() {
+    let text = "\
+[columns]
+sensitive = [\"a\", \"b\"]
+quasi = [\"age\"]
+[privacy]
+minimum_distinct = 3
+t_closeness = { t = 0.3 }
+probabilistic_l_diversity = 2
+[[privacy.skyline]]
+k = 3
+confidence = 0.7
+[privacy.column.a]
+minimum_distinct = 2
+t_closeness = { t = 0.4 }
+probabilistic_l_diversity = 3
+[privacy.column.b]
+model = \"implications\"
+implications = 1
+confidence = 0.5
+";
+    let stated = policy(text);
+    let [a, b] = &stated.privacy.targets[..] else { panic!("two columns") };
+    assert!(matches!(&a.model, Model::Skyline(points) if points.len() == 1 && points[0].k == 3));
+    assert!(matches!(b.model, Model::Implications { knows: 1, .. }));
+    let closeness = Criterion::Closeness { t: ratio(3, 10), distance: Distance::Equal };
+    assert_eq!((a.minimum_distinct, b.minimum_distinct), (3, 3));
+    assert_eq!(a.criteria, [closeness.clone(), Criterion::LargestShare { l: ratio(3, 1) }]);
+    assert_eq!(b.criteria, [closeness, Criterion::LargestShare { l: ratio(2, 1) }]);
+    assert_eq!(policy(&stated.canonical()).privacy, stated.privacy);
+    // A model other than the skyline is taken as a whole, or replaced as a whole.
+    let implied = "\
+[columns]
+sensitive = [\"a\", \"b\"]
+quasi = [\"age\"]
+[privacy]
+model = \"implications\"
+implications = 2
+confidence = 0.5
+[privacy.column.a]
+minimum_distinct = 2
+[privacy.column.b]
+implications = 3
+confidence = 0.8
+";
+    let models: Vec<Model> = policy(implied).privacy.targets.into_iter().map(|target| target.model).collect();
+    let expected = |knows, confidence| Model::Implications { knows, confidence };
+    assert_eq!(models, [expected(2, ratio(1, 2)), expected(3, ratio(4, 5))]);
 }
 
 /// Each mistake alone, in the words a user reads.
@@ -501,8 +554,12 @@ fn mistakes_in_the_privacy() {
             "line 5: privacy.t_closeness: column \"d\" has no order; state it: [columns.sensitive.d] order = \"numeric\" or a list of values from low to high",
         ),
         (
-            "k_anonymity = 2\nminimum_distinct = 2\n[privacy.column.d]",
-            "line 6: privacy.minimum_distinct: is used by no column: each has a section of its own; move it below one of the [privacy.column.NAME], or leave it out",
+            "k_anonymity = 2\nl_diversity = { c = 1, l = 3 }\n[privacy.column.d]\nmodel = \"implications\"\nimplications = 1\nconfidence = 0.5",
+            "line 6: privacy.l_diversity: is used by no column: each states a model of its own; move it below one of the [privacy.column.NAME], or leave it out",
+        ),
+        (
+            "t_closeness = { t = 0.2 }\n[privacy.column.d]\nt_closeness = { t = 0.2, distance = \"ordered\" }",
+            "line 7: privacy.column.d.t_closeness: has another distance than privacy.t_closeness, which holds too; give both the same distance, or move the shared one below the other columns",
         ),
         (
             "k_anonymity = 2\n[[audit.function]]\na = -1\nc = 1",

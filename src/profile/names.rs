@@ -51,7 +51,10 @@ const SECRETS: [(u8, &str); 3] = [
     (2, "occupation job profession grade score rating vote result"),
 ];
 
-const WEIGHTS: &str = "count wgt fnlwgt freq frequency cnt multiplicity";
+const WEIGHTS: &str = "count counts wgt fnlwgt freq frequency cnt multiplicity";
+
+/// Weights only if nothing else is in the name.
+const WEIGHTS_ALONE: &str = "n number weight households persons people total";
 
 /// What the name suggests.
 pub(super) fn hint(name: &str) -> Hint {
@@ -61,15 +64,18 @@ pub(super) fn hint(name: &str) -> Hint {
     let of_a_person = words.len() > 1 && words[words.len() - 1] == "name" && {
         has("first last full family given middle maiden sur") || has(PERSONS)
     };
+    let asks_how_many = words.windows(2).any(|pair| pair == ["how", "many"] || pair == ["number", "of"]);
     if has(IDENTIFIERS) || of_a_person || words == ["name"] {
         Hint::Identifier
+    } else if matches!(&words[..], [only] if WEIGHTS_ALONE.split(' ').any(|known| known == only)) {
+        Hint::Weight
     } else if has(PERSONS) && (has(NUMBERS) || words.len() == 1) {
         Hint::Person
     } else if let Some((rank, _)) = secret {
         Hint::Secret(*rank)
     } else if has(CODES) {
         Hint::Code
-    } else if has(WEIGHTS) || words == ["n"] {
+    } else if has(WEIGHTS) || asks_how_many {
         Hint::Weight
     } else if has(KNOWN) && !has(NUMBERS) {
         Hint::Known
@@ -125,6 +131,11 @@ mod tests {
             ("PrimaryDiagnosis", Hint::Secret(0)),
             ("occupation", Hint::Secret(2)),
             ("fnlwgt", Hint::Weight),
+            ("households", Hint::Weight),
+            ("people", Hint::Weight),
+            ("how many", Hint::Weight),
+            ("number", Hint::Weight),
+            ("Total", Hint::Weight),
             ("language", Hint::Known),
             ("stage", Hint::Nothing),
             ("", Hint::Nothing),

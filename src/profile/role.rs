@@ -12,7 +12,7 @@ use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
 use crate::hierarchy::DateLevel;
-use crate::policy::{Values, closest};
+use crate::policy::{Values, closest, overlooked_delimiter};
 use crate::publish::rows::GROUP;
 use crate::read::Kind;
 
@@ -82,6 +82,16 @@ pub struct Proposal<'a> {
 pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> {
     if profile.rows == 0 {
         return Err(Error::input("the table has no rows", "give a table with at least one person"));
+    }
+    let names: Vec<&str> = profile.columns.iter().map(|column| column.name.as_str()).collect();
+    if let Some(delimiter) = overlooked_delimiter(&names) {
+        return Err(Error::input(
+            format!("the table has one column; is the delimiter {delimiter:?}?"),
+            match delimiter {
+                '\t' => "give --delimiter tab".to_string(),
+                other => format!("give --delimiter {other:?}"),
+            },
+        ));
     }
     let mut warnings = Vec::new();
     let person = profile.persons.as_ref().filter(|persons| repeats(profile, persons.column));

@@ -85,6 +85,11 @@ impl<'a> Labels<'a> {
         Labels { texts: Texts::Labels, ..self }
     }
 
+    /// The ends that the policy states, as keys.
+    pub fn domain(&self) -> Option<(i64, i64)> {
+        self.domain
+    }
+
     /// The type of the column's values, if its labels are ranges of them.
     pub fn kind(&self) -> Option<Kind> {
         match &self.attribute.coding {

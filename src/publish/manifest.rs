@@ -5,7 +5,7 @@
 //! the ends between its parts and the parts themselves.
 
 use super::label::Labels;
-use crate::anonymize::Utility;
+use crate::anonymize::{Utility, rounded_up};
 use crate::attack::{self, AtThreshold};
 use crate::check::{CheckReport, DisclosureReport, PointReport, ShareReport};
 use crate::disclosure_sets::SharesSummary;
@@ -46,10 +46,11 @@ pub struct Evidence<'a> {
 pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
-    /// A fingerprint of the rows, and how many of them are in no group.
+    /// No fingerprint, from which the published values could be subtracted to leave those that are not, but how many
+    /// rows there were and how many of them are in no group.
     Grouped {
-        /// What was read.
-        read: Fingerprint,
+        /// Rows that were read.
+        rows: u64,
         /// Rows that are not published.
         suppressed: u64,
     },
@@ -91,10 +92,6 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
             point
         }));
     }
-    let columns =
-        evidence.utility.columns.iter().map(
-            |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
-        );
     let mut manifest = json!({
         "skyveil": env!("CARGO_PKG_VERSION"),
         "policy": evidence.policy.canonical(),
@@ -111,11 +108,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         "utility": {
             "average_group_size": evidence.utility.average_group_size,
             "discernibility": evidence.utility.discernibility.to_string(),
-            "certainty_penalty": {
-                "published": evidence.utility.published_penalty(),
-                "tight": evidence.utility.tight_penalty(),
-                "columns": columns.collect::<Vec<Value>>(),
-            },
+            "certainty_penalty": penalty(evidence.utility),
         },
         "files": files,
     });
@@ -123,8 +116,8 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
         Input::Read(read) => {
             manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
         }
-        Input::Grouped { read, suppressed } => {
-            manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
+        Input::Grouped { rows, suppressed } => {
+            manifest["input"] = json!({"rows": rows});
             manifest["suppressed"] = json!(suppressed);
         }
         Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
@@ -135,6 +128,23 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let path = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+}
+
+/// Null where groups have no labels.
+fn penalty(utility: &Utility) -> Value {
+    if utility.columns.is_empty() {
+        return Value::Null;
+    }
+    let told =
+        |published: f64, tight: f64| json!({"published": rounded_up(published), "tight": rounded_up(tight)});
+    let columns = utility.columns.iter().map(|column| {
+        let mut own = told(column.published, column.tight);
+        own["column"] = json!(column.name);
+        own
+    });
+    let mut all = told(utility.published_penalty(), utility.tight_penalty());
+    all["columns"] = columns.collect();
+    all
 }
 
 fn point_json(point: &PointReport) -> Value {

@@ -33,6 +33,15 @@ pub struct KeptColumn {
     pub alone: Option<u64>,
 }
 
+impl KeptColumn {
+    /// The share of people in percent, if it is more than half of them, who have a value that nobody else of their
+    /// group has: the column is as good as a name.
+    pub fn identifies(&self, people: u64) -> Option<String> {
+        let alone = self.alone.filter(|alone| u128::from(*alone) * 2 > u128::from(people))?;
+        Some(format!("{:.1} %", 100.0 * alone.min(people) as f64 / people.max(1) as f64))
+    }
+}
+
 /// How many different values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distinct {

@@ -16,7 +16,7 @@ pub struct Made {
     pub style: String,
     /// Rows of the input.
     pub input_rows: u64,
-    /// What binds the release to the input; none where a strategy chose the groups.
+    /// What binds the release to the input; none where it would tell what is not published.
     pub fingerprint: Option<String>,
     /// What the release is worth.
     pub worth: Worth,
@@ -40,7 +40,7 @@ struct Input {
 struct Utility {
     average_group_size: f64,
     discernibility: String,
-    certainty_penalty: Penalty,
+    certainty_penalty: Option<Penalty>,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +66,9 @@ pub fn read(release: &Path) -> Result<Made> {
         problem: format!("the manifest does not tell how the release was made (line {})", error.line()),
     })?;
     let Utility { average_group_size, discernibility, certainty_penalty: penalty } = manifest.utility;
-    let columns = penalty.columns.into_iter().map(|column| (column.column, column.published, column.tight));
+    let own = |column: Column| (column.column, column.published, column.tight);
+    // Groups without labels have none.
+    let penalty = penalty.filter(|penalty| !penalty.columns.is_empty());
     Ok(Made {
         version: manifest.skyveil,
         style: manifest.style,
@@ -75,10 +77,10 @@ pub fn read(release: &Path) -> Result<Made> {
         worth: Worth {
             average_group_size,
             discernibility,
-            penalty: Some(Penalties {
+            penalty: penalty.map(|penalty| Penalties {
                 published: penalty.published,
                 tight: penalty.tight,
-                columns: columns.collect(),
+                columns: penalty.columns.into_iter().map(own).collect(),
             }),
         },
     })

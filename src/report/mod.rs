@@ -1,7 +1,7 @@
 //! What did a release cost, and what is left to risk?
 //!
 //! [`comparison`] measures a release against its original, [`kept`] what kept columns tell, [`made`] reads the manifest,
-//! [`svg`] draws, and [`page`] arranges all numbers into one page.
+//! [`svg`] draws, `required` tells what had to hold, and [`page`] arranges all numbers into one page.
 //!
 //! Not here: counting (`check`), the bounds (`skyline`).
 
@@ -10,6 +10,7 @@ mod covers;
 pub mod kept;
 pub mod made;
 pub mod page;
+mod required;
 mod robust;
 pub mod svg;
 

@@ -9,12 +9,13 @@ use std::fmt::Write;
 
 use super::comparison::Comparison;
 use super::kept::{Distinct, KeptColumn};
+use super::required;
 use super::svg::{self, escape, grouped, grouped_digits};
-use crate::anonymize::Utility;
+use crate::anonymize::{Utility, rounded_up};
 use crate::check::{PointReport, Survey};
 use crate::error::number_of;
 use crate::exact::{Rational, decimal_at_least, decimal_at_most};
-use crate::policy::Policy;
+use crate::policy::{Beliefs, Distributions, Model, Policy};
 use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 
 /// What holds for several columns, and what does not.
@@ -51,6 +52,32 @@ pub struct Contents<'a> {
     pub kept: &'a [KeptColumn],
 }
 
+impl Contents<'_> {
+    fn policy(&self) -> Option<&Policy> {
+        match &self.origin {
+            Origin::Release { policy, .. } => Some(policy),
+            Origin::Table { policy, .. } => *policy,
+        }
+    }
+
+    /// How far beliefs about a column may move, if the policy says that.
+    fn beliefs(&self, column: &str) -> Option<&Beliefs> {
+        let targets = self.policy().filter(|_| self.asked == Asked::Policy)?.privacy.targets.iter();
+        targets.filter(|target| target.name() == column).find_map(|target| match &target.model {
+            Model::Beliefs(beliefs) => Some(beliefs),
+            _ => None,
+        })
+    }
+
+    /// Whether beliefs must be judged that were not.
+    pub fn unjudged(&self) -> bool {
+        let open = |(column, survey): &(String, Survey)| {
+            survey.report.beliefs.is_none() && self.beliefs(column).is_some()
+        };
+        self.surveys.iter().any(open)
+    }
+}
+
 /// Who says what must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -72,7 +99,7 @@ pub enum Origin<'a> {
         style: &'a str,
         /// Rows of the input.
         input_rows: u64,
-        /// What binds the release to the input; none where a strategy chose the groups.
+        /// What binds the release to the input; none where it would tell what is not published.
         fingerprint: Option<String>,
         /// The version that made the release.
         version: &'a str,
@@ -124,10 +151,12 @@ impl From<&Utility> for Worth {
             discernibility: utility.discernibility.to_string(),
             // Groups without labels have none.
             penalty: (!utility.columns.is_empty()).then(|| Penalties {
-                published: utility.published_penalty(),
-                tight: utility.tight_penalty(),
+                published: rounded_up(utility.published_penalty()),
+                tight: rounded_up(utility.tight_penalty()),
                 columns: columns
-                    .map(|column| (column.name.clone(), column.published, column.tight))
+                    .map(|column| {
+                        (column.name.clone(), rounded_up(column.published), rounded_up(column.tight))
+                    })
                     .collect(),
             }),
         }
@@ -151,7 +180,11 @@ pub fn to_html(contents: &Contents<'_>) -> String {
     let report = &contents.surveys[0].1.report;
     let columns: Vec<String> = contents.surveys.iter().map(|(column, _)| escape(column)).collect();
     let safe = contents.surveys.iter().all(|(_, survey)| survey.report.safe);
+    let unjudged = contents.unjudged();
     let (class, verdict) = match (contents.asked, safe) {
+        (Asked::Policy, true) if unjudged => {
+            ("open", "no verdict on beliefs, which needs the original; all else is safe by the policy")
+        }
         (Asked::Policy, true) => ("safe", "safe by its policy"),
         (Asked::Policy, false) => ("unsafe", "not safe by its policy"),
         (Asked::Points, true) => ("safe", "safe at the points that were asked for"),
@@ -170,6 +203,16 @@ pub fn to_html(contents: &Contents<'_>) -> String {
         title = columns.join(", "),
         column = columns.join("</code>, <code>")
     );
+    for column in contents.kept {
+        if let Some(share) = column.identifies(report.individuals) {
+            let _ = writeln!(
+                page,
+                "<div class=\"warning\"><strong>The kept column <code>{}</code> points at people:</strong> {share} of \
+                 them have a value in it that nobody else of their group has. The verdict does not count that in.</div>",
+                escape(&column.name)
+            );
+        }
+    }
     let fewest = contents.surveys.iter().map(|(_, survey)| survey.report.fewest_values).min();
     facts(
         &mut page,
@@ -183,9 +226,9 @@ pub fn to_html(contents: &Contents<'_>) -> String {
     );
     match contents.surveys {
         [(_, only)] if only.report.robust.is_some() => distributions(&mut page, only, &contents.origin),
-        [(_, only)] => {
+        [(column, only)] => {
             page.push_str("<h2>Is it safe?</h2>\n");
-            points(&mut page, only, contents.asked);
+            required(&mut page, column, only, contents);
             page.push_str("<h2>How much more could an adversary know?</h2>\n");
             skylines(&mut page, only);
         }
@@ -193,7 +236,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
             let _ = writeln!(page, "<h2>Is it safe?</h2>\n<p class=\"note\">{SEVERAL}</p>");
             for (column, survey) in several {
                 let _ = writeln!(page, "<h2>Is <code>{}</code> safe?</h2>", escape(column));
-                points(&mut page, survey, contents.asked);
+                required(&mut page, column, survey, contents);
                 page.push_str("<h3>How much more could an adversary know?</h3>\n");
                 skylines(&mut page, survey);
             }
@@ -232,23 +275,32 @@ fn distributions(page: &mut String, survey: &Survey, origin: &Origin<'_>) {
     };
     if let Some(report) = &survey.report.robust {
         page.push_str(&super::robust::section(report, suppressed));
+        page.push_str(&required::table(&survey.report, None));
     }
 }
 
-fn points(page: &mut String, survey: &Survey, asked: Asked) {
-    let report = &survey.report;
-    if report.points.is_empty() {
-        page.push_str("<p>No skyline point is asked for; only the sizes of groups were required.</p>\n");
-        return;
-    }
-    if asked == Asked::Nothing {
+/// All that had to hold for a column, and what was found.
+fn required(page: &mut String, column: &str, survey: &Survey, contents: &Contents<'_>) {
+    if contents.asked == Asked::Nothing {
         return alone(page, survey);
     }
+    let table = required::table(&survey.report, contents.beliefs(column));
+    if table.is_empty() && survey.report.points.is_empty() {
+        page.push_str("<p>Nothing is required of this column.</p>\n");
+    }
+    page.push_str(&table);
+    if !survey.report.points.is_empty() {
+        points(page, survey);
+    }
+}
+
+fn points(page: &mut String, survey: &Survey) {
+    let report = &survey.report;
     page.push_str(
         "<p class=\"note\">Whoever knows l values that a person does not have, the values of k others and m \
          members of the person's family can become as sure of the value as the breach says, and no surer. It must \
          stay below the limit. Breaches are rounded up, margins down.</p>\n<div class=\"scroll\"><table><thead><tr><th>value</th>\
-         <th>l, k, m</th><th>breach</th><th>limit</th><th>margin</th><th>verdict</th>\
+         <th>verdict</th><th>l, k, m</th><th>breach</th><th>limit</th><th>margin</th>\
          </tr></thead><tbody>\n",
     );
     let margins = by_margin(survey);
@@ -257,16 +309,16 @@ fn points(page: &mut String, survey: &Survey, asked: Asked) {
         let size = point.knowledge;
         let _ = writeln!(
             page,
-            "<tr{}><td>{}</td><td>{}, {}, {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><td>{}</td><td>{}</td><td>{}, {}, {}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             if *safe { "" } else { " class=\"bad\"" },
             escape(value),
+            if *safe { "safe" } else { "unsafe" },
             size.l,
             size.k,
             size.m,
             decimal_at_least(&breach.upper_bound(), PLACES),
             point.confidence.value(),
-            decimal_at_most(margin, PLACES),
-            if *safe { "safe" } else { "unsafe" }
+            decimal_at_most(margin, PLACES)
         );
     }
     page.push_str("</tbody></table></div>\n");
@@ -313,7 +365,10 @@ fn skylines(page: &mut String, survey: &Survey) {
         }
     }
     if names.is_empty() {
-        page.push_str("<p>Not computed: no confidence is stated.</p>\n");
+        page.push_str(
+            "<p>Not computed: no skyline point states how sure somebody may become. <code>skyveil skyline --value VALUE \
+             --confidence C</code> tells it.</p>\n",
+        );
         return;
     }
     page.push_str(
@@ -376,30 +431,45 @@ fn worth(page: &mut String, contents: &Contents<'_>) {
         ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
     ];
     if let Some(penalty) = &worth.penalty {
-        told.push(("certainty penalty as published", format!("{:.4}", penalty.published)));
-        told.push(("certainty penalty, tightest labels", format!("{:.4}", penalty.tight)));
+        told.push(("certainty penalty as published", format!("{:.3}", penalty.published)));
+        told.push(("certainty penalty, tightest labels", format!("{:.3}", penalty.tight)));
     }
     facts(page, &told);
     match &worth.penalty {
-        None => page.push_str(
-            "<p class=\"note\">Not computed, because only a release says what its labels stand for: the certainty \
-             penalty.</p>\n",
-        ),
-        Some(penalty) if penalty.columns.is_empty() => {}
+        None => {
+            let why = match contents.origin {
+                Origin::Release { .. } => {
+                    "the groups have no labels: the quasi-identifiers are published as they are"
+                }
+                Origin::Table { .. } => "only a release says what its labels stand for",
+            };
+            let _ =
+                writeln!(page, "<p class=\"note\">Not computed, because {why}: the certainty penalty.</p>");
+        }
         Some(penalty) => {
             let drawing = svg::shares("Certainty penalty by column", &penalty.columns).to_element();
-            let _ = writeln!(page, "<figure>{drawing}</figure>");
+            let _ =
+                writeln!(page, "<figure>{drawing}</figure>\n<p class=\"note\">Penalties are rounded up.</p>");
+            if let Origin::Release { style: "bucketized", .. } = contents.origin {
+                page.push_str(
+                    "<p class=\"note\">A bucketized release may tell the quasi-identifiers exactly; the penalties \
+                     are those of the labels that its groups would have.</p>\n",
+                );
+            }
         }
-    }
-    if let Origin::Release { style: "bucketized", .. } = contents.origin {
-        page.push_str(
-            "<p class=\"note\">A bucketized release may tell the quasi-identifiers exactly; the penalties are \
-             those of the labels that its groups would have.</p>\n",
-        );
     }
     page.push_str("<h2>How far is it from the original?</h2>\n");
     match &contents.compared {
-        Compared::Measured(comparison) => compared(page, comparison, &contents.origin),
+        Compared::Measured(comparison) => {
+            compared(page, comparison, &contents.origin);
+            if contents.surveys.len() > 1 {
+                let column = escape(&comparison.sensitive);
+                let _ = writeln!(
+                    page,
+                    "<p class=\"note\">Of the sensitive columns, the queries ask about <code>{column}</code> only.</p>"
+                );
+            }
+        }
         Compared::Not(why) => {
             let _ = writeln!(
                 page,
@@ -501,20 +571,38 @@ fn kept_columns(page: &mut String, contents: &Contents<'_>) {
     }
 }
 
+/// What the check of a release needs beside it.
+fn needed_to_check(policy: &Policy) -> &'static str {
+    let models = || policy.privacy.targets.iter().map(|target| &target.model);
+    let from_table = |model: &Model| match model {
+        Model::Beliefs(_) => true,
+        Model::Robust(robust) => robust.distributions == Distributions::Estimated,
+        Model::Skyline(_) | Model::Implications { .. } => false,
+    };
+    if models().any(from_table) {
+        " --original TABLE"
+    } else if models().any(|model| matches!(model, Model::Robust(_))) {
+        " --policy policy.toml"
+    } else {
+        ""
+    }
+}
+
 fn origin(page: &mut String, contents: &Contents<'_>) {
     page.push_str("<h2>Where does it come from?</h2>\n");
     let policy = match &contents.origin {
         Origin::Release { policy, input_rows, fingerprint, version, .. } => {
             let fingerprint = match fingerprint {
                 Some(fingerprint) => format!("with the fingerprint <code>{}</code>", escape(fingerprint)),
-                None => "(without a fingerprint, which would tell apart what the strategy hides)".to_string(),
+                None => "(without a fingerprint, which could tell what is not published)".to_string(),
             };
             let _ = writeln!(
                 page,
                 "<p>Made by skyveil {version} from {rows} rows {fingerprint} and the policy below, whose SHA-256 is \
                  <code>{hash}</code>. The same rows in any order, the same policy and the same version give the same \
                  bytes; <code>manifest.json</code> holds the hashes of all files.</p>\n\
-                 <pre>skyveil anonymize TABLE --policy policy.toml --out RELEASE\nskyveil check RELEASE</pre>",
+                 <pre>skyveil anonymize TABLE --policy policy.toml --out RELEASE\nskyveil check RELEASE{more}</pre>",
+                more = needed_to_check(policy),
                 version = escape(version),
                 rows = grouped(*input_rows),
                 hash = escape(&policy.hash()),

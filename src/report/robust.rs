@@ -53,8 +53,13 @@ pub fn section(report: &RobustReport, suppressed: u64) -> String {
         0 => writeln!(page, "<p>Nobody had to be left out.</p>"),
         rows => writeln!(
             page,
-            "<p><strong>{}</strong> rows of the input fit in no group and are not published.</p>",
-            grouped(rows)
+            "<p><strong>{}</strong> of the input {} in no group and {} not published.</p>",
+            match rows {
+                1 => "1 row".to_string(),
+                rows => format!("{} rows", grouped(rows)),
+            },
+            if rows == 1 { "fits" } else { "fit" },
+            if rows == 1 { "is" } else { "are" },
         ),
     };
     values(&mut page, report);
@@ -127,8 +132,8 @@ fn delta(page: &mut String, report: &RobustReport, threshold: &Rational) {
             );
         }
         None if report.test != RobustTest::Delta => page.push_str(
-            "<p class=\"note\">What groups it would have made itself is told only when a release is made, since it \
-             needs the original table.</p>\n",
+            "<p class=\"note\">What groups it would have made itself is told on the page that was written with the \
+             release.</p>\n",
         ),
         None => {}
     }

@@ -314,8 +314,11 @@ pub fn shares(title: &str, rows: &[(String, f64, f64)]) -> Figure {
     }
     for (i, (name, published, tight)) in rows.iter().enumerate() {
         let y = 30.0 + ROW * i as f64;
-        let short: String = name.chars().take(14).collect();
-        let short = if short.len() < name.len() { format!("{short}...") } else { short };
+        // Wide letters at 13 pixels: so many fit left of the bars.
+        let short = match name.chars().count() {
+            0..=13 => name.clone(),
+            _ => name.chars().take(11).chain("...".chars()).collect(),
+        };
         let _ = write!(
             body,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",

@@ -67,8 +67,11 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
     let mut total = Tally::default();
     for people in 5..=10 {
         let tally = count(people, tables)?;
-        (setting.tell)(&format!("{people} people: {:?}", tally.published));
         let [naive, inclusive, exclusive] = tally.published;
+        (setting.tell)(&format!(
+            "{people} people: of {} tables, naive publishes {naive}, inclusive {inclusive}, exclusive {exclusive}",
+            tally.tables
+        ));
         table.push(vec![
             people.into(),
             tally.tables.into(),
@@ -168,7 +171,7 @@ fn examples(findings: &mut Findings) -> Result<()> {
     let share = |finding: &Finding| {
         let summary = counted(finding)?;
         let worst = summary.largest.as_ref()?;
-        Some(format!("{} tables, {} = {}", summary.size, worst.share, decimal_at_least(&worst.share, 3)))
+        Some(format!("{} tables, {} = {}", summary.size, worst.share, decimal_at_least(&worst.share, 4)))
     };
     let (inclusive, exclusive) = (share(&g0.functions[2].inclusive), share(&g0.functions[2].exclusive));
     findings.compared.push(format!(

@@ -42,7 +42,7 @@ pub struct Outcome {
 const STYLE: &str = "\
 body{margin:0 auto;max-width:70rem;padding:1.2rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
 h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0}h2{font-size:1.15rem;margin:1.8rem 0 .4rem;border-bottom:1px solid #ccc}\
-svg{width:100%;height:auto}.scroll{overflow-x:auto}\
+svg{width:100%;max-width:48rem;height:auto}.scroll{overflow-x:auto}\
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;font-weight:600;padding:.6rem 0 .2rem}\
 th,td{padding:.15rem .7rem .15rem 0;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}\

@@ -2,7 +2,8 @@
 //!
 //! Read what the adversary knows, refuse what cannot be grouped, sort people into parts of similar ones, group each part
 //! bottom-up, write the groups in two tables, read them back and judge each, and only then publish. Whoever fits in no
-//! group is suppressed: counted in the manifest, and listed by row number in a private file beside the release.
+//! group is suppressed: counted in the manifest, and listed by row number in a private file beside the release. No
+//! fingerprint of the input is published: what is left of it without the published values is that of the suppressed.
 //!
 //! Memory: the distributions, and the budget's share for sorting and grouping parts.
 //! Invariant: the same table and policy give the same bytes, whatever the order of the rows: a person's index is the
@@ -35,7 +36,7 @@ use crate::robust::{Requirement, Test, parts};
 use crate::spill::Spill;
 use grouping::Grouping;
 use output::Output;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use suppressed::List;
 
@@ -124,7 +125,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         return Err(Error::input("the policy has another model", "set privacy.model = \"robust\""));
     };
     refuse_unknown(job, target)?;
-    if options.suppressed.starts_with(job.out) {
+    if resolved(options.suppressed).starts_with(resolved(job.out)) {
         return Err(Error::input(
             format!("{} is inside the release", options.suppressed.display()),
             "the list of suppressed rows is private: give --suppressed a file elsewhere",
@@ -168,7 +169,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let room = budget.reserve("grouping similar people", room)?;
 
     let mut sorter = Sorter::new(&budget, &spill)?;
-    let fingerprint = tuples::read(job, &columns, &census, &payload, &places, &mut sorter)?;
+    tuples::read(job, &columns, &census, &payload, &places, &mut sorter)?;
     let pool = thread_pool(job.threads)?;
     let values = SensitiveColumns::one(census.sensitive.clone());
     let mut output = Output::create(staging.folder(), &payload, &values, job.threads, &budget, &spill)?;
@@ -222,19 +223,20 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     }
     let surveys = [(columns.sensitive.clone(), survey)];
     let report_of = &surveys[0].1.report;
+    let kept = kept_written(job, &staging.folder().join("quasi"))?;
     let page = to_html(&Contents {
         surveys: &surveys,
         asked: Asked::Policy,
         origin: Origin::Release {
             policy: job.policy,
             style: "bucketized",
-            input_rows: fingerprint.rows,
-            fingerprint: Some(fingerprint.text()),
+            input_rows: census.rows,
+            fingerprint: None,
             version: env!("CARGO_PKG_VERSION"),
         },
         worth: (&utility).into(),
         compared: Compared::Not(WITHOUT_ORIGINAL),
-        kept: &kept_written(job, &staging.folder().join("quasi"))?,
+        kept: &kept,
     });
     let path = staging.folder().join(REPORT);
     std::fs::write(&path, page).map_err(|source| Error::io(&path, source))?;
@@ -243,7 +245,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         &Evidence {
             policy: job.policy,
             style: "bucketized",
-            input: Input::Grouped { read: fingerprint, suppressed: left_out },
+            input: Input::Grouped { rows: census.rows, suppressed: left_out },
             checks: &checks(&surveys),
             utility: &utility,
         },
@@ -256,6 +258,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         source_scans: job.table.scans(),
         utility,
         searched: None,
+        kept,
         robust: Some(Box::new(RobustSummary {
             input_rows: census.rows,
             suppressed: left_out,
@@ -263,6 +266,22 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
             report,
         })),
     }))
+}
+
+/// The place that a path means, whether or not there is a file: without `.`, `..` and symbolic links.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut place = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::ParentDir => {
+                place.pop();
+            }
+            other => place.push(other),
+        }
+        place = place.canonicalize().unwrap_or(place);
+    }
+    place
 }
 
 /// What this model does not know is refused: it must not look as if it held.

@@ -41,14 +41,14 @@ impl<'s> Suppressed<'s> {
         let path = &list.unfinished;
         let io = |source| Error::io(path, source);
         let mut out = BufWriter::new(create_private(path).map_err(io)?);
+        // From here on a failure has something to remove, such as what a full disk cut off.
+        list.written = true;
         out.write_all(b"row\n").map_err(io)?;
         self.rows.finish(|record| {
             let row = record.iter().fold(0u64, |row, &byte| row << 8 | u64::from(byte));
             writeln!(out, "{}", row + 1).map_err(io)
         })?;
-        out.flush().map_err(io)?;
-        list.written = true;
-        Ok(())
+        out.flush().map_err(io)
     }
 }
 

@@ -700,3 +700,28 @@ fn rows_that_are_not_people_and_flags_that_say_so_are_refused() {
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     assert!(told(&output).contains("--point"), "{}", told(&output));
 }
+
+#[test]
+fn a_null_that_means_a_number_is_that_number_for_known_distributions() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("t.csv"), "sex,g,v\nm,0,1.0\nm,0,\nm,0,2.5\nm,0,3.5\n").unwrap();
+    let given = "sex,v,probability\nm,,0.5\nm,2.5,0.25\nm,3.5,0.25\n";
+    std::fs::write(at("d.csv"), given).unwrap();
+    for meaning in ["1", "1.0"] {
+        for known in ["", "distributions = \"d.csv\"\n"] {
+            let policy = format!(
+                "[columns]\nsensitive = \"v\"\nnull_is = {meaning:?}\ndrop = [\"g\"]\n[columns.quasi.sex]\n\
+                 [privacy]\nmodel = \"robust\"\nr = 3\nknown = [[\"sex\"]]\n{known}\
+                 [publish]\nstyle = \"bucketized\"\n"
+            );
+            std::fs::write(at("p.toml"), policy).unwrap();
+            let (table, policy) = (at("t.csv"), at("p.toml"));
+            let flags = ["--policy", text(&policy), "--group", "g", "--original", text(&table), "--json"];
+            let output = skyveil(&[&["check", text(&table)], &flags[..]].concat());
+            assert_eq!(output.status.code(), Some(1), "{meaning} {known}: {}", told(&output));
+            let worst = json(&output)["distributions"]["worst_posterior"].as_f64().unwrap();
+            assert!((0.5..0.51).contains(&worst), "{}", told(&output));
+        }
+    }
+}

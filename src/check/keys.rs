@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn repeated_dictionary_entries_are_one_key() {
         let entries = Arc::new(StringArray::from(vec!["a", "b", "a"]));
-        let column = DictionaryArray::<arrow::datatypes::Int32Type>::new(vec![0, 2, 1, 0].into(), entries);
+        let column = DictionaryArray::<Int32Type>::new(vec![0, 2, 1, 0].into(), entries);
         let column: ArrayRef = Arc::new(column);
         let runs = Keys::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);

@@ -106,7 +106,8 @@ fn verdict(report: &CheckReport) -> String {
     }
     if report.minimum_distinct_values > 0 {
         let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
-        reasons.push(format!("some group has {fewest} different values, {minimum} are required"));
+        let fewest = number_of(fewest, "different value", "different values");
+        reasons.push(format!("some group has {fewest}, {minimum} are required"));
     }
     for point in report.beliefs.iter().flat_map(|beliefs| &beliefs.points) {
         for at in &point.thresholds {

@@ -48,10 +48,12 @@ impl Known {
         expect_columns(path, &table, &names)?;
         let scales: Vec<Option<Scale>> =
             names.iter().map(|name| Ok(Scale::of(&table.kind(name)?))).collect::<Result<_>>()?;
+        let canonical = |text: &str| scales[columns.len()].and_then(|scale| scale.canonical(text));
+        let null_is = null_is.map(|text| canonical(text).unwrap_or_else(|| text.to_string()));
 
         let mut stated = Stated {
             path,
-            null_is,
+            null_is: null_is.as_deref(),
             places: robust.known.iter().map(|set| places(&columns, set)).collect::<Result<_>>()?,
             rows: 0,
             dictionaries: vec![Dictionary::default(); columns.len()],

@@ -263,6 +263,6 @@ fn a_named_number_or_time_is_found_however_it_is_written() {
         let policy = NUMBERS.replace("NULL", "").replace("FOR", "for = [\"99\"]");
         let policy = text_file(directory.path(), "p.toml", &policy);
         let output = check(&table, &["--policy", policy.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(2), "{}", self::told(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     }
 }

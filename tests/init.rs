@@ -273,7 +273,7 @@ fn values_that_a_policy_lacks_are_counted_or_sent_to_other() {
     assert!(error.contains("column \"job\": 6 values on 120 rows are not in the order"), "{error}");
     run(0, "order = [\"x0\", \"x1\", \"x2\", \"x3\"], other = \"x3\"", "");
     let error = run(2, "", "hierarchy = { low = [0, 1, 2, 3, 4, 5, 6, 7, 8] }");
-    assert!(error.contains("column \"n\": 1 value on 20 rows are not in the hierarchy"), "{error}");
+    assert!(error.contains("column \"n\": 1 value on 20 rows is not in the hierarchy"), "{error}");
     run(0, "", "hierarchy = { low = [0, 1, 2, 3, 4, 5, 6, 7, 8] }, other = \"more\"");
 }
 

@@ -60,9 +60,9 @@ impl Flow {
                     self.carry(from, value, &reached_from, &by_way_of);
                     return true;
                 }
-                for other in 0..self.rows.len() {
-                    if other != from && by_way_of[other].is_none() && self.flows[other][value] > 0 {
-                        by_way_of[other] = Some(value);
+                for (other, way) in by_way_of.iter_mut().enumerate() {
+                    if other != from && way.is_none() && self.flows[other][value] > 0 {
+                        *way = Some(value);
                         waiting.push_back(other);
                     }
                 }

@@ -185,7 +185,7 @@ pub fn robust(
     if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
             "the model \"robust\" is defined for one row and one value per person",
-            "leave columns.individual, columns.count and columns.values out of the policy, and give a table with one \
+            "leave columns.individual, columns.count and privacy.values out of the policy, and give a table with one \
              row for each person",
         ));
     }

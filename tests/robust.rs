@@ -725,11 +725,7 @@ fn a_null_that_means_a_number_is_that_number_for_known_distributions() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     std::fs::write(at("t.csv"), "sex,g,v\nm,0,1.0\nm,0,\nm,0,2.5\nm,0,3.5\n").unwrap();
-<<<<<<< HEAD
-    let given = "sex,v,probability\nm,1.0,0.25\nm,,0.25\nm,2.5,0.25\nm,3.5,0.25\n";
-=======
     let given = "sex,v,probability\nm,,0.5\nm,2.5,0.25\nm,3.5,0.25\n";
->>>>>>> fix-check
     std::fs::write(at("d.csv"), given).unwrap();
     for meaning in ["1", "1.0"] {
         for known in ["", "distributions = \"d.csv\"\n"] {

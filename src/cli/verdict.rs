@@ -109,14 +109,6 @@ fn verdict(report: &CheckReport) -> String {
         let (fewest, minimum) = (report.fewest_values, report.minimum_distinct_values);
         let fewest = number_of(fewest, "different value", "different values");
         reasons.push(format!("some group has {fewest}, {minimum} are required"));
-<<<<<<< HEAD
-=======
-    }
-    for point in report.beliefs.iter().flat_map(|beliefs| &beliefs.points) {
-        for at in &point.thresholds {
-            reasons.push(belief_text(at, point));
-        }
->>>>>>> fix-check
     }
     reasons.extend(report.beliefs.as_ref().map(beliefs_text));
     for share in &report.shares {

@@ -1,7 +1,7 @@
 //! What does the adversary know of how likely each value is?
 //!
 //! [`Known`] holds, for every attribute set of a policy, a distribution of sensitive values per signature: estimated
-//! from a table ([`census`]) or read from a file ([`file`]). Values are told apart by their text ([`dictionary`]), so
+//! from a table ([`census`]) or read from a file ([`mod@file`]). Values are told apart by their text ([`dictionary`]), so
 //! a release, its original and a file of distributions agree whatever their formats.
 //!
 //! Memory: O(signatures and their non-zero priors), taken from the budget.

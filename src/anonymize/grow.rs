@@ -40,6 +40,9 @@ const COARSE_BINS: u32 = 256;
 /// Counters of one column when a node without a coarse cut is counted again.
 const FINE_CELLS: usize = 1 << 20;
 
+/// Rows of a node that a thread collects before they become a page, if the budget has room for so many.
+const WAITING_ROWS: u64 = 1 << 10;
+
 /// While pages are emptied into others, freed memory goes back this often.
 const PAGES_BETWEEN_RELEASES: usize = 64;
 
@@ -84,6 +87,16 @@ impl Limits {
         // The rows of a node, their copy while they move, and as much again for what is being written meanwhile.
         let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
         counting.max(finishing) as u64
+    }
+
+    /// Bytes for the rows of a table that wait until a page for their node is full, a third of it, and for the directory of
+    /// these pages. Small pages would make the directory large; half of the budget must do.
+    pub fn waiting_room(&self, rows: u64, threads: usize, budget: u64) -> u64 {
+        // Nodes are at least half as large as they may be, but for the few that a small cut leaves.
+        let nodes = rows.div_ceil((self.rows as u64 / 2).max(1));
+        let row_bytes = (self.bytes / self.rows) as u64;
+        let bytes = nodes.saturating_mul(3 * threads as u64 * WAITING_ROWS * row_bytes);
+        bytes.min(budget / 2).max(3 * self.bytes as u64)
     }
 
     /// The most threads, up to `threads`, whose working room is at most half of `budget`; at least one.
@@ -340,14 +353,17 @@ impl Growth<'_> {
             return Ok(vec![]);
         }
         // Half-filled buffers are not in the stores' account.
-        let _room = self.budget.try_reserve(2 * self.limits.bytes as u64);
+        let threads = self.pool.current_num_threads();
+        let wanted = self.limits.waiting_room(store.rows(), threads, self.budget.total());
+        let reserved = self.budget.try_reserve(wanted);
+        let bytes = if reserved.is_some() { wanted as usize } else { 3 * self.limits.bytes };
         let layout = store.layout().clone();
         let new_store = |_: &Open| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
         let stores: Vec<Mutex<PageStore<'s>>> = nodes.iter().map(new_store).collect();
         let mut place_of = vec![u32::MAX; tree.len()];
         nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
-        let buffers_at_once = (nodes.len() * self.pool.current_num_threads()).max(1);
-        let buffer_rows = (self.limits.rows / buffers_at_once).clamp(64, PAGE_ROWS);
+        let row_bytes = self.limits.bytes / self.limits.rows;
+        let buffer_rows = (bytes / 3 / row_bytes / (nodes.len() * threads).max(1)).clamp(64, PAGE_ROWS);
         let flush = |place: usize, rows: Rows| {
             PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
         };

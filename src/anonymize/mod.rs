@@ -150,7 +150,9 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     // Pages must not take the room that splitting will need.
     let slots = sensitive.len() + 1;
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
-    let mut room = budget.reserve("splitting the table", limits.room(&columns, slots, threads))?;
+    let waiting = limits.waiting_room(job.table.rows().unwrap_or(0), threads, job.memory);
+    let needed = limits.room(&columns, slots, threads).max(waiting);
+    let mut room = budget.reserve("splitting the table", needed)?;
     if protection.asks_for_beliefs() && room.bytes() < job.memory / 2 {
         // What is believed of everybody needs room as well.
         room.resize("splitting the table", job.memory / 2)?;

@@ -100,13 +100,15 @@ pub fn gather(
                 }
                 Some((_, code)) => {
                     let code = code.first_chunk().map_or(0, |code| u16::from_be_bytes(*code));
-                    group.counts[usize::from(code)] += count;
+                    let own = &mut group.counts[usize::from(code)];
+                    *own = own.saturating_add(*count);
                 }
                 None => {}
             }
         }
         let people: u64 = group.members.iter().map(|member| member.rows).sum();
-        if people != group.counts.iter().sum::<u64>() {
+        // A sum that saturates equals no number of people.
+        if people != group.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)) {
             return Err(other_people());
         }
         if !can_be(&group, table) {

@@ -112,7 +112,8 @@ impl GroupCount {
         if self.counts[place] == 0 {
             self.present.push(code);
         }
-        self.counts[place] += times;
+        // A sum that saturates equals no number of people, so it is refused and never wraps to one that fits.
+        self.counts[place] = self.counts[place].saturating_add(times);
     }
 
     /// Adds the values of `times` people with the same values, each of them once.
@@ -391,7 +392,9 @@ impl Judge {
             return;
         }
         let possible = match self.asked.values {
-            Values::Single => group.counts().map(|(_, count)| count).sum::<u64>() == group.people,
+            Values::Single => {
+                group.counts().fold(0u64, |sum, (_, count)| sum.saturating_add(count)) == group.people
+            }
             Values::Set => group.counts().all(|(_, count)| count <= group.people),
             Values::Multiset => group.people > 0,
         };

@@ -76,7 +76,7 @@ impl Tally {
         let bytes = &mut self.bytes;
         let same = |entry: &Entry| entry.key(bytes) == key && entry.item(bytes) == item;
         if let Some(entry) = self.entries.find_mut(hash, same) {
-            entry.count += count;
+            entry.count = entry.count.saturating_add(count);
             return Ok(());
         }
         if !self.has_room(key.len() + item.len()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
-use super::criterion::{Absent, Asked, Findings, Implications, Requirements};
+use super::criterion::{Absent, Asked, Findings, GroupCount, Implications, Judge, Requirements};
 use super::job::{Columns, Resources};
 use super::knowledge::Sought;
 use super::returns::Returned;
@@ -95,4 +95,21 @@ fn a_group_that_comes_back_is_noticed_wherever_the_cut_is() {
     for cut in 0..=rows.len() {
         assert!(counted(&skyline(), &[&rows[..cut], &rows[cut..]]).is_none(), "cut at {cut}");
     }
+}
+
+#[test]
+fn counts_that_overflow_fit_no_number_of_people() {
+    let codes = Codes::with("sick", vec![None], &Budget::new(1 << 20)).unwrap();
+    let requirements = skyline();
+    let asked = Asked::new(Values::Single, &requirements, Vec::new(), &Sought::NOTHING, &codes).unwrap();
+    let mut group = GroupCount::default();
+    group.people = 4;
+    // Modulo 2^64 these are four.
+    for (code, times) in [(0, u64::MAX), (1, 3), (2, 2)] {
+        group.add(code, times);
+    }
+    assert_eq!(group.counts().map(|(_, count)| count).fold(0, u64::wrapping_add), 4);
+    let mut judge = Judge::new(&Arc::new(asked));
+    judge.observe(&group, 0);
+    assert!(judge.findings(&requirements, &codes, "sick").is_err());
 }

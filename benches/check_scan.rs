@@ -4,12 +4,13 @@
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use skyveil::check::{Absent, Columns, Requirements, Resources, Subject, check};
+use skyveil::check::{Absent, Columns, Requirements, Subject, check};
 use skyveil::generate::{Kind, Table as Synthetic, write};
-use skyveil::memory::Budget;
-use skyveil::progress::Progress;
-use skyveil::read::{ReadOptions, Table};
-use skyveil::skyline::{Confidence, Knowledge, Point};
+use skyveil::math::skyline::{Confidence, Knowledge, Point};
+use skyveil::resources::Resources;
+use skyveil::resources::budget::Budget;
+use skyveil::resources::progress::Progress;
+use skyveil::table::read::{ReadOptions, Table};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;

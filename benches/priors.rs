@@ -5,15 +5,15 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use skyveil::attack::original::distance;
-use skyveil::attack::priors::{Means, kernels};
-use skyveil::attack::{Original, Priors, Roles};
-use skyveil::beliefs::prior::naive_prior;
-use skyveil::check::Resources;
-use skyveil::exact::parse_fraction;
-use skyveil::memory::Budget;
-use skyveil::progress::Progress;
-use skyveil::read::{ReadOptions, Table};
+use skyveil::math::beliefs::prior::naive_prior;
+use skyveil::math::exact::parse_fraction;
+use skyveil::model::beliefs::original::distance;
+use skyveil::model::beliefs::priors::{Means, kernels};
+use skyveil::model::beliefs::{Original, Priors, Roles};
+use skyveil::resources::Resources;
+use skyveil::resources::budget::Budget;
+use skyveil::resources::progress::Progress;
+use skyveil::table::read::{ReadOptions, Table};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

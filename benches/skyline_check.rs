@@ -2,8 +2,8 @@
 //!
 //! Prints ratios of CPU time measured in one run: `cargo bench --bench skyline_check [RECORDS]`.
 
-use skyveil::skyline::program::Program;
-use skyveil::skyline::{Knowledge, Ranking, Statistics, Values};
+use skyveil::math::skyline::program::Program;
+use skyveil::math::skyline::{Knowledge, Ranking, Statistics, Values};
 use std::hint::black_box;
 use std::time::Instant;
 

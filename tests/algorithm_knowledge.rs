@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use skyveil::disclosure_sets::{
+use skyveil::math::disclosure_sets::{
     Finding, Limits, Partition, Property, Release, Sequence, SkylinePoint, Strategy,
 };
-use skyveil::exact::{Rational, ratio};
+use skyveil::math::exact::{Rational, ratio};
 
 const PEOPLE: usize = 5;
 /// The values in the order of the ages.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
-use skyveil::read::{Column, ReadOptions, Table};
+use skyveil::table::read::{Column, ReadOptions, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -343,7 +343,7 @@ fn cells(folder: &Path, columns: &[&str]) -> Vec<Vec<String>> {
     let table = Table::open(&[folder.to_path_buf()], &ReadOptions::default()).unwrap();
     let columns: Vec<Column> = columns.iter().map(|name| Column::as_is(*name)).collect();
     let mut rows = vec![];
-    let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<_>>>();
+    let work = |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<_>>>();
     table
         .scan(&columns, 1, work, |batches| {
             for batch in batches {

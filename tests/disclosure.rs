@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use serde_json::Value;
-use skyveil::exact::{Rational, parse_fraction, ratio};
+use skyveil::math::exact::{Rational, parse_fraction, ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

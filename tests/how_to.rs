@@ -13,7 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use arrow::util::display::array_value_to_string;
-use skyveil::read::{Column, Morsel, Table};
+use skyveil::table::read::{Column, Morsel, Table};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

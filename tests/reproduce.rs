@@ -45,11 +45,11 @@ fn reproduce(name: &str, folder: &Path) -> (PathBuf, serde_json::Value) {
 
 /// The rows of a CSV file with four columns each, read by the reader of tables.
 fn csv_rows(path: &Path) -> usize {
-    use skyveil::read::{Column, ReadOptions, Table};
+    use skyveil::table::read::{Column, ReadOptions, Table};
     let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).expect("as it was written");
     let names = ["table", "row", "column", "value"].map(Column::as_is);
     let mut rows = 0;
-    let count = |morsel: skyveil::read::Morsel<'_>| {
+    let count = |morsel: skyveil::table::read::Morsel<'_>| {
         morsel.map(|batch| batch.map(|batch| batch.num_rows())).sum::<skyveil::Result<usize>>()
     };
     table

@@ -9,9 +9,9 @@ use serde_json::Value;
 use skyveil::anonymize::robust::{Options, run};
 use skyveil::anonymize::{Job, Outcome, Search, grow};
 use skyveil::policy::Policy;
-use skyveil::progress::Progress;
-use skyveil::read::{Column, ReadOptions, Table};
-use skyveil::write::{TableWriter, WriteOptions};
+use skyveil::resources::progress::Progress;
+use skyveil::table::read::{Column, ReadOptions, Table};
+use skyveil::table::write::{TableWriter, WriteOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -44,7 +44,7 @@ fn read(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let names: Vec<String> = table.schema().fields().iter().map(|field| field.name().clone()).collect();
     let columns: Vec<Column> = names.iter().map(Column::as_is).collect();
     let mut rows = Vec::new();
-    let work = |morsel: skyveil::read::Morsel<'_>| {
+    let work = |morsel: skyveil::table::read::Morsel<'_>| {
         let mut rows: Vec<Vec<String>> = Vec::new();
         for batch in morsel {
             let batch = batch?;
@@ -162,7 +162,8 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
     let columns: Vec<Column> =
         table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
     let mut writer = TableWriter::create(&parquet, table.schema().clone(), &WriteOptions::default()).unwrap();
-    let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
+    let work =
+        |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
     table
         .scan(&columns, 1, work, |batches| batches.iter().try_for_each(|batch| writer.write(batch)))
         .unwrap();
@@ -603,7 +604,8 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     let table = Table::open(std::slice::from_ref(&quasi), &ReadOptions::default()).unwrap();
     let columns: Vec<Column> =
         table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
-    let work = |morsel: skyveil::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
+    let work =
+        |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
     let mut batches: Vec<RecordBatch> = Vec::new();
     table
         .scan(&columns, 1, work, |more| {

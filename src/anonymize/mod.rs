@@ -3,53 +3,47 @@
 //! The main loop: read the values, give them codes, read the rows as codes, split while it is safe, write the
 //! groups, check what was written, make it visible. Nothing calls backwards.
 //!
-//! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::memory::ALLOWANCE) beside it.
+//! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) beside it.
 
-mod beliefs;
-mod full_domain;
-pub mod grow;
-mod long_table;
-mod output;
-pub(crate) mod prepare;
 pub mod robust;
-mod source;
 pub mod strategy;
-mod target;
-mod utility;
 
-use crate::attack;
+use crate::check::beliefs;
 use crate::check::release::labelled_groups;
 use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
+use crate::encode::column::Column;
+use crate::encode::source::{Encoded, Source};
 use crate::error::{Error, Result};
-use crate::lattice::Measure;
-use crate::memory::{Budget, release_freed};
-use crate::plan::column::Column;
-use crate::plan::criterion::Room;
-use crate::plan::propose::Order;
-use crate::plan::subtree::Group;
+pub use crate::group::full_domain::Searched;
+use crate::group::full_domain::{self, FullDomain};
+use crate::group::grow::{Growth, Limits, Pages};
+use crate::group::lattice::Measure;
+use crate::group::propose::Order;
+use crate::group::subtree::Group;
+use crate::model::beliefs::criterion::Known;
+use crate::model::criterion::Room;
+pub use crate::model::target::Obstacle;
+use crate::model::target::Protection;
 use crate::policy::{Cuts, Policy};
-use crate::progress::Progress;
-use crate::publish::label::Labels;
-use crate::publish::manifest::{self, Evidence, Input};
-use crate::publish::rows::{COUNT, GROUP};
-use crate::publish::staging::Staging;
-use crate::read::Table;
+use crate::release::label::Labels;
+use crate::release::manifest::{self, Evidence, Input};
+use crate::release::output::{Output, Shape};
+use crate::release::penalty;
+pub use crate::release::penalty::{Penalty, Utility, rounded_up};
+use crate::release::rows::{COUNT, GROUP};
+use crate::release::staging::Staging;
 use crate::report::REPORT;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
-use crate::spill::Spill;
-use full_domain::FullDomain;
-pub use full_domain::Searched;
-use grow::{Growth, Limits, Pages};
-use output::{Output, Shape};
+use crate::resources::Resources;
+use crate::resources::budget::{Budget, release_freed};
+use crate::resources::progress::Progress;
+use crate::resources::spill::Spill;
+use crate::table::read::Table;
 use robust::RobustSummary;
-use source::{Encoded, Source};
 use std::path::Path;
 use std::sync::Arc;
-pub use target::Obstacle;
-use target::Protection;
-pub use utility::{Penalty, Utility, rounded_up};
 
 /// All that a run needs, validated.
 pub struct Job<'a> {
@@ -67,10 +61,17 @@ pub struct Job<'a> {
     pub threads: usize,
     /// Where groups are looked for.
     pub search: Search,
-    /// Normally [`grow::SUBTREE_BYTES`]; tests take less.
+    /// Normally [`SUBTREE_BYTES`](crate::group::grow::SUBTREE_BYTES); tests take less.
     pub subtree_bytes: usize,
     /// Counts what is done.
     pub progress: &'a Progress,
+}
+
+impl<'a> Job<'a> {
+    fn resources(&self, budget: &Arc<Budget>) -> Resources<'a> {
+        let (threads, temp, budget) = (self.threads, self.temp.to_path_buf(), budget.clone());
+        Resources { threads, budget, temp, progress: self.progress }
+    }
 }
 
 /// Where groups are looked for.
@@ -121,7 +122,7 @@ const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which be
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
     if let Some(strategy) = job.policy.publish.strategy {
-        let limit_steps = crate::disclosure_sets::Limits::default().steps;
+        let limit_steps = crate::math::disclosure_sets::Limits::default().steps;
         return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
     }
     if robust::model(job.policy).is_some() {
@@ -137,7 +138,8 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         let needed = job.subtree_bytes as u64 * 4;
         return Err(Error::Memory { stage: "splitting the table", needed, budget: job.memory });
     }
-    let source = Source::new(job, protection.values())?;
+    let resources = job.resources(&budget);
+    let source = Source::new(job.table, job.policy, protection.values(), &resources)?;
     let payload = source.payload()?;
 
     let (mut attributes, sensitive) = source.read_values()?;
@@ -170,7 +172,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         ));
     }
     let quasi: Vec<_> = source.quasi().collect();
-    let rows = beliefs::Known { job, store: &store, attributes: &attributes, quasi: &quasi, budget: &budget };
+    let rows = Known { resources: &resources, store: &store, attributes: &attributes, quasi: &quasi };
     let mut criterion = protection.criterion(&sensitive, &whole, Some(&rows))?;
     release_freed();
     if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
@@ -185,7 +187,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
         payload: payload.as_ref(),
     };
     let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
-    let mut measure = utility::Measure::new(&columns, &attributes, &labels);
+    let mut measure = penalty::Measure::new(&columns, &attributes, &labels);
     let pool = thread_pool(threads)?;
     job.progress.start("splitting", Some(whole.people));
     let publish = |number: u64, group: Group| {
@@ -318,15 +320,14 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
         // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
         task.requirements.absent = check::Absent::Refuse;
         let columns = task.columns.of_release();
-        let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), budget.clone());
-        let resources = check::Resources { threads, budget, temp, progress: job.progress };
+        let resources = job.resources(budget);
         task.requirements.validate()?;
         let sought = check::Sought::of(&task.requirements);
         let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
         if let Some(question) = &task.requirements.beliefs {
             let groups = [GROUP.to_string()];
-            let tables = attack::Release::of(&subject, Some(folder), &groups);
-            let found = attack::attack(job.table, &tables, question, &resources)?;
+            let tables = beliefs::Release::of(&subject, Some(folder), &groups);
+            let found = beliefs::attack(job.table, &tables, question, &resources)?;
             survey.report = survey.report.with_beliefs(found);
         }
         Ok((columns.sensitive, survey))
@@ -337,8 +338,7 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
 /// What the kept columns tell beside the groups.
 fn kept_written(job: &Job<'_>, people: &Path) -> Result<Vec<KeptColumn>> {
     let table = Table::open(&[people.to_path_buf()], &Default::default())?;
-    let (threads, temp, budget) = (job.threads, job.temp.to_path_buf(), Budget::new(job.memory));
-    let resources = check::Resources { threads, budget, temp, progress: job.progress };
+    let resources = job.resources(&Budget::new(job.memory));
     kept::measure(&table, &[GROUP.to_string()], &job.policy.columns.keep, Standing::Together, &resources)
 }
 

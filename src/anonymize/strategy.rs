@@ -7,29 +7,29 @@
 //! The manifest tells of the released function only. The sets of other functions depend on multisets that are not
 //! published, and so does a fingerprint of the input: with it each table that a replay leaves could be tested.
 //!
-//! Memory: that of the audit; at most [`MOST_PEOPLE`](crate::audit::MOST_PEOPLE) people.
+//! Memory: that of the audit; at most [`MOST_PEOPLE`](crate::group::given::MOST_PEOPLE) people.
 
-use super::output::{Output, Shape};
-use super::utility::{Measure, Utility};
 use super::{Job, Outcome, Summary, checks, judge_written, kept_written};
-use crate::audit::{self, Candidate, Case, People, Purpose};
-use crate::disclosure_sets::{self, Finding, Limits, Release};
 use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
-use crate::memory::Budget;
-use crate::plan::column::Column;
-use crate::plan::criterion::Part;
-use crate::plan::subtree::{Group, Present};
-use crate::plan::tree::CutTree;
+use crate::group::given::{self as audit, Candidate, Case, People, Purpose};
+use crate::group::subtree::{Group, Present};
+use crate::group::tree::CutTree;
+use crate::math::disclosure_sets::{self, Finding, Limits, Release};
+use crate::math::skyline::Values;
 use crate::policy::{Ranges, Strategy};
-use crate::publish::label::Labels;
-use crate::publish::manifest::{self, Chosen, Evidence, Input};
-use crate::publish::payload::Payload;
-use crate::publish::staging::Staging;
-use crate::read::Table;
-use crate::skyline::Values;
-use crate::spill::Spill;
+use crate::release::label::Labels;
+use crate::release::manifest::{self, Chosen, Evidence, Input};
+use crate::release::output::{Output, Shape};
+use crate::release::penalty::{Measure, Utility};
+use crate::release::staging::Staging;
+use crate::resources::budget::Budget;
+use crate::resources::spill::Spill;
+use crate::table::read::Table;
 use std::collections::{BTreeSet, HashMap};
 
 /// How the function is chosen.
@@ -225,7 +225,7 @@ struct Groups {
 fn groups(people: &People, candidate: &Candidate, told: &Told) -> (Vec<Groups>, Vec<u64>) {
     let mut groups: Vec<(Groups, &Vec<u32>)> = Vec::new();
     for members in candidate.partition.groups() {
-        let mut part = Part { people: members.len() as u64, counts: vec![0; people.sensitive.len()] };
+        let mut part = GroupCounts { people: members.len() as u64, counts: vec![0; people.sensitive.len()] };
         members.iter().for_each(|&person| part.counts[usize::from(people.value(person as usize))] += 1);
         let columns = people.rows.columns.iter();
         let tight: Vec<BTreeSet<u16>> =
@@ -264,7 +264,7 @@ fn groups(people: &People, candidate: &Candidate, told: &Told) -> (Vec<Groups>, 
     (groups.into_iter().map(|(group, _)| group).collect(), group_of)
 }
 
-fn group(codes: &[BTreeSet<u16>], part: Part) -> Group {
+fn group(codes: &[BTreeSet<u16>], part: GroupCounts) -> Group {
     let present = |codes: &BTreeSet<u16>| {
         let ends = codes.first().zip(codes.last()).unwrap_or((&0, &0));
         Present { ends: (u32::from(*ends.0), u32::from(*ends.1)), codes: codes.iter().copied().collect() }

@@ -15,9 +15,9 @@ use super::criterion::GroupCount;
 use super::job::{Columns, Part};
 use super::values::{Codes, Translation};
 use crate::error::Result;
+use crate::math::skyline::Values;
 use crate::policy::joint_value;
-use crate::read::RowCounts;
-use crate::skyline::Values;
+use crate::table::read::RowCounts;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {

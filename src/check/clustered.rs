@@ -12,12 +12,13 @@ use arrow::array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
 use super::criterion::{Asked, GroupCount, Judge};
-use super::job::{Columns, Resources, scattered};
-use super::keys::Keys;
+use super::job::{Columns, scattered};
 use super::returns::{Begins, Finished, Returned, Trail};
 use super::values::Codes;
 use crate::error::Result;
-use crate::read::{Column, Table};
+use crate::resources::Resources;
+use crate::table::group_keys::Keys;
+use crate::table::read::{Column, Table};
 
 /// What one scan can tell.
 pub(super) enum Outcome {
@@ -191,7 +192,7 @@ pub(super) struct Joined {
     border: Option<Border>,
     rows: u64,
     gaps: Gaps,
-    reserved: crate::memory::Reservation,
+    reserved: crate::resources::budget::Reservation,
 }
 
 impl Joined {

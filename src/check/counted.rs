@@ -13,14 +13,15 @@ use arrow::datatypes::Int64Type;
 use super::cells::{Cells, Gaps};
 use super::clustered::Counted;
 use super::criterion::{Asked, GroupCount, Judge};
-use super::job::{Buckets, Columns, Resources};
-use super::keys::{Keys, integer_of_key};
-use super::tally::Tally;
+use super::job::{Buckets, Columns};
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
-use crate::read::{Column, Kind, Table};
-use crate::skyline::Values;
-use crate::spill::Spill;
+use crate::math::skyline::Values;
+use crate::resources::Resources;
+use crate::resources::spill::Spill;
+use crate::resources::tally::Tally;
+use crate::table::group_keys::{Keys, integer_of_key};
+use crate::table::read::{Column, Kind, Table};
 
 /// The item of a group that counts its people; no value has this code.
 const PERSON: u32 = u32::MAX;

@@ -11,13 +11,13 @@ use super::knowledge::{KnowledgeEvidence, Sought, SoughtCodes};
 use super::report::{DisclosureReport, PointReport, ShareReport, Sizes};
 use super::shares::{ShareEvidence, ShareRequirement};
 use super::values::Codes;
-use crate::attack::Question;
-use crate::beliefs::criteria::ShareRule;
-use crate::confidence::Confidence;
 use crate::error::{Error, Result, number_of};
-use crate::memory::{Budget, Reservation};
+use crate::math::confidence::Confidence;
+use crate::math::shares::ShareRule;
+use crate::math::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
+use crate::model::beliefs::Question;
 use crate::policy::closest;
-use crate::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
+use crate::resources::budget::{Budget, Reservation};
 
 /// What a table must fulfil.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,12 +8,13 @@ use arrow::util::display::array_value_to_string;
 
 use super::cells::Cells;
 use super::criterion::GroupCount;
-use super::job::{Columns, Resources, Subject};
-use super::keys::{Keys, integer_key};
+use super::job::{Columns, Subject};
 use super::report::Order;
 use super::values::Codes;
 use crate::error::{Error, Result};
-use crate::read::{Column, Table};
+use crate::resources::Resources;
+use crate::table::group_keys::{Keys, integer_key};
+use crate::table::read::{Column, Table};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 
@@ -118,7 +119,7 @@ fn keys_at(
 ) -> Result<Vec<Box<[u8]>>> {
     let wanted: Vec<Column> = columns.groups.iter().map(|name| Column::canonical(name.as_str())).collect();
     let mut keys: Vec<Box<[u8]>> = vec![Box::default(); rows.len()];
-    let find = |morsel: crate::read::Morsel<'_>| {
+    let find = |morsel: crate::table::read::Morsel<'_>| {
         let mut first = morsel.first_row();
         let mut found = Vec::new();
         for batch in morsel {

@@ -1,6 +1,5 @@
 //! Which table is to be checked, and how is it counted?
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::clustered::{self, Counted, Outcome};
@@ -11,11 +10,10 @@ use super::report::{CheckReport, GroupSizes, Order};
 use super::shares;
 use super::values::Codes;
 use crate::error::{Error, Result, number_of};
-use crate::memory::Budget;
-use crate::progress::Progress;
-use crate::read::{Kind, RowCounts, Table};
-use crate::skyline::{KeptGroups, Values};
-use crate::spill::Spill;
+use crate::math::skyline::{KeptGroups, Values};
+use crate::resources::Resources;
+use crate::resources::spill::Spill;
+use crate::table::read::{Kind, RowCounts, Table};
 
 /// What the columns of the table mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,18 +79,6 @@ pub enum Subject<'a> {
     Table(&'a Table),
     /// In two.
     Buckets(Buckets<'a>),
-}
-
-/// What a check may use.
-pub struct Resources<'a> {
-    /// Worker threads.
-    pub threads: usize,
-    /// Memory for what grows.
-    pub budget: Arc<Budget>,
-    /// Where it goes when it does not fit.
-    pub temp: PathBuf,
-    /// Where progress is counted.
-    pub progress: &'a Progress,
 }
 
 /// A check, and what was kept on its way.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::criterion::{GroupCount, Requirements};
 use super::values::Codes;
 use crate::error::Result;
-use crate::skyline::{Confidence, KeptGroups, Ranking, Values};
+use crate::math::skyline::{Confidence, KeptGroups, Ranking, Values};
 
 /// For which values the groups that matter are kept, and at which confidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -15,6 +15,7 @@
 //!
 //! Not here: the mathematics (`skyline`, `implications`), decoding (`read`), printing (`cli`).
 
+pub mod beliefs;
 mod cells;
 mod clustered;
 mod counted;
@@ -22,7 +23,6 @@ mod criterion;
 mod groups;
 mod implications;
 mod job;
-pub(crate) mod keys;
 mod knowledge;
 pub mod policy;
 pub mod release;
@@ -30,14 +30,13 @@ mod report;
 mod returns;
 pub(crate) mod robust;
 mod shares;
-pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use criterion::{Absent, Implications, Requirements};
 pub use groups::{GroupDetail, SAMPLE, groups};
-pub use job::{Buckets, Columns, Part, Resources, Subject, Survey, check, survey};
+pub use job::{Buckets, Columns, Part, Subject, Survey, check, survey};
 pub use knowledge::Sought;
 pub use report::{
     Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, ShareReport,

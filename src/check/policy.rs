@@ -3,14 +3,14 @@
 use super::criterion::{Absent, Implications, Requirements};
 use super::job::{Columns, Part};
 use super::shares::ShareRequirement;
-use crate::attack::Question;
-use crate::confidence::Confidence;
 use crate::error::{Error, Result};
-use crate::exact::Rational;
+use crate::math::confidence::Confidence;
+use crate::math::exact::Rational;
+use crate::math::skyline::{Knowledge, Point, Values};
+use crate::model::beliefs::Question;
 use crate::policy::{
     Criterion, Model, Nearness, Policy, Protected, Requirement, Target, Values as PolicyValues,
 };
-use crate::skyline::{Knowledge, Point, Values};
 
 /// One sensitive column, and what must hold for it.
 #[derive(Debug, Clone, PartialEq)]

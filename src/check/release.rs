@@ -11,9 +11,9 @@ use super::job::{Buckets, Columns, Subject};
 use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Target};
-use crate::progress::Progress;
-use crate::publish::manifest::hash;
-use crate::read::{ReadOptions, Table};
+use crate::release::manifest::hash;
+use crate::resources::progress::Progress;
+use crate::table::read::{ReadOptions, Table};
 
 /// The file that makes a directory a release.
 const MANIFEST: &str = "manifest.json";

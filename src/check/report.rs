@@ -1,10 +1,10 @@
 //! What did the check find?
 
 use super::robust::RobustReport;
-use crate::attack::AttackReport;
-use crate::confidence::Confidence;
-use crate::exact::Rational;
-use crate::skyline::{Breach, Point, Statistics, Values};
+use crate::math::confidence::Confidence;
+use crate::math::exact::Rational;
+use crate::math::skyline::{Breach, Point, Statistics, Values};
+use crate::model::beliefs::judge::AttackReport;
 
 /// The verdict on a table, with its evidence.
 #[derive(Debug, Clone, PartialEq)]

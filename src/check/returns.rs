@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::memory::{Budget, Reservation};
+use crate::resources::budget::{Budget, Reservation};
 
 /// Fingerprints that are kept in case the order ends (8 MiB); an ordered table never needs them.
 const REMEMBERED: usize = 1 << 20;

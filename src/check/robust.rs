@@ -15,20 +15,21 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::criterion::Requirements;
-use super::job::{Buckets, Columns, Resources, Subject, Survey, survey};
-use super::keys::{Keys, integer_of_key};
+use super::job::{Buckets, Columns, Subject, Survey, survey};
 use super::knowledge::Sought;
-use crate::distributions::Known;
-use crate::distributions::dictionary::{Coder, UNKNOWN};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
-use crate::exact::Rational;
+use crate::math::exact::Rational;
+use crate::math::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
+use crate::math::skyline::Values;
+use crate::model::robust::Known;
+use crate::model::robust::dictionary::{Coder, UNKNOWN};
 use crate::policy::RobustTest;
-use crate::publish::sorter::Sorter;
-use crate::read::{Column, Table};
-use crate::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
-use crate::skyline::Values;
-use crate::spill::Spill;
+use crate::resources::Resources;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
+use crate::table::group_keys::{Keys, integer_of_key};
+use crate::table::read::{Column, Table};
 
 /// Posteriors of groups with up to so many states are always computed: twelve different values.
 const STATES: u64 = 1 << 12;
@@ -284,7 +285,7 @@ fn gather(
         false => Vec::new(),
     };
     resources.progress.start("reading groups", table.rows());
-    let work = |morsel: crate::read::Morsel<'_>| {
+    let work = |morsel: crate::table::read::Morsel<'_>| {
         let mut coders: Vec<Coder<'_>> = if cells.people { known.coders(table)? } else { Vec::new() };
         let mut value_coder = match cells.values {
             true => Some(Coder::new(known.values(), table, &columns.sensitive)?),

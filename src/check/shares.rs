@@ -8,14 +8,15 @@ use arrow::datatypes::Int64Type;
 
 use super::cells::Cells;
 use super::criterion::GroupCount;
-use super::job::{Columns, Resources, Subject};
+use super::job::{Columns, Subject};
 use super::report::ShareReport;
 use super::values::Codes;
-use crate::beliefs::criteria::ShareRule;
 use crate::error::Result;
-use crate::exact::Rational;
+use crate::math::exact::Rational;
+use crate::math::shares::ShareRule;
 use crate::policy::{Criterion, Nearness};
-use crate::read::Column;
+use crate::resources::Resources;
+use crate::table::read::Column;
 
 /// A criterion over shares, with the order of the values that it may need.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
 use super::criterion::{Absent, Asked, Findings, GroupCount, Implications, Judge, Requirements};
-use super::job::{Columns, Resources};
+use super::job::Columns;
 use super::knowledge::Sought;
 use super::returns::Returned;
 use super::values::Codes;
-use crate::memory::Budget;
-use crate::progress::Progress;
-use crate::skyline::{Confidence, Knowledge, Point, Values};
+use crate::math::skyline::{Confidence, Knowledge, Point, Values};
+use crate::resources::Resources;
+use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
 
 fn columns() -> Columns {
     Columns::single(vec!["grp".to_string()], "sick".to_string())

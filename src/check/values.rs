@@ -14,9 +14,9 @@ use arrow::datatypes::{DataType, Int32Type};
 use super::job::{Columns, Subject};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
-use crate::memory::{Budget, Reservation};
 use crate::policy::{joint_parts, joint_value};
-use crate::read::Kind;
+use crate::resources::budget::{Budget, Reservation};
+use crate::table::read::Kind;
 
 /// The codes of the sensitive values met so far; shared by the workers.
 pub(super) struct Codes {

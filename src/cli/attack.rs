@@ -10,14 +10,16 @@ use super::Answer;
 use super::flags::{ResourceFlags, read_delimiter, read_options};
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
-use crate::attack::{AttackReport, Point, PointReport, Published, Question, Release, Roles, attack};
-use crate::beliefs::group::Moved;
-use crate::check::Resources;
+use crate::check::beliefs::{Published, Release, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, number_of};
-use crate::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
+use crate::math::beliefs::group::Moved;
+use crate::math::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
+use crate::model::beliefs::judge::{AttackReport, PointReport};
+use crate::model::beliefs::{Point, Question, Roles};
 use crate::policy::{Model, Policy, Target};
-use crate::read::Table;
+use crate::resources::Resources;
+use crate::table::read::Table;
 
 /// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
 ///
@@ -252,7 +254,7 @@ fn to_text(report: &AttackReport) -> String {
 
 fn point_text(report: &AttackReport, point: &PointReport) -> String {
     let head = ["moved by more than", "vulnerable", "share", "undecided", "share at most", "by Omega"];
-    let share = |people: u64| decimal_at_least(&crate::exact::ratio(people, report.rows.max(1)), 4);
+    let share = |people: u64| decimal_at_least(&crate::math::exact::ratio(people, report.rows.max(1)), 4);
     let rows = point.thresholds.iter().map(|at| {
         [
             at.t.to_string(),
@@ -369,7 +371,7 @@ fn read_share(text: &str) -> Result<Rational, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::ratio;
+    use crate::math::exact::ratio;
 
     #[test]
     fn bandwidths_are_read_exactly_or_refused() {

@@ -3,12 +3,12 @@
 use super::Answer;
 use super::flags::{read_delimiter, read_options};
 use super::terminal::{print, visible};
-use crate::audit::{Case, Job, Point, Purpose};
-use crate::disclosure_sets::{Audit, Finding, Limits, Release, SharesSummary};
 use crate::error::{Result, number_of};
-use crate::exact::{Rational, decimal_at_least, f64_at_least};
+use crate::group::given::{Case, Job, Point, Purpose};
+use crate::math::disclosure_sets::{Audit, Finding, Limits, Release, SharesSummary};
+use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::policy::{Policy, Strategy};
-use crate::read::{ReadOptions, Table};
+use crate::table::read::{ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -11,13 +11,14 @@ use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
 use crate::anonymize::robust::model as robust_model;
-use crate::attack;
+use crate::check::beliefs;
 use crate::check::policy::Task;
 use crate::check::release::GROUP;
-use crate::check::{Absent, CheckReport, Order, Requirements, Resources, check};
+use crate::check::{Absent, CheckReport, Order, Requirements, check};
 use crate::error::{Error, Result};
+use crate::math::skyline::Point;
 use crate::policy::Policy;
-use crate::skyline::Point;
+use crate::resources::Resources;
 
 /// Is a release, or any table of groups, safe?
 ///
@@ -117,9 +118,9 @@ fn checked(args: &CheckArgs, opened: &Opened, tasks: &[Task]) -> Result<Vec<(Str
 fn followed(
     args: &CheckArgs,
     opened: &Opened,
-    question: &attack::Question,
+    question: &crate::model::beliefs::Question,
     resources: &Resources<'_>,
-) -> Result<attack::AttackReport> {
+) -> Result<crate::model::beliefs::judge::AttackReport> {
     let original = args.subject.open_beside(&args.original, opened)?;
     let subject = opened.subject();
     match opened {
@@ -132,7 +133,7 @@ fn followed(
             })?;
             let groups = [GROUP.to_string()];
             let folder = args.subject.paths.first().map(PathBuf::as_path);
-            attack::attack(&original, &attack::Release::of(&subject, folder, &groups), question, resources)
+            beliefs::attack(&original, &beliefs::Release::of(&subject, folder, &groups), question, resources)
         }
         Opened::Table(..) if args.subject.group.is_empty() => Err(Error::input(
             "the model \"beliefs\" needs to know who is in which group",
@@ -140,9 +141,9 @@ fn followed(
         )),
         Opened::Table(table, _) => {
             let groups = &args.subject.group[..];
-            let published = attack::Published::Rows(table, groups);
-            let tables = attack::Release { people: Some((table, groups)), folder: None, published };
-            attack::attack(original.as_ref().unwrap_or(table), &tables, question, resources)
+            let published = beliefs::Published::Rows(table, groups);
+            let tables = beliefs::Release { people: Some((table, groups)), folder: None, published };
+            beliefs::attack(original.as_ref().unwrap_or(table), &tables, question, resources)
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::check::{
     Subject, check,
 };
 use crate::error::{Error, Result, number_of};
-use crate::exact::{Rational, decimal_at_least, f64_at_least};
-use crate::implications::IMPLICATIONS_LIMIT;
-use crate::plot::{Axis, Chart, Series};
+use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
+use crate::math::implications::IMPLICATIONS_LIMIT;
+use crate::report::plot::{Axis, Chart, Series};
 
 /// How sure can an adversary become who knows K implications, whichever they are?
 ///

@@ -9,8 +9,8 @@ use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
 use crate::check::{Absent, GroupDetail, Requirements, Sought, groups, survey};
 use crate::error::{Error, Result, number_of};
-use crate::exact::{Rational, decimal_at_least};
-use crate::skyline::{Breach, Confidence, Knowledge, Point, Ranking, Seats, Values, steps, useful};
+use crate::math::exact::{Rational, decimal_at_least};
+use crate::math::skyline::{Breach, Confidence, Knowledge, Point, Ranking, Seats, Values, steps, useful};
 
 /// Who is most exposed in a release, or any table of groups, and how would an adversary find out?
 ///
@@ -258,7 +258,7 @@ impl Case<'_> {
         let step = |(name, step): (&&str, &Option<Rational>)| {
             json!({
                 "knowing": name,
-                "sure": step.as_ref().map(crate::exact::f64_at_least),
+                "sure": step.as_ref().map(crate::math::exact::f64_at_least),
                 "exact": step.as_ref().map(Rational::to_string),
             })
         };

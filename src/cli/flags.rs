@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::memory::{Budget, parse_size};
+use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::policy::{ColumnType as PolicyType, Policy};
-use crate::read::{ColumnType, ReadOptions};
-use crate::skyline::{Confidence, Knowledge, Point, Values};
+use crate::resources::budget::{Budget, parse_size};
+use crate::table::read::{ColumnType, ReadOptions};
 
 /// What a command may use.
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Answer;
 use crate::error::{Error, Result};
 use crate::generate::{Kind, Table, write};
-use crate::write::Written;
+use crate::table::write::Written;
 
 /// Make a synthetic table: those of the papers, or a census.
 ///

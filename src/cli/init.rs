@@ -4,12 +4,12 @@ use super::Answer;
 use super::flags::{csv_type, read_delimiter};
 use super::terminal::{complain, print, visible, with_progress};
 use crate::error::{Error, Result, number_of};
-use crate::hierarchy::to_arx;
 use crate::policy::ColumnType;
+use crate::policy::hierarchy::to_arx;
 use crate::profile::{
     Asked, ColumnProfile, Combination, Profile, Proposal, Proposed, Reading, hierarchy_of, propose,
 };
-use crate::read::{Kind, ReadOptions, Table};
+use crate::table::read::{Kind, ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs::OpenOptions;

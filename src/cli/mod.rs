@@ -100,7 +100,7 @@ fn run(command: &Command) -> Result<Answer> {
 fn silence_contained_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if !crate::read::panic_is_contained() {
+        if !crate::table::read::panic_is_contained() {
             print(info);
         }
     }));

@@ -11,16 +11,17 @@ use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
 use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::Task;
-use crate::check::{Absent, Order, Requirements, Resources, Sought, Subject, Survey, survey};
+use crate::check::{Absent, Order, Requirements, Sought, Subject, Survey, survey};
 use crate::error::{Error, Result, number_of};
+use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::policy::Policy;
-use crate::read::Table;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::made;
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, Worth, to_html};
-use crate::skyline::{Confidence, Knowledge, Point};
-use crate::utility::Design;
+use crate::report::utility::Design;
+use crate::resources::Resources;
+use crate::table::read::Table;
 
 /// Make a page about a release, or any table of groups: its risk, its utility, its policy.
 ///

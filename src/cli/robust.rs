@@ -10,13 +10,14 @@ use super::terminal::{complain, visible};
 use super::verdict::aligned;
 use crate::anonymize::Summary;
 use crate::anonymize::robust::{RobustSummary, model, requirement};
-use crate::check::{self, Resources, RobustReport, Robustness, Subject, Survey};
-use crate::distributions::census::{Census, Counted};
-use crate::distributions::{Known, known_columns};
+use crate::check::{self, RobustReport, Robustness, Subject, Survey};
 use crate::error::{Error, Result, number_of};
-use crate::exact::{Rational, decimal_at_least};
+use crate::math::exact::{Rational, decimal_at_least};
+use crate::model::robust::census::{Census, Counted};
+use crate::model::robust::{Known, known_columns};
 use crate::policy::{Distributions, Policy, RobustTest};
-use crate::read::Table;
+use crate::resources::Resources;
+use crate::table::read::Table;
 
 /// Digits after the point.
 const PLACES: usize = 6;

@@ -11,8 +11,10 @@ use super::subject::SubjectFlags;
 use super::terminal::{complain, print, visible, with_progress};
 use crate::check::{Absent, Requirements, Sought, survey};
 use crate::error::{Error, Result};
+use crate::math::skyline::{
+    Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo,
+};
 use crate::report::svg;
-use crate::skyline::{Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo};
 
 /// Up to how much knowledge is a release, or any table of groups, safe?
 ///

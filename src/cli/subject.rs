@@ -7,13 +7,14 @@ use clap::Args;
 use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
 use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release, labelled_groups};
-use crate::check::{Columns, Requirements, Resources, Subject};
+use crate::check::{Columns, Requirements, Subject};
 use crate::error::{Error, Result};
+use crate::math::skyline::Values;
 use crate::policy::{Policy, Target};
-use crate::progress::Progress;
-use crate::publish::rows::GROUP;
-use crate::read::Table;
-use crate::skyline::Values;
+use crate::release::rows::GROUP;
+use crate::resources::Resources;
+use crate::resources::progress::Progress;
+use crate::table::read::Table;
 
 /// A release, or any table of groups.
 #[derive(Debug, Args)]

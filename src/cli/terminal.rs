@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
-use crate::progress::{Progress, Snapshot};
+use crate::resources::progress::{Progress, Snapshot};
 
 /// Writes a result to standard output; a reader that went away is [`Error::ClosedPipe`].
 pub fn print(text: &str) -> Result<()> {

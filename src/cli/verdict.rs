@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::attack::{self, moved_text};
 use super::robust;
 use super::terminal::visible;
-use crate::attack::{AtThreshold, AttackReport, PointReport as BeliefReport};
 use crate::check::{CheckReport, DisclosurePoint, Order, PointReport};
-use crate::confidence::Confidence;
 use crate::error::number_of;
-use crate::exact::{Rational, decimal_at_least, decimal_at_most, f64_at_least};
-use crate::skyline::Breach;
+use crate::math::confidence::Confidence;
+use crate::math::exact::{Rational, decimal_at_least, decimal_at_most, f64_at_least};
+use crate::math::skyline::Breach;
+use crate::model::beliefs::judge::{AtThreshold, AttackReport, PointReport as BeliefReport};
 
 /// How many points are told to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -310,12 +310,12 @@ pub(super) fn exact_text(exact: &Rational) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::ratio;
+    use crate::math::exact::ratio;
 
     #[test]
     fn beliefs_are_told_in_a_line_and_a_table() {
-        use crate::attack::Worst;
-        use crate::beliefs::group::Moved;
+        use crate::math::beliefs::group::Moved;
+        use crate::model::beliefs::judge::Worst;
         let point = |width: [(i64, i64); 2], vulnerable, undecided| BeliefReport {
             bandwidth: [("age", width[0]), ("sex", width[1])]
                 .map(|(name, (over, under))| (name.to_string(), Rational::from(over) / Rational::from(under)))

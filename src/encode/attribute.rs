@@ -8,8 +8,8 @@
 use super::collect::Frequencies;
 use super::distinct::Distinct;
 use super::scale::Scale;
-use crate::hierarchy::{Hierarchy, Node};
-use crate::plan::column::{CodeTree, Column, Splitting, Width};
+use crate::encode::column::{CodeTree, Column, Splitting, Width};
+use crate::policy::hierarchy::{Hierarchy, Node};
 use std::ops::Range;
 
 /// A text column with at most this many values is published as sets of them, a longer one as ranges.

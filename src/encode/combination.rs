@@ -149,7 +149,7 @@ impl Combinations {
 mod tests {
     use super::*;
     use crate::encode::sensitive::SensitiveValues;
-    use crate::read::Kind;
+    use crate::table::read::Kind;
 
     fn column(name: &str, values: &[&str]) -> SensitiveCoding {
         let values = SensitiveValues::Texts(values.iter().map(|&value| value.into()).collect());

@@ -10,11 +10,11 @@ use super::keys::{Keys, Texts, keys};
 use super::page::Lists;
 use super::scale::Scale;
 use super::sensitive::{SensitiveCoding, SensitiveValues};
+use crate::encode::codes::Codes;
+use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result};
-use crate::memory::{Budget, Reservation};
-use crate::plan::subtree::{Rows, Sensitive};
-use crate::plan::triples::Codes;
-use crate::skyline::Values;
+use crate::math::skyline::Values;
+use crate::resources::budget::{Budget, Reservation};
 use arrow::array::{Array, ArrayRef, AsArray};
 use std::sync::Arc;
 
@@ -209,7 +209,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
-            let kind = crate::read::Kind::of(array.data_type());
+            let kind = crate::table::read::Kind::of(array.data_type());
             let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {

@@ -2,7 +2,7 @@
 
 use super::scale::{Scale, float_key};
 use crate::error::{Error, Result};
-use crate::read::Kind;
+use crate::table::read::Kind;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray,
 };

@@ -5,11 +5,19 @@
 //! ([`encoder`], [`page`]). Codes, and all that follows from them, depend on the set of rows alone.
 
 pub mod attribute;
+pub mod codes;
 pub mod collect;
+pub mod column;
 pub mod combination;
 pub mod distinct;
 pub mod encoder;
+pub mod group_counts;
 pub mod keys;
+mod long_table;
 pub mod page;
+pub mod payload;
+pub mod prepare;
+pub mod rows;
 pub mod scale;
 pub mod sensitive;
+pub mod source;

@@ -5,11 +5,11 @@
 //!
 //! Memory: the pages that fit; while reading, one page per thread.
 
+use crate::encode::codes::Codes;
+use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
-use crate::memory::{Budget, Reservation};
-use crate::plan::subtree::{Rows, Sensitive};
-use crate::plan::triples::Codes;
-use crate::spill::{Extent, Spill};
+use crate::resources::budget::{Budget, Reservation};
+use crate::resources::spill::{Extent, Spill};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A page holds at most this many rows.

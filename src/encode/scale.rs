@@ -193,8 +193,8 @@ fn decimal_text(key: i64, scale: i8) -> String {
 }
 
 fn parse_decimal(text: &str, scale: i8) -> Option<i64> {
-    let exact = crate::exact::parse_fraction(text)?;
-    let ten = crate::exact::ratio(10, 1);
+    let exact = crate::math::exact::parse_fraction(text)?;
+    let ten = crate::math::exact::ratio(10, 1);
     let scaled = exact * ten.pow(isize::from(scale));
     scaled.is_int().then(|| i64::try_from(scaled.into_parts().0).ok()).flatten()
 }

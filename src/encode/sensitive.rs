@@ -3,7 +3,7 @@
 use super::collect::{Collected, Found};
 use super::scale::Scale;
 use crate::error::{Error, Result};
-use crate::read::Kind;
+use crate::table::read::Kind;
 
 /// The sensitive values of a column in ascending order; a value's code is its place.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use super::census::Country;
 use super::{agrawal, groups};
 use crate::error::{Error, Result};
-use crate::write::{TableWriter, WriteOptions, Written};
+use crate::table::write::{TableWriter, WriteOptions, Written};
 
 /// Rows that a thread makes at a time.
 pub const CHUNK_ROWS: u64 = 1 << 16;

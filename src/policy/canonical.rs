@@ -13,8 +13,8 @@ use super::privacy::{Criterion, Distance, Distributions, Model, Privacy, Protect
 use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
 use super::quasi::{End, Grid, Quasi, Shape};
 use super::read::Policy;
-use crate::exact::Rational;
-use crate::hierarchy::{DateLevel, Hierarchy, decimal_text};
+use crate::math::exact::Rational;
+use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
 
 impl Policy {
     /// The policy in its one canonical form.

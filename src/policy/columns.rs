@@ -7,10 +7,10 @@ use super::parse::{Item, Mistakes, Section, quoted};
 use super::privacy::{Criterion, Distance};
 use super::quasi::{Quasi, read_order};
 use super::tree::read_hierarchy;
-use crate::beliefs::criteria::{Ground, ShareRule};
 use crate::error::{Error, Result};
-use crate::exact::{Rational, parse_fraction};
-use crate::hierarchy::Hierarchy;
+use crate::math::exact::{Rational, parse_fraction};
+use crate::math::shares::{Ground, ShareRule};
+use crate::policy::hierarchy::Hierarchy;
 
 /// The roles of the columns, and how to read them.
 #[derive(Debug, Clone, PartialEq)]

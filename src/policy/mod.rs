@@ -12,6 +12,7 @@
 mod bind;
 mod canonical;
 mod columns;
+pub mod hierarchy;
 mod models;
 mod parse;
 mod privacy;

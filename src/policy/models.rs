@@ -9,8 +9,8 @@ use super::privacy::{
     Belief, Beliefs, Criterion, Distance, Distributions, Kind, MAX_COUNT, Model, Protected, Requirement,
     Robust, RobustTest, Target, Values,
 };
-use crate::exact::Rational;
-use crate::implications::IMPLICATIONS_LIMIT;
+use crate::math::exact::Rational;
+use crate::math::implications::IMPLICATIONS_LIMIT;
 
 /// Which model each of these keys belongs to.
 const OF_MODEL: [(&str, Kind); 10] = [

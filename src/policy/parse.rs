@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Mistake;
-use crate::exact::{Rational, parse_fraction};
+use crate::math::exact::{Rational, parse_fraction};
 
 /// The mistakes found so far, each with its place in the text.
 pub(super) struct Mistakes<'t> {

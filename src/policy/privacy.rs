@@ -13,7 +13,7 @@ use super::models::{
     Shared, read_beside, read_shared_model, read_target, refuse_unused_model, takes_shared_model,
 };
 use super::parse::{Item, Mistakes, Section, closest, quoted};
-use crate::exact::Rational;
+use crate::math::exact::Rational;
 
 /// What must hold for a release.
 #[derive(Debug, Clone, PartialEq)]

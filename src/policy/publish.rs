@@ -3,8 +3,8 @@
 use super::columns::Columns;
 use super::parse::{Item, Mistakes, Section, closest, quoted};
 use super::quasi::{Quasi, Shape};
-use crate::exact::{Rational, parse_fraction};
-use crate::hierarchy::decimal_text;
+use crate::math::exact::{Rational, parse_fraction};
+use crate::policy::hierarchy::decimal_text;
 
 /// The form of the release.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::parse::{Item, Mistakes, Section};
 use super::tree::read_hierarchy;
-use crate::exact::{Rational, parse_fraction};
-use crate::hierarchy::{DateLevel, Hierarchy, decimal_text, parse_day};
+use crate::math::exact::{Rational, parse_fraction};
+use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text, parse_day};
 
 /// A column that an adversary may know of a person, and what the owner says about it.
 #[derive(Debug, Clone, PartialEq)]

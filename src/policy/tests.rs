@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::error::Error;
-use crate::exact::{Rational, parse_fraction, ratio};
+use crate::math::exact::{Rational, parse_fraction, ratio};
 
 const DESIGN: &str = r#"
 [columns]

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::parse::{Item, Mistakes, quoted};
-use crate::hierarchy::{Hierarchy, Problem, Row, from_rows, parse_arx};
+use crate::policy::hierarchy::{Hierarchy, Problem, Row, from_rows, parse_arx};
 
 const EXAMPLE: &str = "\"file.csv\" or { Europe = [\"France\", \"Spain\"], Asia = [\"Japan\"] }";
 

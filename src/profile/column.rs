@@ -10,7 +10,7 @@ use crate::encode::distinct::{hash_text, mix};
 use crate::encode::keys::{Texts as Entries, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
-use crate::read::Kind;
+use crate::table::read::Kind;
 
 /// What was found in a column.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ fn range(scale: Scale, tally: &Tally, rows: u64) -> Option<(String, String)> {
     let high = counts.iter().rev().scan(0, past).flatten().next()?;
     match scale {
         Scale::Date | Scale::Timestamp(_) => {
-            let year = |key: i64| crate::hierarchy::DateLevel::Year.label(scale.day(key));
+            let year = |key: i64| crate::policy::hierarchy::DateLevel::Year.label(scale.day(key));
             Some((year(low), year(high)))
         }
         Scale::Integer | Scale::Float | Scale::Decimal(_) => {

@@ -7,16 +7,16 @@
 
 use super::column::ColumnScan;
 use super::names::{Hint, hint};
-use crate::anonymize::prepare;
 use crate::encode::attribute::Coding;
 use crate::encode::collect::{Collector, Found};
+use crate::encode::prepare;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
-use crate::exact::{Rational, parse_fraction, ratio};
-use crate::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
+use crate::math::exact::{Rational, parse_fraction, ratio};
+use crate::policy::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
 use crate::policy::{Quasi, Shape};
-use crate::progress::Progress;
-use crate::read::{Column, Morsel, Table};
+use crate::resources::progress::Progress;
+use crate::table::read::{Column, Morsel, Table};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads one column and groups its values.

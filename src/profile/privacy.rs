@@ -5,9 +5,9 @@
 //! the same shares of values; without that there would hardly be more than one group.
 
 use super::column::ColumnProfile;
-use crate::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, Verdict};
+use crate::math::skyline::{Knowledge, Point, SkylineState, Target, Values};
 use crate::policy;
-use crate::skyline::{Knowledge, Point, SkylineState, Target, Values};
 
 /// What should hold for a release.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,10 +11,10 @@ use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
-use crate::hierarchy::DateLevel;
+use crate::policy::hierarchy::DateLevel;
 use crate::policy::{Values, closest, overlooked_delimiter};
-use crate::publish::rows::GROUP;
-use crate::read::Kind;
+use crate::release::rows::GROUP;
+use crate::table::read::Kind;
 
 /// What the owner has said already.
 #[derive(Debug, Clone, Default)]

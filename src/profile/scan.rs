@@ -13,8 +13,8 @@ use super::names::{Hint, hint};
 use super::tally::{Counted, Tally};
 use crate::encode::distinct::{MOST, mix};
 use crate::error::{Error, Result};
-use crate::progress::Progress;
-use crate::read::{Column, Kind, Morsel, Table};
+use crate::resources::progress::Progress;
+use crate::table::read::{Column, Kind, Morsel, Table};
 
 /// Counters of all columns together; a column has at most [`MOST`] of them.
 pub const COLUMN_SLOTS: usize = 1 << 20;

@@ -1,10 +1,10 @@
 //! Are columns counted rightly, and are the rules of thumb those that are stated?
 
 use super::*;
-use crate::hierarchy::DateLevel;
 use crate::policy::Values;
-use crate::progress::Progress;
-use crate::read::{ReadOptions, Table};
+use crate::policy::hierarchy::DateLevel;
+use crate::resources::progress::Progress;
+use crate::table::read::{ReadOptions, Table};
 
 fn profile_with(csv: &str, threads: usize) -> Profile {
     let source = Box::new(std::io::Cursor::new(csv.as_bytes().to_vec()));

@@ -14,25 +14,26 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 
 use super::covers::{Opened, Written, covered_codes};
-use crate::anonymize::prepare;
-use crate::check::{Buckets, Columns, Resources, Subject};
+use crate::check::{Buckets, Columns, Subject};
 use crate::encode::attribute::Attribute;
+use crate::encode::codes::Codes;
 use crate::encode::collect::Collector;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::{Layout, Lists};
+use crate::encode::prepare;
+use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
-use crate::plan::subtree::{Rows, Sensitive};
-use crate::plan::triples::Codes;
+use crate::math::skyline::Values;
 use crate::policy::{Policy, Quasi};
-use crate::publish::reader::LabelReader;
-use crate::publish::rows::GROUP;
-use crate::read::{Column, Kind, Morsel, Table};
-use crate::skyline::Values;
-use crate::utility::queries::Answers;
-use crate::utility::{Cover, Design, Divergence, Marginals, QueryErrors, Released, Workload};
+use crate::release::reader::LabelReader;
+use crate::release::rows::GROUP;
+use crate::report::utility::queries::Answers;
+use crate::report::utility::{Cover, Design, Divergence, Marginals, QueryErrors, Released, Workload};
+use crate::resources::Resources;
+use crate::table::read::{Column, Kind, Morsel, Table};
 
 /// Labels of a column that a worker remembers.
 const MOST_LABELS: usize = 1 << 14;

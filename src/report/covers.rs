@@ -12,9 +12,9 @@ use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::keys::{Keys, Texts, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
-use crate::publish::reader::{Cell, Covered, Label, LabelReader, Upper};
-use crate::read::Kind;
-use crate::utility::Cover;
+use crate::release::reader::{Cell, Covered, Label, LabelReader, Upper};
+use crate::report::utility::Cover;
+use crate::table::read::Kind;
 
 /// The labels of one column in a batch.
 pub(super) enum Opened<'a> {
@@ -142,10 +142,10 @@ pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, lab
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::anonymize::prepare;
-    use crate::plan::subtree::Present;
+    use crate::encode::prepare;
+    use crate::group::subtree::Present;
     use crate::policy::{Policy, Quasi};
-    use crate::publish::label::Labels;
+    use crate::release::label::Labels;
     use arrow::array::{Int64Array, StringArray};
     use std::sync::Arc;
 

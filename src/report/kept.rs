@@ -13,9 +13,9 @@ use std::hash::{DefaultHasher, Hasher};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::row::{RowConverter, Rows, SortField};
 
-use crate::check::Resources;
 use crate::error::{Error, Result};
-use crate::read::{Column, Morsel, Table};
+use crate::resources::Resources;
+use crate::table::read::{Column, Morsel, Table};
 
 /// Different values that are counted exactly.
 pub const MOST_VALUES: usize = 1 << 16;

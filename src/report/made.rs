@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::page::{Penalties, Worth};
 use crate::error::{Error, Result};
-use crate::publish::manifest::MANIFEST;
+use crate::release::manifest::MANIFEST;
 
 /// How a release was made.
 pub struct Made {

@@ -10,9 +10,11 @@ mod covers;
 pub mod kept;
 pub mod made;
 pub mod page;
+pub mod plot;
 mod required;
 mod robust;
 pub mod svg;
+pub mod utility;
 
 /// The name of the page in a release.
 pub const REPORT: &str = "report.html";

@@ -11,12 +11,12 @@ use super::comparison::Comparison;
 use super::kept::{Distinct, KeptColumn};
 use super::required;
 use super::svg::{self, escape, grouped, grouped_digits};
-use crate::anonymize::{Utility, rounded_up};
 use crate::check::{PointReport, Survey};
 use crate::error::number_of;
-use crate::exact::{Rational, decimal_at_least, decimal_at_most};
+use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
+use crate::math::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 use crate::policy::{Beliefs, Distributions, Model, Policy};
-use crate::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
+use crate::release::penalty::{Utility, rounded_up};
 
 /// What holds for several columns, and what does not.
 const SEVERAL: &str = "Each column is judged on its own, as if the others were not published. Whoever already knows a \

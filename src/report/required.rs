@@ -11,7 +11,7 @@ use std::fmt::Write;
 use super::svg::{escape, grouped};
 use crate::check::CheckReport;
 use crate::error::number_of;
-use crate::exact::decimal_at_least;
+use crate::math::exact::decimal_at_least;
 use crate::policy::{Belief, Beliefs};
 
 /// Digits after the point of a risk.

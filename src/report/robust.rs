@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::svg::{escape, grouped};
 use crate::check::{DeltaClaims, RobustReport};
-use crate::exact::{Rational, decimal_at_least};
+use crate::math::exact::{Rational, decimal_at_least};
 use crate::policy::RobustTest;
 
 /// Values that are listed, those with the largest posteriors.

@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use crate::skyline::{Level, Reach};
+use crate::math::skyline::{Level, Reach};
 
 /// Text as it may stand in HTML and SVG, between tags or in quotes; no control character passes.
 pub fn escape(text: &str) -> String {

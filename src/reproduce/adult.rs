@@ -10,7 +10,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::read::{Column, ColumnType, ReadOptions, Table};
+use crate::table::read::{Column, ColumnType, ReadOptions, Table};
 
 /// The sensitive column of every paper.
 pub const OCCUPATION: &str = "occupation";

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Findings, Setting, Table, adult, child};
 use crate::error::{Error, Result};
-use crate::plot::{Axis, Chart, Series};
+use crate::report::plot::{Axis, Chart, Series};
 
 type Point = [u64; 3];
 

@@ -3,10 +3,12 @@
 //! Memory: the states of the disclosure sets of one table at a time.
 
 use super::{Cell, Findings, Setting, Table, random::Random};
-use crate::disclosure_sets::{Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary};
 use crate::error::Result;
-use crate::exact::{decimal_at_least, ratio};
-use crate::plot::{Axis, Chart, Series};
+use crate::math::disclosure_sets::{
+    Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary,
+};
+use crate::math::exact::{decimal_at_least, ratio};
+use crate::report::plot::{Axis, Chart, Series};
 
 /// The paper's functions on ten people A to J.
 const FUNCTIONS: [[u32; 10]; 3] =

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exact::{Rational, decimal_at_least};
-use crate::plot::Chart;
+use crate::math::exact::{Rational, decimal_at_least};
+use crate::report::plot::Chart;
 
 /// All that an experiment has to say.
 #[derive(Debug, Clone, Default)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Cell, Findings, Setting, Table, adult};
 use crate::error::Result;
-use crate::exact::{Rational, f64_at_least};
-use crate::implications::{Bucket, Scanner};
-use crate::lattice::{Cells, Levels, nodes};
-use crate::plot::{Axis, Chart, Series};
+use crate::group::lattice::{Cells, Levels, nodes};
+use crate::math::exact::{Rational, f64_at_least};
+use crate::math::implications::{Bucket, Scanner};
+use crate::report::plot::{Axis, Chart, Series};
 
 /// At 13 pieces of knowledge every one of 14 occupations is disclosed.
 const UP_TO: usize = 12;

@@ -270,7 +270,7 @@ pub fn run(experiment: &Experiment, setting: &Setting<'_>, out: &Path) -> Result
         compared: findings.compared,
         tables: findings.tables,
     };
-    let plot = crate::plot::sheet(&findings.charts, 2);
+    let plot = crate::report::plot::sheet(&findings.charts, 2);
     let json = serde_json::to_string_pretty(&outcome)
         .map_err(|_| Error::input("the result cannot be written as JSON", "this is a defect of skyveil"))?;
     for (name, text) in [

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::adult::Coded;
 use crate::error::Result;
-use crate::utility::{Cover, QueryErrors, Released, Workload};
+use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
 /// A table in codes.
 pub struct Rows<'a> {

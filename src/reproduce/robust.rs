@@ -7,15 +7,15 @@ use std::time::Instant;
 use super::adult::{self, Coded};
 use super::mondrian::{Groups, Rows};
 use super::{Cell, Findings, Setting, Table, random::Random};
-use crate::beliefs::criteria::is_probabilistic_diverse;
 use crate::error::Result;
-use crate::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
-use crate::plot::{Axis, Chart, Series};
-use crate::robust::{
+use crate::math::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
+use crate::math::robust::{
     Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
     delta_claims, group, verify,
 };
-use crate::utility::{Design, Workload};
+use crate::math::shares::is_probabilistic_diverse;
+use crate::report::plot::{Axis, Chart, Series};
+use crate::report::utility::{Design, Workload};
 
 /// States of a group's posterior; a larger group is not judged.
 const STATES: u64 = 1 << 20;

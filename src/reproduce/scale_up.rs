@@ -10,7 +10,7 @@ use std::process::Command;
 use super::{Findings, Setting, Table, child};
 use crate::error::{Error, Result};
 use crate::generate::{Kind, Table as Synthetic, write};
-use crate::plot::{Axis, Chart, Series};
+use crate::report::plot::{Axis, Chart, Series};
 
 /// Bytes of a tuple in the paper.
 const TUPLE_BYTES: u64 = 44;

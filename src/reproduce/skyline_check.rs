@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::{Findings, Scale, Setting, Table, random::Random};
 use crate::error::{Error, Result, number_of};
-use crate::plot::{Axis, Chart, Series};
-use crate::skyline::program::Program;
-use crate::skyline::{Knowledge, Ranking, Statistics, Values};
+use crate::math::skyline::program::Program;
+use crate::math::skyline::{Knowledge, Ranking, Statistics, Values};
+use crate::report::plot::{Axis, Chart, Series};
 
 const PEOPLE: u64 = 100;
 const VALUES: usize = 20;

@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 
 use super::{Findings, Setting, Table, random::Random};
 use crate::error::{Error, Result};
-use crate::exact::Rational;
-use crate::plot::{Axis, Chart, Series};
-use crate::skyline::shape::{Ratio, Shape};
-use crate::skyline::{Knowledge, Ranking, Values};
+use crate::math::exact::Rational;
+use crate::math::skyline::shape::{Ratio, Shape};
+use crate::math::skyline::{Knowledge, Ranking, Values};
+use crate::report::plot::{Axis, Chart, Series};
 
 /// How partitionings are drawn.
 struct Family {

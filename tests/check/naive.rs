@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use skyveil::exact::{Rational, ratio};
-use skyveil::skyline::Values;
+use skyveil::math::exact::{Rational, ratio};
+use skyveil::math::skyline::Values;
 
 use super::tables::Row;
 

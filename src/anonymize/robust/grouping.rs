@@ -16,13 +16,13 @@ use super::output::Output;
 use super::tuples::Person;
 use crate::check::robust::judged;
 use crate::check::{DeltaClaims, DeltaInstead};
-use crate::distributions::{Bound, Known};
 use crate::error::Result;
-use crate::memory::Budget;
-use crate::progress::Progress;
-use crate::publish::sorter::Sorter;
-use crate::robust::{Published, Requirement, Test, Tuples, delta_claims, group_part, parts};
-use crate::spill::Spill;
+use crate::math::robust::{Published, Requirement, Test, Tuples, delta_claims, group_part, parts};
+use crate::model::robust::{Bound, Known};
+use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
 
 /// What grouping takes per person, beside the record.
 const PERSON_BYTES: u64 = 768;
@@ -55,7 +55,7 @@ pub(super) struct Finished<'a> {
 
 /// The records of a part, one behind the other.
 #[derive(Default)]
-struct Part {
+struct GroupCounts {
     number: u32,
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -68,7 +68,7 @@ struct Grouped {
     compared: Option<DeltaInstead>,
 }
 
-impl Part {
+impl GroupCounts {
     fn push(&mut self, record: &[u8]) {
         self.bytes.extend_from_slice(record);
         self.ends.push(self.bytes.len());
@@ -124,11 +124,11 @@ impl Grouping<'_> {
         output: &mut Output<'o>,
         mut leave: impl FnMut(Person<'_>, &mut Output<'o>) -> Result<()>,
     ) -> Result<Option<DeltaInstead>> {
-        let mut waiting: Vec<Part> = Vec::new();
+        let mut waiting: Vec<GroupCounts> = Vec::new();
         let mut instead: Option<DeltaInstead> = None;
-        let mut finish = |waiting: &mut Vec<Part>| -> Result<()> {
+        let mut finish = |waiting: &mut Vec<GroupCounts>| -> Result<()> {
             let grouped: Vec<Grouped> = self.pool.install(|| {
-                let one = |part: &Part| self.grouped(part, part.number < compared);
+                let one = |part: &GroupCounts| self.grouped(part, part.number < compared);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
@@ -152,7 +152,7 @@ impl Grouping<'_> {
                 if waiting.len() == self.at_once {
                     finish(&mut waiting)?;
                 }
-                waiting.push(Part { number, ..Part::default() });
+                waiting.push(GroupCounts { number, ..GroupCounts::default() });
             }
             if let Some(part) = waiting.last_mut() {
                 part.push(record);
@@ -163,7 +163,7 @@ impl Grouping<'_> {
         Ok(instead)
     }
 
-    fn grouped(&self, part: &Part, compare: bool) -> Result<Grouped> {
+    fn grouped(&self, part: &GroupCounts, compare: bool) -> Result<Grouped> {
         let priors = self.known.priors();
         let sets = priors.sets();
         let mut values = Vec::with_capacity(part.ends.len());
@@ -204,7 +204,7 @@ impl Grouping<'_> {
 }
 
 /// The groups of a part in the order of what they publish.
-fn finished<'a>(part: &'a Part, groups: &[Vec<u32>]) -> Vec<Finished<'a>> {
+fn finished<'a>(part: &'a GroupCounts, groups: &[Vec<u32>]) -> Vec<Finished<'a>> {
     let one = |group: &Vec<u32>| {
         let mut people: Vec<&[u8]> = group.iter().map(|&at| part.person(at).travelling).collect();
         let mut values: Vec<u16> = group.iter().map(|&at| part.person(at).value).collect();

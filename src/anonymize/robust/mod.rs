@@ -15,25 +15,25 @@ mod output;
 mod suppressed;
 mod tuples;
 
-use super::utility::Utility;
 use super::{Job, Outcome, Search, Summary, checks, kept_written, thread_pool};
-use crate::check::{self, Buckets, Resources, RobustReport, Robustness, Subject, Survey};
-use crate::distributions::Known;
-use crate::distributions::census::{Census, Counted};
+use crate::check::{self, Buckets, RobustReport, Robustness, Subject, Survey};
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
-use crate::memory::{Budget, release_freed};
+use crate::math::robust::{Requirement, Test, parts};
+use crate::model::robust::Known;
+use crate::model::robust::census::{Census, Counted};
 use crate::policy::{Distributions, Model, Policy, Robust, RobustTest, Role, Style, Target};
-use crate::publish::manifest::{self, Evidence, Input};
-use crate::publish::payload::Payload;
-use crate::publish::rows::{COUNT, GROUP};
-use crate::publish::sorter::Sorter;
-use crate::publish::staging::Staging;
-use crate::read::Table;
+use crate::release::manifest::{self, Evidence, Input};
+use crate::release::penalty::Utility;
+use crate::release::rows::{COUNT, GROUP};
+use crate::release::staging::Staging;
 use crate::report::REPORT;
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
-use crate::robust::{Requirement, Test, parts};
-use crate::spill::Spill;
+use crate::resources::budget::{Budget, release_freed};
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
+use crate::table::read::Table;
 use grouping::Grouping;
 use output::Output;
 use std::path::{Component, Path, PathBuf};
@@ -115,7 +115,7 @@ impl Columns {
         let sensitive = sensitive.ok_or_else(|| {
             Error::input("the policy names no sensitive column", "name one in columns.sensitive")
         })?;
-        Ok(Columns { known: crate::distributions::known_columns(robust), sensitive, travelling })
+        Ok(Columns { known: crate::model::robust::known_columns(robust), sensitive, travelling })
     }
 }
 
@@ -137,7 +137,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
     let budget = Budget::new(job.memory);
-    let resources = resources(job, &budget);
+    let resources = job.resources(&budget);
 
     let null_is = job.policy.columns.sensitive(&columns.sensitive).and_then(|own| own.null_is.as_deref());
     let counted = Counted { columns: &columns.known, sensitive: &columns.sensitive, null_is };
@@ -315,15 +315,6 @@ fn test(named: RobustTest) -> Test {
     }
 }
 
-fn resources<'a>(job: &Job<'a>, budget: &Arc<Budget>) -> Resources<'a> {
-    Resources {
-        threads: job.threads,
-        budget: budget.clone(),
-        temp: job.temp.to_path_buf(),
-        progress: job.progress,
-    }
-}
-
 /// Reads the written tables back and judges every group anew.
 fn judge_written(
     job: &Job<'_>,
@@ -336,7 +327,7 @@ fn judge_written(
     let (people, values) = (open("quasi")?, open("sensitive")?);
     let subject = Subject::Buckets(Buckets { people: &people, values: &values, count: COUNT.to_string() });
     let columns = check::policy::columns(job.policy, target, &[GROUP.to_string()])?;
-    check::robust(&subject, &columns, robustness, &resources(job, budget))
+    check::robust(&subject, &columns, robustness, &job.resources(budget))
 }
 
 fn defect() -> Error {

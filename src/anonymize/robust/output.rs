@@ -9,17 +9,17 @@ use std::sync::Arc;
 use super::grouping::Finished;
 use super::suppressed::Suppressed;
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::payload::Payload;
 use crate::error::Result;
-use crate::memory::Budget;
-use crate::plan::criterion::Part;
-use crate::plan::subtree::Group;
-use crate::plan::tree::CutTree;
+use crate::group::subtree::Group;
+use crate::group::tree::CutTree;
 use crate::policy::Ranges;
-use crate::publish::payload::Payload;
-use crate::publish::release::PartWriter;
-use crate::publish::rows::{Columns, GroupLabel, GroupRows, GroupValues};
-use crate::spill::Spill;
-use crate::write::WriteOptions;
+use crate::release::release::PartWriter;
+use crate::release::rows::{Columns, GroupLabel, GroupRows, GroupValues};
+use crate::resources::budget::Budget;
+use crate::resources::spill::Spill;
+use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and who is in neither.
 pub(super) struct Output<'a> {
@@ -54,7 +54,7 @@ impl<'a> Output<'a> {
             Columns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);
         let values = GroupValues::new(sensitive);
-        let part = Part { people: 0, counts: vec![0; sensitive.len()] };
+        let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };
         let group = Group { node: CutTree::ROOT, extent: vec![], present: vec![], part };
         let label = rows.label(&group);
         Ok(Output {

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::memory::Budget;
-use crate::publish::sorter::Sorter;
-use crate::spill::Spill;
+use crate::resources::budget::Budget;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
 
 /// The rows that are left out, while they are being found.
 pub(super) struct Suppressed<'s> {

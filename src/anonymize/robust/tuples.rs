@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Columns;
 use crate::anonymize::Job;
-use crate::distributions::census::{Census, changed};
-use crate::distributions::dictionary::{Coder, Dictionary, UNKNOWN};
 use crate::encode::distinct::mix;
+use crate::encode::payload::Payload;
 use crate::error::Result;
-use crate::publish::payload::Payload;
-use crate::publish::sorter::Sorter;
-use crate::read::{Column, Morsel};
-use crate::robust::Place;
+use crate::math::robust::Place;
+use crate::model::robust::census::{Census, changed};
+use crate::model::robust::dictionary::{Coder, Dictionary, UNKNOWN};
+use crate::resources::sorter::Sorter;
+use crate::table::read::{Column, Morsel};
 
 /// Bytes before and after the columns that travel.
 const HEAD: usize = 10;
@@ -130,8 +130,8 @@ pub(super) fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Budget;
-    use crate::spill::Spill;
+    use crate::resources::budget::Budget;
+    use crate::resources::spill::Spill;
 
     #[test]
     fn records_come_back_in_the_order_of_parts_and_contents() {

@@ -5,16 +5,16 @@
 use std::time::Instant;
 
 use super::trees;
-use crate::beliefs::combinations::Combinations;
-use crate::beliefs::comparison::Comparison;
-use crate::beliefs::distance::Distance;
-use crate::beliefs::kernel::Kernel;
-use crate::beliefs::omega::omega_estimate;
-use crate::beliefs::prior::Plan;
-use crate::beliefs::smoothing::Smoothing;
 use crate::error::{Error, Result};
-use crate::exact::parse_fraction;
-use crate::posterior;
+use crate::math::beliefs::combinations::Combinations;
+use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::distance::Distance;
+use crate::math::beliefs::kernel::Kernel;
+use crate::math::beliefs::omega::omega_estimate;
+use crate::math::beliefs::prior::Plan;
+use crate::math::beliefs::smoothing::Smoothing;
+use crate::math::exact::parse_fraction;
+use crate::math::posterior;
 use crate::reproduce::mondrian::{Groups, Rows};
 
 /// Groups with more states of their posterior are estimated.

@@ -3,11 +3,11 @@
 use super::adversary::Adversary;
 use super::{BANDWIDTHS, MODELS, QUASI, Release, Study, TABLE_V, by_model, parameters_axis};
 use crate::error::Result;
-use crate::plot::{Axis, Chart, Series};
+use crate::report::plot::{Axis, Chart, Series};
+use crate::report::utility::{Design, Workload};
 use crate::reproduce::Table;
 use crate::reproduce::adult::Coded;
 use crate::reproduce::mondrian::Rows;
-use crate::utility::{Design, Workload};
 
 impl Study<'_> {
     pub fn figure_four(&mut self, releases: &[Vec<Release>]) -> Result<()> {

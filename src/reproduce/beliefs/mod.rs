@@ -11,11 +11,11 @@ use std::time::Instant;
 use super::adult;
 use super::mondrian::{Groups, Rows};
 use super::{Findings, Setting, Table, random::Random};
-use crate::beliefs::comparison::Comparison;
-use crate::beliefs::criteria::{Ground, is_close, is_distinct_diverse, is_probabilistic_diverse};
 use crate::error::{Error, Result};
-use crate::exact::parse_fraction;
-use crate::plot::{Axis, Chart, Series};
+use crate::math::beliefs::comparison::Comparison;
+use crate::math::exact::parse_fraction;
+use crate::math::shares::{Ground, is_close, is_distinct_diverse, is_probabilistic_diverse};
+use crate::report::plot::{Axis, Chart, Series};
 use adversary::{Adversary, Attack, Posterior, comparison};
 
 const QUASI: [&str; 6] = ["age", "workclass", "education", "marital-status", "race", "sex"];

@@ -3,9 +3,9 @@
 //! The paper prints that occupation has a hierarchy of height 2, and no hierarchy. These are ours: height 3 for
 //! workclass, education and marital status, height 1 for race and sex.
 
-use crate::beliefs::distance::Distance;
 use crate::error::{Error, Result};
-use crate::exact::parse_fraction;
+use crate::math::beliefs::distance::Distance;
+use crate::math::exact::parse_fraction;
 use crate::reproduce::adult::Coded;
 
 /// A value and the names of its ancestors below the root, the nearest first.
@@ -114,8 +114,8 @@ fn tree(column: &Coded, paths: &[Path]) -> Result<Distance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beliefs::distance::Metric;
-    use crate::exact::ratio;
+    use crate::math::beliefs::distance::Metric;
+    use crate::math::exact::ratio;
 
     #[test]
     fn distances_follow_the_hierarchies() {

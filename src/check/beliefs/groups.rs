@@ -1,0 +1,260 @@
+//! Which original rows are in which group, and which sensitive values does it publish?
+//!
+//! People come with their original quasi-identifiers and a group: from a table that holds both, or from the original and
+//! the tree of cuts of a release. Values come with a group: from the same table, or from the tables of a release. All is
+//! brought together by group, out of core.
+//!
+//! Memory: half of what is left of the budget for the tally; then one group after the other.
+//! Invariant: everybody of the original is in one group, and a group has as many values as people and none that they cannot
+//! have, or it is an error: a release is not judged by another table than its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+
+use crate::check::Buckets;
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::encoder::Encoder;
+use crate::encode::page::{Layout, Lists};
+use crate::encode::rows::Sensitive;
+use crate::error::{Error, Result};
+use crate::group::tree::CutTree;
+use crate::math::beliefs::combinations::Combinations;
+use crate::math::beliefs::group::Member;
+use crate::math::skyline::Values;
+use crate::model::beliefs::judge::Gathered;
+use crate::model::beliefs::original::{Original, codes_of, other_table};
+use crate::resources::Resources;
+use crate::resources::spill::Spill;
+use crate::resources::tally::Tally;
+use crate::table::group_keys::{Keys, integer_key, integer_of_key};
+use crate::table::read::{Column, Kind, Table};
+
+/// Where people and their groups are found.
+pub enum People<'a> {
+    /// In a table with original values and columns that make groups.
+    Grouped(&'a Table, &'a [String]),
+    /// In the original table, by the tree of cuts of a release.
+    Cut(&'a Table, CutTree),
+}
+
+/// Where the values of the groups are found.
+pub enum Published<'a> {
+    /// In a table with one row per person.
+    Rows(&'a Table, &'a [String]),
+    /// In the second table of a bucketized release.
+    Counts(&'a Buckets<'a>, &'a [String]),
+}
+
+/// The first byte of what a group is told.
+const PERSON: u8 = 0;
+const VALUE: u8 = 1;
+
+/// Brings people and values together and hands every group to `each`.
+pub fn gather(
+    original: &Original,
+    people: &People<'_>,
+    published: &Published<'_>,
+    roles: &crate::model::beliefs::Roles,
+    resources: &Resources<'_>,
+    mut each: impl FnMut(Gathered) -> Result<()>,
+) -> Result<()> {
+    let spill = Arc::new(Spill::create(&resources.temp)?);
+    let tally = Mutex::new(Tally::new(&spill, &resources.budget, 2)?);
+    add_people(original, people, roles, &tally, resources)?;
+    add_values(original, published, roles, &tally, resources)?;
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let table = &original.combinations;
+    let mut seen = vec![0u64; table.len()];
+    let mut wide = Vec::new();
+    let numbered = match people {
+        People::Grouped(table, [group]) => table.kind(group)? == Kind::Integer,
+        People::Grouped(..) => false,
+        People::Cut(..) => true,
+    };
+    tally.finish(&mut |key, items| {
+        let mut group = Gathered {
+            number: integer_of_key(key).filter(|_| numbered),
+            members: Vec::new(),
+            counts: vec![0; original.sensitive.len()],
+        };
+        for (item, count) in items {
+            match item.split_first() {
+                Some((&PERSON, codes)) => {
+                    wide.clear();
+                    let code = |pair: &[u8]| u32::from(u16::from_be_bytes([pair[0], pair[1]]));
+                    wide.extend(codes.chunks_exact(2).map(code));
+                    let combination = original.combinations.find(&wide).ok_or_else(other_people)?;
+                    seen[combination] += count;
+                    group.members.push(Member { combination, rows: *count });
+                }
+                Some((_, code)) => {
+                    let code = code.first_chunk().map_or(0, |code| u16::from_be_bytes(*code));
+                    let own = &mut group.counts[usize::from(code)];
+                    *own = own.saturating_add(*count);
+                }
+                None => {}
+            }
+        }
+        let people: u64 = group.members.iter().map(|member| member.rows).sum();
+        // A sum that saturates equals no number of people.
+        if people != group.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)) {
+            return Err(other_people());
+        }
+        if !can_be(&group, table) {
+            return Err(other_table("a group has other sensitive values than its people there"));
+        }
+        each(group)
+    })?;
+    let rows = |combination: usize| rows_of(table, combination);
+    match (0..table.len()).all(|combination| rows(combination) == seen[combination]) {
+        true => Ok(()),
+        false => Err(other_people()),
+    }
+}
+
+fn rows_of(table: &Combinations, combination: usize) -> u64 {
+    table.histogram(combination).map(|(_, count)| count).sum()
+}
+
+/// Whether the original rows of a group's members can have its values: some of a combination's rows have a value at least
+/// as often as the others cannot take it, and at most as often as it occurs. Exact where no combination is in two groups.
+fn can_be(group: &Gathered, table: &Combinations) -> bool {
+    let (mut least, mut most) = (vec![0u64; group.counts.len()], vec![0u64; group.counts.len()]);
+    for member in &group.members {
+        let elsewhere = rows_of(table, member.combination).saturating_sub(member.rows);
+        for (value, count) in table.histogram(member.combination) {
+            least[value as usize] += count.saturating_sub(elsewhere);
+            most[value as usize] += count.min(member.rows);
+        }
+    }
+    let bounds = least.iter().zip(&most);
+    group.counts.iter().zip(bounds).all(|(count, (least, most))| least <= count && count <= most)
+}
+
+fn other_people() -> Error {
+    other_table("they do not hold the same people")
+}
+
+fn add_people(
+    original: &Original,
+    people: &People<'_>,
+    roles: &crate::model::beliefs::Roles,
+    tally: &Mutex<Tally>,
+    resources: &Resources<'_>,
+) -> Result<()> {
+    let (table, groups): (&Table, &[String]) = match people {
+        People::Grouped(table, groups) => (table, groups),
+        People::Cut(table, _) => (table, &[]),
+    };
+    let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
+    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    scan(table, &wanted, "looking up people", resources, |batch| {
+        let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
+        let rows = original.codes(quasi)?;
+        let group = match people {
+            People::Grouped(..) => GroupKeys::Own(keys(groups)?),
+            People::Cut(_, tree) => GroupKeys::Cut(tree),
+        };
+        let mut item = Vec::new();
+        let mut codes = Vec::new();
+        let mut tally = lock(tally);
+        for row in 0..batch.num_rows() {
+            codes_of(&rows, row, &mut codes);
+            item.clear();
+            item.push(PERSON);
+            item.extend_from_slice(&codes);
+            match &group {
+                GroupKeys::Own(keys) => tally.add(keys.key(row), &item, 1)?,
+                GroupKeys::Cut(tree) => {
+                    let number = tree.group(tree.find(|column| rows.columns[column].get(row)));
+                    tally.add(&integer_key(number as i64), &item, 1)?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+enum GroupKeys<'a> {
+    Own(crate::table::group_keys::Runs),
+    Cut(&'a CutTree),
+}
+
+fn add_values(
+    original: &Original,
+    published: &Published<'_>,
+    roles: &crate::model::beliefs::Roles,
+    tally: &Mutex<Tally>,
+    resources: &Resources<'_>,
+) -> Result<()> {
+    let (table, groups, count) = match published {
+        Published::Rows(table, groups) => (*table, *groups, None),
+        Published::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
+    };
+    let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
+    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let sensitive = SensitiveColumns::one(original.sensitive.clone());
+    let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
+    let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };
+    scan(table, &wanted, "looking up values", resources, |batch| {
+        let (group_columns, rest) = batch.columns().split_at(groups.len());
+        let keys = keys(group_columns)?;
+        let mut rows = layout.empty(batch.num_rows());
+        let foreign = |_| {
+            let name = &roles.sensitive;
+            other_table(&format!("column `{name}` of the release holds a value that this table does not"))
+        };
+        encoder.append(&[], &rest[..1], &mut rows).map_err(foreign)?;
+        let Sensitive::Single(codes) = &rows.sensitive else { return Ok(()) };
+        let times = rest.get(1).and_then(|times: &ArrayRef| times.as_primitive_opt::<Int64Type>().cloned());
+        let mut tally = lock(tally);
+        for row in 0..batch.num_rows() {
+            let times = match (&times, count) {
+                (Some(times), _) if times.is_valid(row) => u64::try_from(times.value(row)).ok(),
+                (None, None) => Some(1),
+                _ => None,
+            };
+            let times = times.ok_or_else(|| {
+                Error::input("the counts of the release are not whole numbers", "check the release first")
+            })?;
+            let code = codes.get(row).to_be_bytes();
+            tally.add(keys.key(row), &[VALUE, code[0], code[1]], times)?;
+        }
+        Ok(())
+    })
+}
+
+fn keys(columns: &[ArrayRef]) -> Result<crate::table::group_keys::Runs> {
+    Keys::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
+}
+
+fn scan(
+    table: &Table,
+    wanted: &[Column],
+    phase: &'static str,
+    resources: &Resources<'_>,
+    work: impl Fn(&RecordBatch) -> Result<()> + Sync,
+) -> Result<()> {
+    resources.progress.start(phase, table.rows());
+    let outcome = table.scan(
+        wanted,
+        resources.threads,
+        |morsel| {
+            for batch in morsel {
+                let batch = batch?;
+                work(&batch)?;
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        },
+        |()| Ok(()),
+    );
+    resources.progress.finish();
+    outcome
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

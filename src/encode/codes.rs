@@ -1,0 +1,86 @@
+//! The codes of one column, as narrow as their number allows.
+
+use bytemuck::Pod;
+
+/// Codes of one column, one per row; as narrow as its number of codes allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Codes {
+    /// At most 256 codes.
+    Narrow(Vec<u8>),
+    /// At most 65,536 codes.
+    Wide(Vec<u16>),
+}
+
+impl Codes {
+    /// Room for the codes of a column with that many of them.
+    pub fn with_capacity(codes: u32, rows: usize) -> Self {
+        if codes <= 256 {
+            Codes::Narrow(Vec::with_capacity(rows))
+        } else {
+            Codes::Wide(Vec::with_capacity(rows))
+        }
+    }
+
+    /// Bytes per row of a column with that many codes.
+    pub fn row_bytes(codes: u32) -> usize {
+        if codes <= 256 { 1 } else { 2 }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Codes::Narrow(codes) => codes.len(),
+            Codes::Wide(codes) => codes.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The code of a row.
+    pub fn get(&self, row: usize) -> u16 {
+        match self {
+            Codes::Narrow(codes) => u16::from(codes[row]),
+            Codes::Wide(codes) => codes[row],
+        }
+    }
+
+    /// Appends a code, which must be one of the column's.
+    pub fn push(&mut self, code: u16) {
+        match self {
+            Codes::Narrow(codes) => codes.push(code as u8),
+            Codes::Wide(codes) => codes.push(code),
+        }
+    }
+
+    /// The codes as bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Codes::Narrow(codes) => codes,
+            Codes::Wide(codes) => bytemuck::cast_slice(codes),
+        }
+    }
+
+    /// Makes room for `more` rows and hands out their bytes to be filled.
+    pub fn grow(&mut self, more: usize) -> &mut [u8] {
+        fn grown<T: Pod>(codes: &mut Vec<T>, more: usize) -> &mut [u8] {
+            let start = codes.len();
+            codes.resize(start + more, T::zeroed());
+            bytemuck::cast_slice_mut(&mut codes[start..])
+        }
+        match self {
+            Codes::Narrow(codes) => grown(codes, more),
+            Codes::Wide(codes) => grown(codes, more),
+        }
+    }
+
+    /// Forgets all rows and keeps the room.
+    pub fn clear(&mut self) {
+        match self {
+            Codes::Narrow(codes) => codes.clear(),
+            Codes::Wide(codes) => codes.clear(),
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Who are the people of a table that has several rows for each of them, in any order?
+//!
+//! The rows, as codes, are sorted by person out of core; then each person is put together from their rows, and must be
+//! the same person in all of them. Some codes follow from how many people have a value, which is known only then, so
+//! they are settled last.
+//!
+//! Memory: half of what is free for the sorter; the values of one person; pages while they fit.
+//! Invariant: the result is that of a table with one row per person and a list of values. The order of the rows does
+//! not matter, and what tells people apart goes no further than this file.
+
+use super::source::Encoded;
+use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::codes::Codes;
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::distinct::{MOST, hash_text};
+use crate::encode::encoder::{Encoder, Fingerprint};
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::keys::{Texts, keys};
+use crate::encode::page::{Layout, PAGE_BYTES, Page, PageStore, Travelling, rows_bytes};
+use crate::encode::payload::Payload;
+use crate::encode::rows::{Rows, Sensitive};
+use crate::error::{Error, Result, number_of};
+use crate::math::skyline::Values;
+use crate::resources::Resources;
+use crate::resources::budget::Budget;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
+use crate::table::read::{Column, Morsel, Table};
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::row::{RowConverter, SortField};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A table with several rows per person.
+pub struct LongTable<'a> {
+    /// What is to be done.
+    pub table: &'a Table,
+    /// What the scan may use.
+    pub resources: &'a Resources<'a>,
+    /// The column that tells people apart.
+    pub individual: &'a str,
+    /// What is read: that column, the quasi-identifiers, the sensitive columns, and those that travel.
+    pub columns: Vec<Column>,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// What a page looks like.
+    pub layout: &'a Layout,
+    /// The codes of the sensitive values.
+    pub sensitive: &'a SensitiveColumns,
+    /// How columns travel.
+    pub payload: Option<&'a Payload>,
+    /// Bytes that may grow.
+    pub budget: &'a Arc<Budget>,
+}
+
+/// The code of a row without a value; it comes after all others.
+const NO_VALUE: u32 = u32::MAX;
+
+/// A page is full when its lists have grown to this many bytes.
+const LIST_BYTES: u64 = 4 * PAGE_BYTES as u64;
+
+impl LongTable<'_> {
+    /// The people as pages of codes. `by_frequency` says of which quasi-identifiers the texts are ordered by how many
+    /// people have them.
+    pub fn read<'s>(
+        &self,
+        attributes: &mut [Attribute],
+        by_frequency: &[bool],
+        spill: &'s Spill,
+    ) -> Result<Encoded<'s>> {
+        let sorter = self.sort(attributes, spill)?;
+        let mut gathering = Gathering::new(self, attributes, spill);
+        self.resources.progress.start("bringing people together", None);
+        sorter.finish(|record| gathering.take(record))?;
+        let (store, frequencies) = gathering.finish()?;
+        let orders = attributes.iter_mut().zip(frequencies).zip(by_frequency);
+        let orders: Vec<Option<Vec<u16>>> = orders
+            .map(|((own, people), &ordered)| if ordered { reorder(own, &people) } else { None })
+            .collect();
+        self.settle(store, &orders, spill)
+    }
+
+    /// The rows as records in the order of their people.
+    fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<Sorter<'s>> {
+        let encoder = Encoder::new(attributes, self.sensitive, self.values, self.budget);
+        let kind = self.table.kind(self.individual)?;
+        let converter =
+            RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))?;
+        let sorter = Mutex::new(Sorter::new(self.budget, spill)?);
+        let nameless = AtomicU64::new(0);
+        let progress = self.resources.progress;
+        progress.start("sorting rows by person", self.table.rows());
+        let work = |morsel: Morsel<'_>| {
+            for batch in morsel {
+                let batch = batch?;
+                nameless.fetch_add(batch.column(0).logical_null_count() as u64, Ordering::Relaxed);
+                self.push(&batch, attributes, &encoder, &converter, &sorter)?;
+                progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        };
+        self.table.scan(&self.columns, self.resources.threads, work, |()| Ok(()))?;
+        match nameless.into_inner() {
+            0 => Ok(sorter.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            rows => Err(Error::input(
+                format!(
+                    "column {:?} is null in {}, so nobody knows whose they are",
+                    self.individual,
+                    number_of(rows, "row", "rows")
+                ),
+                "give every row its person",
+            )),
+        }
+    }
+
+    /// Adds the rows of a batch: the person, the codes, what tells more values apart than codes do, the sensitive
+    /// code, what travels, and its length.
+    fn push(
+        &self,
+        batch: &RecordBatch,
+        attributes: &[Attribute],
+        encoder: &Encoder<'_>,
+        converter: &RowConverter,
+        sorter: &Mutex<Sorter<'_>>,
+    ) -> Result<()> {
+        let (person, rest) = batch.columns().split_at(1);
+        let (quasi, rest) = rest.split_at(attributes.len());
+        let (values, travelling) = rest.split_at(self.sensitive.columns().len());
+        let persons = converter.convert_columns(person).map_err(|_| no_key(self.individual))?;
+        let mut codes: Vec<Codes> = self.layout.empty(batch.num_rows()).columns;
+        encoder.append_quasi(quasi, &mut codes)?;
+        let finer: Vec<Vec<u64>> = attributes
+            .iter()
+            .zip(quasi)
+            .filter(|(attribute, _)| is_coarse(attribute))
+            .map(|(attribute, array)| finer(attribute, array))
+            .collect::<Result<_>>()?;
+        let values = encoder.values_of_rows(values)?;
+        let mut payload = Travelling::default();
+        match self.payload {
+            Some(kept) => kept.append(travelling, &mut payload.lengths, &mut payload.bytes)?,
+            None => payload.lengths = vec![0; batch.num_rows()],
+        }
+        let mut fixed = Vec::new();
+        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+        for (row, own) in payload.rows().enumerate() {
+            fixed.clear();
+            codes.iter().for_each(|codes| fixed.extend_from_slice(&codes.get(row).to_be_bytes()));
+            finer.iter().for_each(|finer| fixed.extend_from_slice(&finer[row].to_be_bytes()));
+            let value = values[row].map_or(NO_VALUE, u32::from);
+            let length = own.len() as u32;
+            let person = persons.row(row);
+            sorter.push(&[person.as_ref(), &fixed, &value.to_be_bytes(), own, &length.to_be_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// Gives the codes of the pages their final order, and counts what they hold.
+    fn settle<'s>(
+        &self,
+        mut store: PageStore<'s>,
+        orders: &[Option<Vec<u16>>],
+        spill: &'s Spill,
+    ) -> Result<Encoded<'s>> {
+        let distinct = self.sensitive.len();
+        let mut whole = GroupCounts { people: 0, counts: vec![0; distinct] };
+        let mut fingerprint = Fingerprint::default();
+        let mut observe = |rows: &Rows| {
+            whole.add(&rows.total(distinct));
+            fingerprint.merge(Fingerprint::of(rows, 0));
+        };
+        if orders.iter().all(Option::is_none) {
+            let mut room = self.layout.empty(0);
+            for page in 0..store.len() {
+                observe(store.load(page, &mut room)?);
+            }
+            return Ok(Encoded { store, whole, fingerprint });
+        }
+        let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget, spill));
+        while let Some(last) = store.len().checked_sub(1) {
+            let payload = match self.payload {
+                Some(_) => store.load_payload(last, &mut Travelling::default())?.clone(),
+                None => Travelling::default(),
+            };
+            let Some(mut rows) = store.take()? else { break };
+            let columns = rows.columns.iter_mut().zip(orders).zip(&self.layout.columns);
+            for ((codes, order), &many) in columns {
+                if let Some(order) = order {
+                    let mut new = Codes::with_capacity(many, codes.len());
+                    (0..codes.len()).for_each(|row| new.push(order[usize::from(codes.get(row))]));
+                    *codes = new;
+                }
+            }
+            observe(&rows);
+            PageStore::push_shared(&settled, Page { rows, payload })?;
+        }
+        let store = settled.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Encoded { store, whole, fingerprint })
+    }
+}
+
+/// Whether a code may stand for several values.
+fn is_coarse(attribute: &Attribute) -> bool {
+    match &attribute.coding {
+        // A sample of more values is never that small.
+        Coding::Numbers { samples, .. } => samples.len() > MOST / 4,
+        Coding::TextRanges { .. } => true,
+        Coding::Set { other, .. } => other.is_some(),
+        Coding::Tree { hierarchy, .. } => hierarchy.other().is_some(),
+    }
+}
+
+/// Numbers that differ where values differ.
+fn finer(attribute: &Attribute, array: &ArrayRef) -> Result<Vec<u64>> {
+    match crate::table::read::Kind::of(array.data_type())
+        .and_then(|kind| crate::encode::scale::Scale::of(&kind))
+    {
+        Some(scale) => {
+            let keys = keys(array, scale, &attribute.name)?;
+            Ok((0..array.len()).map(|row| keys.get(row).map_or(0, |key| key as u64)).collect())
+        }
+        None => {
+            let texts = Texts::new(array);
+            let entries: Vec<u64> = texts.dictionary.iter().map(|text| text.map_or(0, hash_text)).collect();
+            Ok((0..array.len()).map(|row| texts.entry(row).map_or(0, |entry| entries[entry])).collect())
+        }
+    }
+}
+
+/// Orders the texts of a column by how many people have them, as a table with one row per person would: the new code
+/// of each code, or `None` if none changes.
+fn reorder(attribute: &mut Attribute, people: &[u64]) -> Option<Vec<u16>> {
+    let null = u16::from(attribute.nulls);
+    let Coding::Set { values, other: None } = &mut attribute.coding else { return None };
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&one, &other| {
+        let people = |place: usize| Reverse(people[place + usize::from(null)]);
+        people(one).cmp(&people(other)).then_with(|| values[one].cmp(&values[other]))
+    });
+    if order.is_sorted() {
+        return None;
+    }
+    *values = order.iter().map(|&place| values[place].clone()).collect();
+    let mut codes: Vec<u16> = (0..people.len() as u16).collect();
+    for (new, &old) in (null..).zip(&order) {
+        codes[old + usize::from(null)] = new;
+    }
+    Some(codes)
+}
+
+fn no_key(column: &str) -> Error {
+    Error::input(
+        format!("column {column:?} cannot tell people apart"),
+        "name a column of numbers, text, dates or times in columns.individual",
+    )
+}
+
+/// People while they are put together from sorted records.
+struct Gathering<'t, 's> {
+    table: &'t LongTable<'t>,
+    names: Vec<String>,
+    /// Which quasi-identifiers have finer numbers, in their order.
+    coarse: Vec<usize>,
+    store: Mutex<PageStore<'s>>,
+    page: Page,
+    person: Option<Person>,
+    /// How many people have each code of each quasi-identifier.
+    frequencies: Vec<Vec<u64>>,
+    /// In how many people's rows each column differs.
+    differing: BTreeMap<String, u64>,
+}
+
+/// One person.
+struct Person {
+    key: Vec<u8>,
+    /// The codes, and what is finer than they are.
+    quasi: Vec<u8>,
+    payload: Vec<u8>,
+    values: Vec<u16>,
+    /// Columns in which their rows differ.
+    differing: BTreeSet<String>,
+}
+
+impl<'t, 's> Gathering<'t, 's> {
+    fn new(table: &'t LongTable<'t>, attributes: &[Attribute], spill: &'s Spill) -> Self {
+        let coarse = (0..attributes.len()).filter(|&i| is_coarse(&attributes[i])).collect();
+        Gathering {
+            table,
+            names: attributes.iter().map(|attribute| attribute.name.clone()).collect(),
+            coarse,
+            store: Mutex::new(PageStore::new(table.layout.clone(), table.budget, spill)),
+            page: Page::empty(table.layout),
+            person: None,
+            frequencies: attributes.iter().map(|attribute| vec![0; attribute.codes() as usize]).collect(),
+            differing: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in the next record.
+    fn take(&mut self, record: &[u8]) -> Result<()> {
+        let broken = || Error::input("a row of the spill is broken", "this is a defect; please report it");
+        let (rest, length) = record.split_last_chunk::<4>().ok_or_else(broken)?;
+        let length = u32::from_be_bytes(*length) as usize;
+        let (rest, payload) = rest.split_at_checked(rest.len().wrapping_sub(length)).ok_or_else(broken)?;
+        let (rest, value) = rest.split_last_chunk::<4>().ok_or_else(broken)?;
+        let value = u32::from_be_bytes(*value);
+        let width = 2 * self.names.len() + 8 * self.coarse.len();
+        let (key, quasi) = rest.split_at_checked(rest.len().wrapping_sub(width)).ok_or_else(broken)?;
+        if self.person.as_ref().is_none_or(|person| person.key != key) {
+            self.finish_person()?;
+            self.person = Some(Person {
+                key: key.to_vec(),
+                quasi: quasi.to_vec(),
+                payload: payload.to_vec(),
+                values: Vec::new(),
+                differing: BTreeSet::new(),
+            });
+        }
+        let Some(person) = &mut self.person else { return Ok(()) };
+        if person.quasi != quasi {
+            differing_quasi(&person.quasi, quasi, &self.names, &self.coarse, &mut person.differing);
+        }
+        if let Some(kept) = self.table.payload.filter(|_| person.payload != payload) {
+            let columns = kept.columns(&[person.payload.clone(), payload.to_vec()])?;
+            let differ =
+                kept.fields().iter().zip(columns).filter(|(_, two)| two.slice(0, 1) != two.slice(1, 1));
+            person.differing.extend(differ.map(|(field, _)| field.name().clone()));
+        }
+        if let Ok(value) = u16::try_from(value) {
+            self.table.add_value(value, person)?;
+        }
+        Ok(())
+    }
+
+    /// The last person is complete.
+    fn finish_person(&mut self) -> Result<()> {
+        let Some(person) = self.person.take() else { return Ok(()) };
+        for column in person.differing {
+            *self.differing.entry(column).or_default() += 1;
+        }
+        let Page { rows, payload } = &mut self.page;
+        let codes = person.quasi.chunks_exact(2).map(|code| u16::from_be_bytes([code[0], code[1]]));
+        for ((codes, frequencies), code) in rows.columns.iter_mut().zip(&mut self.frequencies).zip(codes) {
+            codes.push(code);
+            frequencies[usize::from(code)] += 1;
+        }
+        match &mut rows.sensitive {
+            Sensitive::Single(codes) => codes.push(person.values.first().copied().unwrap_or(0)),
+            Sensitive::Lists { lists, offsets, values } => {
+                values.extend(person.values);
+                lists.push(lists.len() as u32);
+                offsets.push(values.len() as u32);
+            }
+        }
+        if self.table.payload.is_some() {
+            payload.lengths.push(person.payload.len() as u32);
+            payload.bytes.extend(person.payload);
+        }
+        if self.page.is_full() || rows_bytes(&self.page.rows) > LIST_BYTES {
+            let full = std::mem::replace(&mut self.page, Page::empty(self.table.layout));
+            PageStore::push_shared(&self.store, full)?;
+        }
+        Ok(())
+    }
+
+    /// All people, and how many have each code.
+    fn finish(mut self) -> Result<(PageStore<'s>, Vec<Vec<u64>>)> {
+        self.finish_person()?;
+        PageStore::push_shared(&self.store, self.page)?;
+        if !self.differing.is_empty() {
+            return Err(self.table.disagreement(&self.differing));
+        }
+        Ok((self.store.into_inner().unwrap_or_else(PoisonError::into_inner), self.frequencies))
+    }
+}
+
+impl LongTable<'_> {
+    /// Adds the value of one more row to a person.
+    fn add_value(&self, value: u16, person: &mut Person) -> Result<()> {
+        let last = person.values.last().copied();
+        match (self.values, last) {
+            (Values::Single, Some(last)) if last != value => {
+                let columns = self.sensitive.columns().iter().enumerate();
+                let differ = columns
+                    .filter(|(i, _)| self.sensitive.value(last, *i) != self.sensitive.value(value, *i))
+                    .map(|(_, column)| column.name.clone());
+                person.differing.extend(differ);
+            }
+            (Values::Single | Values::Set, Some(last)) if last == value => {}
+            _ => person.values.push(value),
+        }
+        let bytes = 2 * person.values.len() as u64;
+        if bytes > self.budget.total() / 4 {
+            let (stage, needed) = ("keeping the values of one person", 8 * bytes);
+            return Err(Error::Memory { stage, needed, budget: self.budget.total() });
+        }
+        Ok(())
+    }
+
+    fn disagreement(&self, differing: &BTreeMap<String, u64>) -> Error {
+        let told = differing.iter().map(|(column, people)| {
+            format!("column {column:?} differs for {}", number_of(*people, "person", "people"))
+        });
+        let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
+        let remedy = match differing.keys().all(sensitive) {
+            true => "give every person one value, or set privacy.values = \"set\" or \"multiset\"",
+            false => "let all rows of a person agree in what is not sensitive, or drop the column",
+        };
+        Error::input(
+            format!("the rows of some people disagree: {}", told.collect::<Vec<_>>().join(", ")),
+            remedy,
+        )
+    }
+}
+
+/// The quasi-identifiers in which two rows differ.
+fn differing_quasi(
+    one: &[u8],
+    other: &[u8],
+    names: &[String],
+    coarse: &[usize],
+    differing: &mut BTreeSet<String>,
+) {
+    let (one_codes, one_finer) = one.split_at(2 * names.len());
+    let (other_codes, other_finer) = other.split_at(2 * names.len());
+    let codes = one_codes.chunks(2).zip(other_codes.chunks(2)).zip(names);
+    differing.extend(codes.filter(|((one, other), _)| one != other).map(|(_, name)| name.clone()));
+    let finer = one_finer.chunks(8).zip(other_finer.chunks(8)).zip(coarse);
+    differing.extend(finer.filter(|((one, other), _)| one != other).map(|(_, &at)| names[at].clone()));
+}

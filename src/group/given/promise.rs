@@ -1,0 +1,103 @@
+//! Which property must the shares of every person have?
+//!
+//! Points (l,0,0) of a skyline, which recursive (c,l)-diversity and a bound on the confidence are as well. What depends
+//! on more than the shares of each person is refused: it must not look as if it had been audited.
+
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result};
+use crate::math::disclosure_sets::{Property, SkylinePoint};
+use crate::math::exact::Rational;
+use crate::policy::{Model, Policy, Protected, Requirement, Values};
+
+/// What a policy promises, as far as disclosure sets can tell.
+pub struct Promise<'a> {
+    requirements: &'a [Requirement],
+}
+
+/// A point that every disclosure set must satisfy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// The protected values; `None` for every value.
+    pub values: Option<Vec<String>>,
+    /// How many values the adversary can rule out for a person.
+    pub l: u64,
+    /// The chance must stay below.
+    pub confidence: Rational,
+}
+
+impl<'a> Promise<'a> {
+    /// Of a policy; an error names the first thing that cannot be audited.
+    pub fn new(policy: &'a Policy) -> Result<Self> {
+        let cannot = |what: &str, remedy: &str| Err(Error::input(format!("disclosure sets: {what}"), remedy));
+        let [target] = &policy.privacy.targets[..] else {
+            return cannot(
+                "one sensitive column at a time can be audited",
+                "name one column in columns.sensitive, and leave out columns.joint",
+            );
+        };
+        if target.values != Values::Single {
+            return cannot("every person has one sensitive value", "write values = \"single\"");
+        }
+        let Model::Skyline(requirements) = &target.model else {
+            return cannot(
+                "the privacy model depends on more than the shares of each person",
+                "give a policy with l_diversity or skyline points (l, 0, 0) for the audit",
+            );
+        };
+        if !target.criteria.is_empty() || target.minimum_distinct > 1 {
+            return cannot(
+                "t_closeness, probabilistic_l_diversity and distinct values are not judged on them",
+                "give a policy with l_diversity or skyline points (l, 0, 0) for the audit",
+            );
+        }
+        if requirements.is_empty() {
+            return cannot(
+                "the policy states nothing about sensitive values",
+                "add l_diversity = { c = 2, l = 2 }, or [[privacy.skyline]] with a confidence",
+            );
+        }
+        for requirement in requirements {
+            point(requirement, None)?;
+        }
+        Ok(Promise { requirements })
+    }
+
+    /// The property in codes, and in words.
+    pub fn property(&self, sensitive: &SensitiveCoding) -> Result<(Property, Vec<Point>)> {
+        let mut skyline = Vec::new();
+        for requirement in self.requirements {
+            match &requirement.values {
+                Protected::Every => skyline.push(point(requirement, None)?),
+                Protected::These(texts) => {
+                    for text in texts {
+                        let code = sensitive.code_of_text(text).ok_or_else(|| absent(&sensitive.name))?;
+                        skyline.push(point(requirement, Some(code.into()))?);
+                    }
+                }
+            }
+        }
+        let words = |requirement: &Requirement| Point {
+            values: match &requirement.values {
+                Protected::Every => None,
+                Protected::These(texts) => Some(texts.clone()),
+            },
+            l: requirement.l,
+            confidence: requirement.confidence.clone(),
+        };
+        Ok((Property::Skyline(skyline), self.requirements.iter().map(words).collect()))
+    }
+}
+
+fn point(requirement: &Requirement, target: Option<u32>) -> Result<SkylinePoint> {
+    // Numbers beyond a usize are beyond every number of values and people, too.
+    let [l, k, m] = [requirement.l, requirement.k, requirement.m]
+        .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    SkylinePoint::new(target, [l, k, m], requirement.confidence.clone())
+}
+
+fn absent(column: &str) -> Error {
+    Error::input(
+        format!("a value in `for` of privacy.skyline does not occur in {column:?}"),
+        "check its spelling, or leave it out: what does not occur needs no protection",
+    )
+}

@@ -1,0 +1,260 @@
+//! Which cut of this node is safe, and best?
+//!
+//! Cuts are compared by their [`Rank`] alone, and the best one that the criterion admits is proposed. The
+//! few best are tried first; only if all of them fail is every cut tried in one sweep over the triples.
+
+use super::tree::Cut;
+use super::triples::Triple;
+use crate::encode::column::{Column, Splitting};
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::rows::People;
+use crate::model::criterion::{Criterion, Room};
+use std::cmp::Ordering;
+
+/// In which order safe cuts are preferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The widest column, cut nearest to its median.
+    Mondrian,
+    /// The cut that saves most of the certainty penalty of the column that it cuts.
+    Gain,
+}
+
+/// How good a cut is; greater is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rank {
+    major: f64,
+    minor: f64,
+}
+
+impl Rank {
+    fn cmp(&self, other: &Rank) -> Ordering {
+        self.major.total_cmp(&other.major).then(self.minor.total_cmp(&other.minor))
+    }
+}
+
+/// A cut that the criterion admits, with what its parts would publish.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// The cut.
+    pub cut: Cut,
+    /// Its parts, in order.
+    pub parts: Vec<GroupCounts>,
+    rank: Rank,
+}
+
+impl Proposal {
+    /// The better one; among equals the one of the earlier column.
+    pub fn better(self, other: Proposal) -> Proposal {
+        match self.preference(&other) {
+            Ordering::Less => other,
+            _ => self,
+        }
+    }
+
+    /// Which one is better, the greater.
+    pub fn preference(&self, other: &Proposal) -> Ordering {
+        self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column))
+    }
+}
+
+/// So many of the best cuts are tried one by one before all are tried in a sweep.
+const TRIED_FIRST: usize = 3;
+
+/// One column of one node, as the cuts see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidates<'a> {
+    /// Which column.
+    pub number: usize,
+    /// Its cuts and widths.
+    pub column: &'a Column,
+    /// The node's counts in that column.
+    pub triples: &'a [Triple],
+    /// The node's counts altogether.
+    pub total: &'a GroupCounts,
+    /// How people are counted.
+    pub people: People,
+}
+
+/// The triples of one attribute value.
+struct Run {
+    code: u32,
+    first_triple: usize,
+    people_below: u64,
+}
+
+impl Candidates<'_> {
+    /// The best cut of this column that the criterion admits.
+    pub fn propose(&self, order: Order, criterion: &dyn Criterion) -> Option<Proposal> {
+        if self.total.people < 2 * criterion.least_people() {
+            return None;
+        }
+        let runs = self.runs();
+        match &self.column.splitting {
+            Splitting::Ordered { .. } => self.propose_ordered(&runs, order, criterion),
+            Splitting::Tree(tree) => {
+                let (first, last) = (runs.first()?, runs.last()?);
+                let cover = tree.smallest_cover((first.code, last.code));
+                let boundaries: Vec<u32> = tree.boundaries(cover).collect();
+                self.propose_parts(&runs, &boundaries, order, criterion)
+            }
+        }
+    }
+
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut people = 0;
+        for (i, triple) in self.triples.iter().enumerate() {
+            if runs.last().is_none_or(|run| run.code != u32::from(triple.code)) {
+                runs.push(Run { code: u32::from(triple.code), first_triple: i, people_below: people });
+            }
+            people += self.people_of(triple);
+        }
+        runs
+    }
+
+    fn people_of(&self, triple: &Triple) -> u64 {
+        match self.people {
+            People::Valued => u64::from(triple.count),
+            People::Listed if usize::from(triple.value) == self.total.counts.len() => u64::from(triple.count),
+            People::Listed => 0,
+        }
+    }
+
+    fn take(&self, triple: &Triple, part: &mut GroupCounts) {
+        part.people += self.people_of(triple);
+        if let Some(count) = part.counts.get_mut(usize::from(triple.value)) {
+            *count += u64::from(triple.count);
+        }
+    }
+
+    fn give(&self, triple: &Triple, part: &mut GroupCounts) {
+        part.people -= self.people_of(triple);
+        if let Some(count) = part.counts.get_mut(usize::from(triple.value)) {
+            *count -= u64::from(triple.count);
+        }
+    }
+
+    /// The rank of parting `runs` before each of the run numbers in `starts`.
+    fn rank(&self, runs: &[Run], starts: &[usize], order: Order) -> Rank {
+        let people = self.total.people;
+        let width =
+            |from: usize, to: usize| self.column.width_of((runs[from].code, runs[to - 1].code), to - from);
+        let whole = width(0, runs.len());
+        let bounds = || starts.iter().copied().chain([runs.len()]);
+        let people_to = |to: usize| runs.get(to).map_or(people, |run| run.people_below);
+        let mut from = 0;
+        let (mut penalty, mut largest) = (0.0, 0);
+        for to in bounds() {
+            let size = people_to(to) - runs[from].people_below;
+            penalty += size as f64 * width(from, to);
+            largest = largest.max(size);
+            from = to;
+        }
+        let imbalance = largest as f64 - people as f64 / 2.0;
+        match order {
+            Order::Mondrian => Rank { major: whole, minor: -imbalance },
+            Order::Gain => Rank { major: people as f64 * whole - penalty, minor: -imbalance },
+        }
+    }
+
+    fn propose_ordered(&self, runs: &[Run], order: Order, criterion: &dyn Criterion) -> Option<Proposal> {
+        let (people, least) = (self.total.people, criterion.least_people());
+        let large_enough = |run: &Run| run.people_below >= least && people - run.people_below >= least;
+        let mut cuts: Vec<(usize, Rank)> = (1..runs.len())
+            .filter(|&start| large_enough(&runs[start]))
+            .map(|start| (start, self.rank(runs, &[start], order)))
+            .collect();
+        let better = |a: &(usize, Rank), b: &(usize, Rank)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
+        let mut parts = vec![GroupCounts::default(), GroupCounts::default()];
+        let mut room = Room::default();
+        for tried in 0..TRIED_FIRST.min(cuts.len()) {
+            let best = (tried..cuts.len()).min_by(|&a, &b| better(&cuts[a], &cuts[b]))?;
+            cuts.swap(tried, best);
+            let (start, rank) = cuts[tried];
+            self.part_at(runs, start, &mut parts);
+            if criterion.admits(&parts, &mut room) {
+                return Some(self.proposal(runs, start, rank, parts));
+            }
+        }
+        let mut rest = cuts.split_off(TRIED_FIRST.min(cuts.len()));
+        rest.sort_unstable_by_key(|&(start, _)| start);
+        let (start, rank) = self.sweep(runs, &rest, &mut parts, criterion)?;
+        self.part_at(runs, start, &mut parts);
+        Some(self.proposal(runs, start, rank, parts))
+    }
+
+    /// Tries all `cuts` in the order of their codes and returns the best that is admitted.
+    fn sweep(
+        &self,
+        runs: &[Run],
+        cuts: &[(usize, Rank)],
+        parts: &mut [GroupCounts],
+        criterion: &dyn Criterion,
+    ) -> Option<(usize, Rank)> {
+        self.part_at(runs, 0, parts);
+        let mut room = Room::default();
+        let mut done = 0;
+        let mut best: Option<(usize, Rank)> = None;
+        for &(start, rank) in cuts {
+            let end = runs[start].first_triple;
+            for triple in &self.triples[done..end] {
+                self.take(triple, &mut parts[0]);
+                self.give(triple, &mut parts[1]);
+            }
+            done = end;
+            let promising = best.is_none_or(|(_, best)| rank.cmp(&best) == Ordering::Greater);
+            if promising && criterion.admits(parts, &mut room) {
+                best = Some((start, rank));
+            }
+        }
+        best
+    }
+
+    /// Sets `parts` to what lies below and from the run number `start`.
+    fn part_at(&self, runs: &[Run], start: usize, parts: &mut [GroupCounts]) {
+        let mut below = GroupCounts { people: 0, counts: vec![0; self.total.counts.len()] };
+        for triple in &self.triples[..runs.get(start).map_or(0, |run| run.first_triple)] {
+            self.take(triple, &mut below);
+        }
+        let counts = self.total.counts.iter().zip(&below.counts).map(|(all, below)| all - below);
+        parts[1] = GroupCounts { people: self.total.people - below.people, counts: counts.collect() };
+        parts[0] = below;
+    }
+
+    fn proposal(&self, runs: &[Run], start: usize, rank: Rank, parts: Vec<GroupCounts>) -> Proposal {
+        let boundary = self.column.boundary(runs[start - 1].code, runs[start].code);
+        Proposal { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, rank }
+    }
+
+    /// The one cut of a hierarchy: every child with people becomes a part.
+    fn propose_parts(
+        &self,
+        runs: &[Run],
+        boundaries: &[u32],
+        order: Order,
+        criterion: &dyn Criterion,
+    ) -> Option<Proposal> {
+        let mut starts: Vec<usize> = boundaries
+            .iter()
+            .map(|&boundary| runs.partition_point(|run| run.code < boundary))
+            .filter(|&start| start > 0 && start < runs.len())
+            .collect();
+        starts.dedup();
+        if starts.is_empty() {
+            return None;
+        }
+        let child_start = |start: &usize| {
+            let code = runs[*start].code;
+            boundaries.iter().rev().copied().find(|&boundary| boundary <= code).unwrap_or(code)
+        };
+        let cut = Cut { column: self.number, boundaries: starts.iter().map(child_start).collect() };
+        let empty = GroupCounts { people: 0, counts: vec![0; self.total.counts.len()] };
+        let mut parts = vec![empty; starts.len() + 1];
+        for triple in self.triples {
+            self.take(triple, &mut parts[cut.part(triple.code)]);
+        }
+        let rank = self.rank(runs, &starts, order);
+        criterion.admits(&parts, &mut Room::default()).then_some(Proposal { cut, parts, rank })
+    }
+}

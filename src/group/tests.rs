@@ -1,0 +1,288 @@
+use super::propose::Order;
+use super::subtree::{Group, Plan};
+use super::tree::CutTree;
+use crate::encode::codes::Codes;
+use crate::encode::column::{CodeTree, Column, Splitting, Width};
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::rows::{Rows, Sensitive};
+use crate::math::implications::{Bucket, Scanner};
+use crate::math::skyline::{Confidence, Knowledge, Point, SkylineState, Target, Values, Verdict};
+use crate::model::criterion::{Criterion, ImplicationsCriterion, Minimum, Room, SkylineCriterion};
+use proptest::prelude::*;
+
+/// A small table: codes per row, then the sensitive codes of the row.
+#[derive(Debug, Clone)]
+struct Sample {
+    columns: Vec<Column>,
+    rows: Vec<(Vec<u16>, Vec<u16>)>,
+    values: Values,
+    adversary: Adversary,
+    minimum: Minimum,
+    order: Order,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Adversary {
+    Skyline(u64, u64, u64, &'static str),
+    Implications(usize, &'static str),
+}
+
+use Adversary::{Implications, Skyline};
+
+const DISTINCT: usize = 4;
+
+fn tree_column() -> Column {
+    let mut tree = CodeTree::new(6);
+    let left = tree.add(CodeTree::ROOT, 0..3);
+    let right = tree.add(CodeTree::ROOT, 3..6);
+    for code in 0..6 {
+        tree.add(if code < 3 { left } else { right }, code..code + 1);
+    }
+    Column { codes: 6, splitting: Splitting::Tree(tree), width: Width::Share }
+}
+
+fn set_column() -> Column {
+    Column { width: Width::Share, ..Column::evenly_spaced(5) }
+}
+
+prop_compose! {
+    fn sample()(
+        values in prop::sample::select(vec![Values::Single, Values::Set, Values::Multiset]),
+        codes in prop::collection::vec((0u16..9, 0u16..6, 0u16..5), 1..60),
+        lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
+        skyline in prop::sample::select(vec![
+            Skyline(0, 0, 0, "0.6"), Skyline(1, 0, 0, "0.9"), Skyline(0, 2, 1, "0.8"), Skyline(1, 1, 1, "1"),
+            Skyline(2, 1, 2, "1"),
+        ]),
+        implications in prop::sample::select(vec![
+            None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
+            Some(Implications(2, "0.95")), Some(Implications(2, "1")),
+        ]),
+        people in 1u64..4, distinct in 1usize..3,
+        order in prop::sample::select(vec![Order::Mondrian, Order::Gain]),
+    ) -> Sample {
+        let rows = codes.into_iter().zip(lists).map(|((a, b, c), mut list)| {
+            match values {
+                Values::Single => { list.push((a + b) % DISTINCT as u16); list.truncate(1); }
+                Values::Set => { list.sort_unstable(); list.dedup(); }
+                Values::Multiset => {}
+            }
+            (vec![a, b, c], list)
+        });
+        let adversary = if values == Values::Single { implications.unwrap_or(skyline) } else { skyline };
+        Sample {
+            columns: vec![Column::evenly_spaced(9), tree_column(), set_column()],
+            rows: rows.collect(), values, adversary, minimum: Minimum { people, distinct }, order,
+        }
+    }
+}
+
+fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> SkylineState {
+    let confidence = Confidence::parse(confidence).unwrap();
+    let point = Point { knowledge: Knowledge { l, k, m }, confidence };
+    SkylineState::new(values, DISTINCT, &[(Target::Every, point)])
+}
+
+fn criterion(sample: &Sample) -> Box<dyn Criterion> {
+    match sample.adversary {
+        Skyline(l, k, m, confidence) => {
+            let state = state(sample.values, (l, k, m, confidence));
+            Box::new(SkylineCriterion::new(state, sample.minimum, DISTINCT))
+        }
+        Implications(known, confidence) => {
+            let confidence = Confidence::parse(confidence).unwrap();
+            Box::new(ImplicationsCriterion::new(known, confidence, sample.minimum))
+        }
+    }
+}
+
+fn rows(sample: &Sample) -> Rows {
+    let column = |i: usize| {
+        let mut codes = Codes::with_capacity(sample.columns[i].codes, 0);
+        sample.rows.iter().for_each(|(row, _)| codes.push(row[i]));
+        codes
+    };
+    let sensitive = match sample.values {
+        Values::Single => {
+            Sensitive::Single(Codes::Narrow(sample.rows.iter().map(|(_, v)| v[0] as u8).collect()))
+        }
+        _ => {
+            let mut offsets = vec![0];
+            sample.rows.iter().for_each(|(_, v)| offsets.push(offsets.last().unwrap() + v.len() as u32));
+            let values = sample.rows.iter().flat_map(|(_, v)| v.clone()).collect();
+            Sensitive::Lists { lists: (0..sample.rows.len() as u32).collect(), offsets, values }
+        }
+    };
+    Rows { columns: (0..sample.columns.len()).map(column).collect(), sensitive }
+}
+
+fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
+    let mut rows = rows(sample);
+    let whole = rows.total(DISTINCT);
+    let mut criterion = criterion(sample);
+    let mut tree = CutTree::default();
+    if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
+        return (tree, vec![]);
+    }
+    criterion.accept(std::slice::from_ref(&whole));
+    let plan = Plan { columns: &sample.columns, order: sample.order };
+    let extent = sample.columns.iter().map(|column| 0..column.codes).collect();
+    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion).unwrap();
+    (tree, groups.collect())
+}
+
+/// A group of the naive model: numbers of its rows.
+type Naive = Vec<usize>;
+
+fn part(sample: &Sample, group: &Naive) -> GroupCounts {
+    let mut part = GroupCounts { people: group.len() as u64, counts: vec![0; DISTINCT] };
+    group.iter().flat_map(|&row| &sample.rows[row].1).for_each(|&value| part.counts[value as usize] += 1);
+    part
+}
+
+/// Whether a set of groups is safe, from scratch; in set and multiset mode also those that were replaced count.
+fn safe(sample: &Sample, groups: &[Naive]) -> bool {
+    let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
+    let verdict = match sample.adversary {
+        Skyline(l, k, m, confidence) => {
+            let mut state = state(sample.values, (l, k, m, confidence));
+            let mut ranking = Default::default();
+            parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
+            state.verdict()
+        }
+        Implications(known, confidence) => {
+            let mut scanner = Scanner::new(known);
+            for (part, number) in parts.iter().zip(0..) {
+                scanner.observe(&Bucket::from_counts(part.counts.clone(), known).unwrap(), number);
+            }
+            scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
+        }
+    };
+    verdict == Verdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
+}
+
+/// Every cut of a group: its parts and its rank, computed from the rows themselves.
+fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
+    let code = |row: &usize, column: usize| sample.rows[*row].0[column];
+    let width = |rows: &Naive, number: usize| {
+        let mut codes: Vec<u16> = rows.iter().map(|row| code(row, number)).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        sample.columns[number].width_of((codes[0].into(), codes[codes.len() - 1].into()), codes.len())
+    };
+    let mut all = vec![];
+    for (number, column) in sample.columns.iter().enumerate() {
+        let mut codes: Vec<u16> = group.iter().map(|row| code(row, number)).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let by = |part: &dyn Fn(u16) -> u32| {
+            let mut keys: Vec<u32> = codes.iter().map(|&code| part(code)).collect();
+            keys.dedup();
+            let rows_of =
+                |key: &u32| group.iter().copied().filter(|row| part(code(row, number)) == *key).collect();
+            keys.iter().map(rows_of).collect::<Vec<Naive>>()
+        };
+        let partitions: Vec<Vec<Naive>> = match &column.splitting {
+            Splitting::Ordered { .. } => {
+                codes[1..].iter().map(|&cut| by(&|code| u32::from(code >= cut))).collect()
+            }
+            Splitting::Tree(tree) => {
+                let cover = tree.smallest_cover((codes[0].into(), codes[codes.len() - 1].into()));
+                vec![by(&|code| tree.boundaries(cover).filter(|&b| b <= code.into()).count() as u32)]
+            }
+        };
+        for parts in partitions.into_iter().filter(|parts| parts.len() > 1) {
+            let largest = parts.iter().map(Vec::len).max().unwrap() as f64;
+            let penalty: f64 = parts.iter().map(|part| part.len() as f64 * width(part, number)).sum();
+            let major = match sample.order {
+                Order::Mondrian => width(group, number),
+                Order::Gain => group.len() as f64 * width(group, number) - penalty,
+            };
+            all.push((major, group.len() as f64 / 2.0 - largest, parts));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    all
+}
+
+/// SkylineAnonymize read literally: a queue of groups, the first safe cut in order of preference.
+fn naive(sample: &Sample) -> Vec<Naive> {
+    let root: Naive = (0..sample.rows.len()).collect();
+    if !safe(sample, std::slice::from_ref(&root)) {
+        return vec![];
+    }
+    let mut seen = vec![root.clone()];
+    let mut queue = std::collections::VecDeque::from([root]);
+    let mut finished = vec![];
+    while let Some(group) = queue.pop_front() {
+        let admitted = cuts(sample, &group).into_iter().find(|(_, _, parts)| {
+            let live = match sample.values {
+                Values::Single => [finished.clone(), Vec::from(queue.clone()), parts.clone()].concat(),
+                _ => [seen.clone(), parts.clone()].concat(),
+            };
+            safe(sample, &live)
+        });
+        match admitted {
+            None => finished.push(group),
+            Some((_, _, parts)) => {
+                seen.extend(parts.clone());
+                queue.extend(parts);
+            }
+        }
+    }
+    finished
+}
+
+/// The rows of each planned group, found by walking the tree of cuts.
+fn members(sample: &Sample, tree: &CutTree, groups: &[Group]) -> Vec<Naive> {
+    let node = |row: usize| tree.find(|column| sample.rows[row].0[column]);
+    let rows_of = |group: &Group| (0..sample.rows.len()).filter(|&row| node(row) == group.node).collect();
+    groups.iter().map(rows_of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_planner_equals_the_naive_model(sample in sample()) {
+        let (tree, groups) = planned(&sample);
+        let mut own = members(&sample, &tree, &groups);
+        let mut expected = naive(&sample);
+        for (group, rows) in groups.iter().zip(&own) {
+            prop_assert_eq!(&group.part, &part(&sample, rows));
+        }
+        own.sort();
+        expected.sort();
+        prop_assert_eq!(own, expected);
+    }
+
+    #[test]
+    fn single_valued_groups_are_minimal_and_safe(sample in sample()) {
+        let (tree, groups) = planned(&sample);
+        let all = members(&sample, &tree, &groups);
+        prop_assert!(all.is_empty() || safe(&sample, &all));
+        if sample.values == Values::Single {
+            for (i, group) in all.iter().enumerate() {
+                for (_, _, parts) in cuts(&sample, group) {
+                    let replaced = [&all[..i], &all[i + 1..], &parts].concat();
+                    prop_assert!(!safe(&sample, &replaced), "group {group:?} could be split");
+                }
+            }
+        }
+    }
+
+    /// A group's people lie inside its extent, and extents of different groups do not meet.
+    #[test]
+    fn extents_hold_their_people(sample in sample()) {
+        let (tree, groups) = planned(&sample);
+        for (group, rows) in groups.iter().zip(members(&sample, &tree, &groups)) {
+            for row in rows {
+                for (column, &code) in sample.rows[row].0.iter().enumerate() {
+                    prop_assert!(group.extent[column].contains(&code.into()));
+                    let (low, high) = group.present[column].ends;
+                    prop_assert!((low..=high).contains(&code.into()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! May this bucket be replaced by these parts?
+//!
+//! Memory: that of one [`Disclosure`], O(k^2), whatever the number of buckets.
+//! Invariant: the state is safe, and holds the minima over all buckets ever admitted. It accepts exactly
+//! the splits that the live buckets alone would accept, and what it refuses it refuses ever after; the
+//! module's header has the proof. Safety itself does not depend on it: more buckets only lower minima.
+
+use super::bucket::{Bucket, Placements};
+use super::disclosure::Disclosure;
+use super::product;
+use crate::math::confidence::{Confidence, Verdict};
+use std::cmp::Ordering;
+
+/// No bound on people needs to be larger, and twice this is still a number.
+const MOST: u64 = 1 << 40;
+
+/// Guards the splits of a partitioning: first the whole table is admitted, then the parts of each split.
+#[derive(Debug, Clone)]
+pub struct Safety {
+    confidence: Confidence,
+    admitted: Disclosure,
+}
+
+impl Safety {
+    /// Against `k` implications, before any bucket.
+    pub fn new(k: usize, confidence: Confidence) -> Self {
+        Safety { confidence, admitted: Disclosure::new(k) }
+    }
+
+    /// The fewest people that a bucket can have without being unsafe alone.
+    ///
+    /// k + 1 atoms about one person, of n, leave a ratio of at most n - k - 1: the k + 1 values cover at least
+    /// the most frequent one's f people and k more, and (n - f - k) / f is largest for f = 1. So n must
+    /// exceed k + 1 + (1 - c) / c.
+    pub fn least_people(&self) -> u64 {
+        let atoms = self.admitted.up_to() as u64 + 2;
+        let ratio = u64::try_from(self.confidence.ratio().floor()).unwrap_or(MOST);
+        atoms.saturating_add(ratio).min(MOST)
+    }
+
+    /// Whether an admitted bucket may be replaced by `parts`. O(k^2 log k) for each part.
+    ///
+    /// Which bucket is replaced does not matter, as its parts disclose at least as much.
+    pub fn allows(&self, parts: &[Bucket]) -> Verdict {
+        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
+        // A part that is unsafe alone spares the others; parts that change nothing leave it as safe as it was.
+        if placements.iter().any(|placements| self.is_clearly_unsafe(placements)) {
+            return Verdict::Unsafe;
+        }
+        if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
+            return Verdict::Safe;
+        }
+        self.with(parts, &placements).verdict(&self.confidence)
+    }
+
+    /// As [`Safety::allows`]; parts that are safe are admitted, other parts change nothing.
+    ///
+    /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
+    pub fn admit(&mut self, parts: &[Bucket]) -> Verdict {
+        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
+        let after = self.with(parts, &placements);
+        let verdict = after.verdict(&self.confidence);
+        if verdict == Verdict::Safe {
+            self.admitted = after;
+        }
+        verdict
+    }
+
+    fn placements(&self, part: &Bucket) -> Placements {
+        Placements::new(self.admitted.up_to() + 1, part)
+    }
+
+    /// Whether all atoms in this one bucket disclose too much already.
+    fn is_clearly_unsafe(&self, placements: &Placements) -> bool {
+        let k = self.admitted.up_to();
+        let clear_factor = product::clear_factor(k.saturating_add(2));
+        let ratio = placements.with_rounded(k);
+        let order = product::compare_rounded(ratio, self.confidence.ratio_rounded(), clear_factor);
+        order == Some(Ordering::Less)
+    }
+
+    fn with(&self, parts: &[Bucket], placements: &[Placements]) -> Disclosure {
+        let mut disclosure = self.admitted.clone();
+        for (part, placements) in parts.iter().zip(placements) {
+            disclosure.observe(part, placements, 0);
+        }
+        disclosure
+    }
+}

@@ -1,0 +1,13 @@
+//! How sure does an adversary become?
+//!
+//! Formulas and exact decisions; nothing here knows of Arrow, files or threads.
+
+pub mod beliefs;
+pub mod confidence;
+pub mod disclosure_sets;
+pub mod exact;
+pub mod implications;
+pub mod posterior;
+pub mod robust;
+pub mod shares;
+pub mod skyline;

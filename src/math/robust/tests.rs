@@ -1,0 +1,413 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::reference::{self, Named, Tuple};
+use super::*;
+use crate::math::exact::{Rational, parse_fraction, ratio};
+use crate::math::posterior;
+
+const TESTS: [(Named, Test); 3] = [
+    (Named::Delta, Test::Delta),
+    (Named::Ratio, Test::Ratio),
+    (Named::Exact, Test::Exact { states: 1 << 16 }),
+];
+
+fn fraction(text: &str) -> Rational {
+    parse_fraction(text).unwrap()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+fn vectors() -> Value {
+    serde_json::from_str(include_str!("../../tests/vectors/robust.json")).unwrap()
+}
+
+fn requirement(r: &Rational) -> Requirement {
+    Requirement::new(r.clone()).unwrap()
+}
+
+/// A table in which every tuple has a signature of its own in every attribute set.
+#[derive(Debug)]
+struct Table {
+    tuples: Vec<Tuple>,
+    priors: Priors,
+    values: Vec<u32>,
+    signatures: Vec<Vec<u32>>,
+}
+
+impl Table {
+    /// Tuples by value and signature; `distributions[set][signature][value]`.
+    fn new(values: &[usize], signatures: &[Vec<u32>], distributions: &[Vec<Vec<Rational>>]) -> Table {
+        let width = distributions[0][0].len();
+        let mut builder = PriorsBuilder::new(width as u32);
+        for set in distributions {
+            let entries = set.iter().enumerate().flat_map(|(signature, row)| {
+                row.iter()
+                    .enumerate()
+                    .map(move |(value, prior)| (signature as u32, value as u32, prior.clone()))
+            });
+            builder.given(set.len() as u32, entries.collect()).unwrap();
+        }
+        let tuple = |at: usize| Tuple {
+            value: values[at],
+            priors: (0..signatures.len())
+                .map(|set| distributions[set][signatures[set][at] as usize].clone())
+                .collect(),
+        };
+        Table {
+            tuples: (0..values.len()).map(tuple).collect(),
+            priors: builder.build(),
+            values: values.iter().map(|&value| value as u32).collect(),
+            signatures: signatures.to_vec(),
+        }
+    }
+
+    fn of_rows(values: &[usize], rows: Vec<Vec<Rational>>) -> Table {
+        Table::new(values, &[(0..values.len() as u32).collect()], &[rows])
+    }
+
+    fn group(&self, r: &Rational, test: Test) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
+        let signatures: Vec<&[u32]> = self.signatures.iter().map(Vec::as_slice).collect();
+        let tuples = Tuples { values: &self.values, signatures: &signatures };
+        let grouping = group(&self.priors, &requirement(r), test, tuples).ok()?;
+        let wide = |all: &Vec<u32>| all.iter().map(|&at| at as usize).collect::<Vec<_>>();
+        Some((grouping.groups.iter().map(wide).collect(), wide(&grouping.suppressed)))
+    }
+
+    /// All tuples as one published group: signatures tuple by tuple, values with counts.
+    fn published(&self) -> (Vec<u32>, Vec<(u32, u32)>) {
+        let mut counts = BTreeMap::new();
+        self.values.iter().for_each(|&value| *counts.entry(value).or_insert(0u32) += 1);
+        let members = (0..self.values.len()).flat_map(|at| self.signatures.iter().map(move |set| set[at]));
+        (members.collect(), counts.into_iter().collect())
+    }
+
+    fn assess(&self, r: &Rational, states: u64) -> Assessment {
+        let (signatures, values) = self.published();
+        let group = Published { signatures: &signatures, values: &values };
+        assess(&self.priors, &requirement(r), group, states).unwrap()
+    }
+
+    fn delta_claims(&self, r: &Rational) -> bool {
+        let (signatures, values) = self.published();
+        delta_claims(&self.priors, &requirement(r), Published { signatures: &signatures, values: &values })
+            .unwrap()
+    }
+
+    /// The ratio condition, asked for by allowing no state at all.
+    fn ratio_holds(&self, r: &Rational) -> bool {
+        self.assess(r, 0).verdict == Verdict::Robust(Proof::Ratio)
+    }
+
+    /// The largest exact posterior; `None` for a contradiction.
+    fn worst(&self) -> Option<Rational> {
+        self.posteriors(0).map(|all| all.into_iter().max().unwrap())
+    }
+
+    fn posteriors(&self, set: usize) -> Option<Vec<Rational>> {
+        let (_, values) = self.published();
+        let counts: Vec<u32> = values.iter().map(|&(_, count)| count).collect();
+        let rows = self.tuples.iter().map(|tuple| &tuple.priors[set]);
+        let priors: Vec<Rational> =
+            rows.flat_map(|row| values.iter().map(|&(value, _)| row[value as usize].clone())).collect();
+        posterior::exact(&counts, &priors, 1 << 20).ok()
+    }
+}
+
+/// The names of all values of a case in order, `_rest` left out.
+fn names<'a>(rows: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let mut names: Vec<String> = rows
+        .flat_map(|row| row.as_object().unwrap().keys().cloned())
+        .filter(|name| name != "_rest")
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn row(prior: &Value, names: &[String]) -> Vec<Rational> {
+    names.iter().map(|name| prior.get(name).map_or(Rational::ZERO, |prior| fraction(text(prior)))).collect()
+}
+
+#[test]
+fn vectors_of_groups() {
+    let vectors = vectors();
+    for (number, case) in vectors["cases"].as_array().unwrap().iter().enumerate() {
+        let rows = case["prior"].as_array().unwrap();
+        let mut names = names(rows.iter());
+        let present: Vec<&str> = case["values"].as_array().unwrap().iter().map(text).collect();
+        names.extend(
+            present
+                .iter()
+                .filter(|name| !names.iter().any(|other| other == *name))
+                .map(|name| name.to_string())
+                .collect::<Vec<_>>(),
+        );
+        let values: Vec<usize> =
+            present.iter().map(|value| names.iter().position(|name| name == value).unwrap()).collect();
+        let table = Table::of_rows(&values, rows.iter().map(|prior| row(prior, &names)).collect());
+        let r = fraction(text(&case["r"]));
+        let (_, distinct) = table.published();
+
+        match case["posterior"].as_array() {
+            None => assert_eq!(table.worst(), None, "case {number}"),
+            Some(expected) => {
+                let posteriors = table.posteriors(0).unwrap();
+                for (tuple, expected) in expected.iter().enumerate() {
+                    for (at, &(value, _)) in distinct.iter().enumerate() {
+                        let expected = fraction(text(&expected[&names[value as usize]]));
+                        assert_eq!(posteriors[tuple * distinct.len() + at], expected, "case {number}");
+                    }
+                }
+                assert_eq!(table.worst(), Some(fraction(text(&case["max_posterior"]))), "case {number}");
+            }
+        }
+        let robust = case["r_robust"].as_bool().unwrap();
+        match table.assess(&r, 1 << 16).verdict {
+            Verdict::Robust(_) => assert!(robust, "case {number}"),
+            Verdict::Breached { posterior } => {
+                assert!(!robust, "case {number}");
+                let worst = table.worst().unwrap();
+                let shown = Rational::try_from(posterior).unwrap();
+                assert!(shown >= worst && shown < worst + ratio(1, 1_000_000_000_000), "case {number}");
+            }
+            Verdict::Contradiction => assert!(case["posterior"].is_null(), "case {number}"),
+            Verdict::NotShown => panic!("case {number} is small"),
+        }
+        assert_eq!(table.delta_claims(&r), case["delta_condition"].as_bool().unwrap(), "case {number}");
+        assert_eq!(table.ratio_holds(&r), case["sound_ratio_condition"].as_bool().unwrap(), "case {number}");
+        for (name, expected) in case.get("delta").and_then(Value::as_object).into_iter().flatten() {
+            let largest = fraction(text(&expected["fmax"]));
+            let value = names.iter().position(|other| other == name).unwrap();
+            assert_eq!(table.tuples.iter().map(|tuple| &tuple.priors[0][value]).max(), Some(&largest));
+            let ceiling = delta_ceiling(values.len() as u64, &r, &largest);
+            assert_eq!(ceiling, fraction(text(&expected["delta_ceil"])), "case {number}");
+        }
+    }
+}
+
+#[test]
+fn vectors_of_art() {
+    let vectors = vectors();
+    for (number, case) in vectors["art"].as_array().unwrap().iter().enumerate() {
+        let prior = case["prior"].as_object().unwrap();
+        let names = names(prior.values());
+        let rows: Vec<Vec<Rational>> = prior.values().map(|prior| row(prior, &names)).collect();
+        let position = |of: &[String], name: &Value| of.iter().position(|other| other == text(name)).unwrap();
+        let signature_names: Vec<String> = prior.keys().cloned().collect();
+        let signatures: Vec<u32> = case["signatures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| position(&signature_names, name) as u32)
+            .collect();
+        let values: Vec<usize> =
+            case["values"].as_array().unwrap().iter().map(|name| position(&names, name)).collect();
+        let table = Table::new(&values, &[signatures], &[rows]);
+        let r = fraction(text(&case["r"]));
+        for ((named, test), key) in TESTS.into_iter().zip(["delta", "ratio", "exact"]) {
+            let result = &case["result"][key];
+            let indices = |list: &Value| -> Vec<usize> {
+                list.as_array().unwrap().iter().map(|at| at.as_u64().unwrap() as usize).collect()
+            };
+            let expected = (!result.is_null()).then(|| {
+                (
+                    result["groups"].as_array().unwrap().iter().map(indices).collect(),
+                    indices(&result["suppressed"]),
+                )
+            });
+            assert_eq!(reference::art(&table.tuples, &r, named), expected, "case {number}, {key}: reference");
+            assert_eq!(table.group(&r, test), expected, "case {number}, {key}");
+        }
+    }
+}
+
+#[test]
+fn the_printed_condition_is_wrong_and_the_witness_shows_it() {
+    let parse = |rows: &[&[&str]]| rows.iter().map(|row| row.iter().map(|p| fraction(p)).collect()).collect();
+    let three = Table::of_rows(
+        &[0, 1, 2],
+        parse(&[&["1/2", "1/4", "1/4"], &["1/3", "2/5", "4/15"], &["1/3", "4/15", "2/5"]]),
+    );
+    let two = ratio(2, 1);
+    assert!(three.delta_claims(&two));
+    assert!(!three.ratio_holds(&two));
+    assert_eq!(three.worst(), Some(ratio(26, 51)));
+    assert!(
+        matches!(three.assess(&two, 1 << 10).verdict, Verdict::Breached { posterior } if posterior > 0.5)
+    );
+
+    for (tuples, top, low, worst) in
+        [(5, "1/10", "1/37", ratio(1369, 1769)), (10, "1/1000", "", ratio(1263376, 1404001))]
+    {
+        let top = fraction(top);
+        let low = if low.is_empty() { &top - delta_ceiling(tuples, &two, &top) } else { fraction(low) };
+        let rows = (0..tuples as usize).map(|tuple| {
+            (0..tuples as usize)
+                .map(|value| if (tuple == 0) == (value == 0) { top.clone() } else { low.clone() })
+                .collect()
+        });
+        let family = Table::of_rows(&(0..tuples as usize).collect::<Vec<_>>(), rows.collect());
+        assert!(family.delta_claims(&two), "{tuples}");
+        assert_eq!(family.worst(), Some(worst));
+        assert!(!family.ratio_holds(&two));
+    }
+}
+
+#[test]
+fn values_of_the_paper() {
+    for (tuples, r, largest, ceiling) in [
+        (3, 2, "0.1", "9/190"),
+        (3, 2, "0.3", "21/170"),
+        (3, 2, "0.5", "1/6"),
+        (3, 2, "0.9", "9/110"),
+        (4, 2, "0.3", "7/40"),
+        (6, 2, "0.3", "21/95"),
+        (6, 3, "0.3", "63/410"),
+        (6, 4, "0.3", "21/220"),
+    ] {
+        assert_eq!(delta_ceiling(tuples, &ratio(r, 1), &fraction(largest)), fraction(ceiling));
+    }
+    assert_eq!(delta_ceiling(5, &ratio(2, 1), &ratio(1, 1)), Rational::ZERO);
+    let rows = vec![vec![fraction("0.1"), fraction("0.9")], vec![fraction("0.003"), fraction("0.997")]];
+    assert_eq!(Table::of_rows(&[0, 1], rows).worst(), Some(ratio(997, 1024)));
+}
+
+#[test]
+fn edges_never_pass() {
+    let half = || vec![ratio(1, 2), ratio(1, 2)];
+    let two = ratio(2, 1);
+    assert!(Requirement::new(ratio(1, 1)).is_err());
+    assert!(Table::of_rows(&[0, 1], vec![half(), half()]).ratio_holds(&two), "a tie is safe");
+    assert!(!Table::of_rows(&[0, 1], vec![half(), half()]).ratio_holds(&ratio(200_001, 100_000)));
+    assert!(!Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).ratio_holds(&two), "values must differ");
+    assert_eq!(
+        Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 9).verdict,
+        Verdict::Robust(Proof::Posterior)
+    );
+    assert_eq!(Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 8).verdict, Verdict::NotShown);
+    let certain = || vec![ratio(1, 1), ratio(0, 1)];
+    let contradiction = Table::of_rows(&[0, 1], vec![certain(), certain()]);
+    assert_eq!(contradiction.assess(&two, 9).verdict, Verdict::Contradiction);
+    assert!(!contradiction.delta_claims(&two));
+    assert_eq!(contradiction.assess(&two, 0).verdict, Verdict::NotShown);
+    let mut builder = PriorsBuilder::new(2);
+    assert!(builder.given(1, vec![(0, 0, ratio(2, 3)), (0, 1, ratio(1, 2))]).is_err());
+    assert!(builder.given(1, vec![(0, 0, -ratio(1, 2))]).is_err());
+    assert!(builder.given(1, vec![(0, 2, ratio(1, 2))]).is_err());
+    assert!(builder.estimated(1, vec![(1, 0, 1)]).is_err());
+    assert!(builder.estimated(1, vec![(0, 0, 1), (0, 0, 2)]).is_err());
+}
+
+#[test]
+fn an_infeasible_table_is_refused_with_the_arithmetic() {
+    let requirement = requirement(&ratio(5, 2));
+    let refused = requirement.check_feasible(&[2, 3, 3]).unwrap_err();
+    assert_eq!(refused, Infeasible { value: 1, frequency: 3, smallest_group: 3, tuples: 8 });
+    assert!(refused.to_string().ends_with("3 x 3 = 9 > 8 tuples"), "{refused}");
+    assert!(requirement.check_feasible(&[3, 3, 3]).is_ok());
+    assert!(requirement.check_feasible(&[]).is_ok());
+}
+
+#[test]
+fn estimated_priors_are_the_shares_of_the_table() {
+    let mut builder = PriorsBuilder::new(3);
+    builder.estimated(2, vec![(1, 2, 3), (0, 0, 2), (0, 1, 4), (1, 0, 1)]).unwrap();
+    builder.estimated(1, vec![(0, 0, u32::MAX), (0, 1, u32::MAX)]).unwrap();
+    let priors = builder.build();
+    assert_eq!(priors.prior(0, 0, 0), ratio(1, 3));
+    assert_eq!(priors.prior(0, 0, 2), Rational::ZERO);
+    assert_eq!(priors.prior(0, 1, 2), ratio(3, 4));
+    assert_eq!(priors.prior(1, 0, 1), ratio(1, 2));
+}
+
+/// A random table with estimated or random distributions for one to three attribute sets.
+fn tables() -> impl Strategy<Value = (Table, Rational)> {
+    let shape = (4usize..40, 2usize..7, 1usize..4, 1u32..5, any::<bool>());
+    shape.prop_flat_map(|(tuples, width, sets, signatures, estimated)| {
+        let values = proptest::collection::vec(0..width, tuples);
+        let codes = proptest::collection::vec(proptest::collection::vec(0..signatures, tuples), sets);
+        let weight = prop_oneof![1 => Just(0u64), 8 => 1u64..9, 3 => Just(4u64)];
+        let weights = proptest::collection::vec(weight, sets * signatures as usize * width);
+        let r = prop_oneof![Just(ratio(3, 2)), Just(ratio(2, 1)), Just(ratio(5, 2)), Just(ratio(3, 1))];
+        (values, codes, weights, r).prop_map(move |(values, codes, weights, r)| {
+            let distributions: Vec<Vec<Vec<Rational>>> = (0..sets)
+                .map(|set| {
+                    let row = |signature: u32| -> Vec<Rational> {
+                        let weight = |value: usize| match estimated {
+                            true => (0..tuples)
+                                .filter(|&at| codes[set][at] == signature && values[at] == value)
+                                .count() as u64,
+                            false => {
+                                weights[(set * signatures as usize + signature as usize) * width + value]
+                            }
+                        };
+                        let total = (0..width).map(weight).sum::<u64>().max(1);
+                        (0..width).map(|value| ratio(weight(value), total)).collect()
+                    };
+                    (0..signatures).map(row).collect()
+                })
+                .collect();
+            (Table::new(&values, &codes, &distributions), r)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn grouping_equals_the_reference((table, r) in tables()) {
+        for (named, test) in TESTS {
+            prop_assert_eq!(table.group(&r, test), reference::art(&table.tuples, &r, named), "{:?}", named);
+        }
+    }
+
+    #[test]
+    fn a_group_accepted_by_ratio_is_never_above_the_threshold((table, _) in tables(), pick in 2usize..6) {
+        let mut seen = vec![];
+        for (at, tuple) in table.tuples.iter().enumerate() {
+            if seen.iter().all(|&other: &usize| table.tuples[other].value != tuple.value) && seen.len() < pick {
+                seen.push(at);
+            }
+        }
+        let values: Vec<usize> = seen.iter().map(|&at| table.tuples[at].value).collect();
+        let one = Table::of_rows(&values, seen.iter().map(|&at| table.tuples[at].priors[0].clone()).collect());
+        for r in [ratio(6, 5), ratio(3, 2), ratio(2, 1), ratio(3, 1)] {
+            if one.ratio_holds(&r) {
+                prop_assert!(one.worst().unwrap() * &r <= Rational::ONE);
+                prop_assert!(matches!(one.assess(&r, 1 << 10).verdict, Verdict::Robust(Proof::Posterior)));
+            }
+            prop_assert_eq!(one.ratio_holds(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Ratio));
+            prop_assert_eq!(one.delta_claims(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Delta));
+        }
+    }
+
+    #[test]
+    fn what_is_published_is_robust((table, r) in tables()) {
+        for test in [Test::Ratio, Test::Exact { states: 64 }] {
+            let Some((groups, suppressed)) = table.group(&r, test) else { continue };
+            let mut all: Vec<usize> = groups.concat();
+            all.extend(&suppressed);
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..table.values.len()).collect::<Vec<_>>());
+            let signatures: Vec<&[u32]> = table.signatures.iter().map(Vec::as_slice).collect();
+            let tuples = Tuples { values: &table.values, signatures: &signatures };
+            let narrow: Vec<Vec<u32>> =
+                groups.iter().map(|group| group.iter().map(|&at| at as u32).collect()).collect();
+            let verified = verify(&table.priors, &requirement(&r), tuples, &narrow, 1 << 16).unwrap();
+            prop_assert!(verified.iter().all(|group| group.verdict == Verdict::Robust(Proof::Posterior)));
+            for group in groups {
+                let values: Vec<usize> = group.iter().map(|&at| table.tuples[at].value).collect();
+                for set in 0..table.signatures.len() {
+                    let rows = group.iter().map(|&at| table.tuples[at].priors[set].clone()).collect();
+                    prop_assert!(Table::of_rows(&values, rows).worst().unwrap() * &r <= Rational::ONE);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! How likely is it that somebody has a value, for an adversary who knows l values the target lacks, the
+//! values of k other people and m members of the target's family?
+//!
+//! The way through the module: [`Group`] (what was published of one group) gives a [`shape::Shape`] per
+//! target value, shapes give the two ratios T and V, minima of those over all groups are the five
+//! [`Statistics`], and these give the breach probability and a certified [`Verdict`].
+//! [`SkylineState`] does that for every target value and every skyline point at once, and [`KeptGroups`]
+//! finds all points up to which a value is safe.
+//!
+//! Memory: five numbers with their evidence per target value and skyline point, whatever the rows.
+
+mod explanation;
+mod group;
+mod knowledge;
+mod point;
+pub mod program;
+pub mod shape;
+mod state;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+pub use crate::math::confidence::{Confidence, Verdict};
+pub use explanation::{Seat, Seats, steps, useful};
+pub use group::{Group, Ranking};
+pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
+pub use point::{Knowledge, Point, without_dominated};
+pub use shape::Values;
+pub use state::{SkylineState, Target, TargetPoint};
+pub use statistics::{Breach, Statistics, Witness};

@@ -1,0 +1,168 @@
+//! Do all skyline points of all sensitive values hold at once?
+//!
+//! Memory: O(target values x skyline points), five statistics each.
+//! Invariant: the statistics only ever fall, so a group that was refused stays refused.
+
+use super::group::{Group, Ranking};
+use super::point::{Knowledge, Point, without_dominated};
+use super::shape::Values;
+use super::statistics::Statistics;
+use crate::math::confidence::Verdict;
+
+/// Which sensitive values a skyline point protects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Every value of the sensitive column.
+    Every,
+    /// The values with these codes.
+    These(Vec<u32>),
+}
+
+/// One target value at one skyline point, with its statistics so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetPoint {
+    /// Code of the target value.
+    pub code: u32,
+    /// The skyline point.
+    pub point: Point,
+    /// The five statistics over the groups observed.
+    pub statistics: Statistics,
+}
+
+impl TargetPoint {
+    /// Whether the point holds for the groups observed.
+    pub fn verdict(&self) -> Verdict {
+        self.statistics.verdict(&self.point.confidence)
+    }
+}
+
+/// The statistics of every target value at every skyline point that is not dominated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkylineState {
+    entries: Vec<TargetPoint>,
+}
+
+impl SkylineState {
+    /// For `distinct` sensitive values with codes 0, 1, ...; entries are ordered by code.
+    pub fn new(values: Values, distinct: usize, skyline: &[(Target, Point)]) -> Self {
+        let protects = |target: &Target, code: u32| match target {
+            Target::Every => true,
+            Target::These(codes) => codes.contains(&code),
+        };
+        let entries = (0..distinct as u32).flat_map(|code| {
+            let points: Vec<Point> = skyline
+                .iter()
+                .filter(|(target, _)| protects(target, code))
+                .map(|(_, point)| point.clone())
+                .collect();
+            without_dominated(&points).into_iter().map(move |point| TargetPoint {
+                code,
+                statistics: Statistics::new(values, point.knowledge),
+                point,
+            })
+        });
+        SkylineState { entries: entries.collect() }
+    }
+
+    /// Takes in a published group: its people and its count of every sensitive value by code.
+    pub fn observe(&mut self, ranking: &mut Ranking, people: u64, counts: &[u64], number: u64) {
+        let group = ranking.rank(people, counts.iter().copied());
+        self.observe_group(&group, counts, number);
+    }
+
+    /// As [`SkylineState::observe`], for a group that is ranked already.
+    pub fn observe_group(&mut self, group: &Group<'_>, counts: &[u64], number: u64) {
+        for entry in &mut self.entries {
+            entry.statistics.observe(group, counts[entry.code as usize], number);
+        }
+    }
+
+    /// Takes in the statistics of other groups, gathered with the same skyline.
+    pub fn merge(&mut self, other: &SkylineState) {
+        debug_assert_eq!(self.entries.len(), other.entries.len());
+        for (own, others) in self.entries.iter_mut().zip(&other.entries) {
+            own.statistics.merge(&others.statistics);
+        }
+    }
+
+    /// Whether everything would still hold with these groups added, given that it holds without them.
+    pub fn admits(&self, parts: &[(Group<'_>, &[u64])]) -> bool {
+        self.entries.iter().all(|entry| {
+            let code = entry.code as usize;
+            let changes =
+                |(group, counts): &&(Group<'_>, &[u64])| entry.statistics.would_change(group, counts[code]);
+            if !parts.iter().any(|part| changes(&part)) {
+                return true;
+            }
+            let confidence = &entry.point.confidence;
+            let breached = |(group, counts): &(Group<'_>, &[u64])| {
+                counts[code] > 0 && entry.statistics.is_breached_by(group, counts[code], confidence)
+            };
+            if parts.iter().any(breached) {
+                return false;
+            }
+            let mut statistics = entry.statistics.clone();
+            for (group, counts) in parts.iter().filter(changes) {
+                statistics.observe(group, counts[code], 0);
+            }
+            statistics.verdict(&entry.point.confidence) == Verdict::Safe
+        })
+    }
+
+    /// No group with fewer people can hold, whatever its values; `distinct` values exist.
+    ///
+    /// Only for single values, where a group has a value that occurs in at least a `1 / distinct` share of its
+    /// people, and the `l` next ones fill as much each: were all as even as that, T and V would be as
+    /// large as they can be. Elsewhere, and for points that protect some values only, the answer is 1.
+    pub fn least_people(&self, distinct: usize) -> u64 {
+        let mut protected =
+            hashbrown::HashMap::<Knowledge, (usize, f64), foldhash::fast::FixedState>::default();
+        for entry in self.entries.iter().filter(|entry| entry.statistics.values() == Values::Single) {
+            let ratio = entry.point.confidence.ratio_rounded();
+            let (values, least) = protected.entry(entry.point.knowledge).or_insert((0, ratio));
+            *values += 1;
+            *least = least.min(ratio);
+        }
+        let of_every_value = protected.iter().filter(|(_, (values, _))| *values == distinct);
+        of_every_value.map(|(size, (_, ratio))| least_people(*size, distinct, *ratio)).max().unwrap_or(1)
+    }
+
+    /// Every target value at every point that matters, ordered by code.
+    pub fn entries(&self) -> &[TargetPoint] {
+        &self.entries
+    }
+
+    /// Whether every point holds for the groups observed.
+    pub fn verdict(&self) -> Verdict {
+        let all = self.entries.iter().all(|entry| entry.verdict() == Verdict::Safe);
+        if all { Verdict::Safe } else { Verdict::Unsafe }
+    }
+}
+
+/// The fewest people for whom an even spread over `distinct` values exceeds `ratio`, or fewer.
+fn least_people(size: Knowledge, distinct: usize, ratio: f64) -> u64 {
+    // More than the roundings of the loop below could add up to.
+    const SLACK: f64 = 1e-6;
+    const MOST: u64 = 1 << 40;
+    let share = 1.0 / distinct as f64;
+    let exceeds = |people: u64| {
+        let people = people as f64;
+        let left = people * (1.0 - share * (size.l as f64 + 1.0)) - size.k as f64;
+        let target = people * share;
+        let mut best = left / target;
+        for i in 0..size.m.min(1000) {
+            let asked = people - size.k as f64 - 1.0 - i as f64;
+            if asked <= target {
+                return false;
+            }
+            best *= (asked - target) / asked;
+        }
+        left > 0.0 && best > ratio * (1.0 - SLACK)
+    };
+    let (mut low, mut high) = (0, MOST);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if exceeds(middle) { high = middle } else { low = middle }
+    }
+    if exceeds(high) { high } else { 1 }
+}

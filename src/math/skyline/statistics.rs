@@ -1,0 +1,331 @@
+//! What is the worst over all groups, and is it below the threshold for certain?
+//!
+//! Each statistic is the exact minimum of a ratio over the groups seen: binary64 tells values that are
+//! clearly apart, exact fractions tell the rest. Minima merge in any order with the same result.
+
+use super::group::Group;
+use super::point::Knowledge;
+use super::shape::{Ratio, Rounded, Shape, Values, left_over};
+use crate::math::confidence::{Confidence, Verdict};
+use crate::math::exact::{Rational, f64_at_least};
+use std::cmp::Ordering;
+
+/// The smallest value of one ratio, with the shape that attains it.
+#[derive(Debug, Clone, PartialEq)]
+struct Minimum {
+    rounded: Rounded,
+    shape: Shape,
+    group: u64,
+}
+
+/// The five statistics of one target value at one knowledge size.
+///
+/// Memory: five shapes; in set mode each holds l counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statistics {
+    values: Values,
+    size: Knowledge,
+    minima: [Option<Minimum>; 5],
+    harmless: Harmless,
+}
+
+/// With single values, a group whose target is no more frequent, that has no fewer people and no fewer of them left
+/// once the target and the top values are out, cannot lower any statistic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Harmless {
+    target: u64,
+    people: u64,
+    left: u64,
+}
+
+impl Harmless {
+    /// Says nothing about any group.
+    const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
+}
+
+/// A breach probability.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Breach {
+    /// The exact fraction.
+    Exact(Rational),
+    /// An upper bound, where the fraction would have too many digits to form.
+    AtMost(f64),
+}
+
+impl Breach {
+    /// The breach, or a bound on it, as a fraction.
+    pub fn upper_bound(&self) -> Rational {
+        match self {
+            Breach::Exact(exact) => exact.clone(),
+            Breach::AtMost(bound) => Rational::try_from(*bound).unwrap_or(Rational::ONE),
+        }
+    }
+
+    /// The breach, or a bound on it, rounded up to binary64.
+    pub fn at_least(&self) -> f64 {
+        match self {
+            Breach::Exact(exact) => f64_at_least(exact),
+            Breach::AtMost(bound) => *bound,
+        }
+    }
+}
+
+/// Where the target, the others and the family sit in the worst case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Witness {
+    /// Group of the target.
+    pub target: u64,
+    /// Group of the k others.
+    pub others: u64,
+    /// Group of the m members of the family.
+    pub family: u64,
+}
+
+/// 2^-53.
+const UNIT: f64 = f64::EPSILON / 2.0;
+
+/// The bound E of the decision rule for a value with this many roundings; `None` if it is too coarse.
+fn error_bound(roundings: u64) -> Option<f64> {
+    let bound = 1.01 * (roundings as f64 + 8.0) * UNIT;
+    (bound <= 1.0 / 1024.0).then_some(bound)
+}
+
+impl Statistics {
+    /// Of no group at all: the value occurs nowhere.
+    pub fn new(values: Values, size: Knowledge) -> Self {
+        Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
+    }
+
+    /// How many values a person may have.
+    pub fn values(&self) -> Values {
+        self.values
+    }
+
+    /// Whether the target value occurs in some group.
+    pub fn occurs(&self) -> bool {
+        self.minima[0].is_some()
+    }
+
+    /// Takes in a group in which the target value occurs `target` times; 0 changes nothing.
+    #[inline]
+    pub fn observe(&mut self, group: &Group<'_>, target: u64, number: u64) {
+        if !self.would_change(group, target) {
+            return;
+        }
+        let shape = Shape::new(self.values, group, self.size.l, target);
+        for i in 0..Ratio::ALL.len() {
+            if !self.is_dominated(i, group, target, shape.top_sum) {
+                self.observe_ratio(i, &shape, number);
+            }
+        }
+    }
+
+    /// Takes in a group by its shape at this size.
+    pub(super) fn observe_shape(&mut self, shape: &Shape, number: u64) {
+        for i in 0..Ratio::ALL.len() {
+            self.observe_ratio(i, shape, number);
+        }
+    }
+
+    fn observe_ratio(&mut self, i: usize, shape: &Shape, number: u64) {
+        let rounded = shape.rounded(self.values, Ratio::ALL[i], self.size);
+        self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });
+    }
+
+    /// Whether the group cannot lower a statistic, judged by integers alone.
+    #[inline]
+    fn is_dominated(&self, i: usize, group: &Group<'_>, target: u64, top_sum: u64) -> bool {
+        self.minima[i].as_ref().is_some_and(|minimum| {
+            let which = Ratio::ALL[i];
+            minimum.shape.dominates(self.values, which, group, self.size.l, target, top_sum)
+        })
+    }
+
+    /// Whether the group could lower any statistic, judged by integers alone.
+    #[inline]
+    pub fn would_change(&self, group: &Group<'_>, target: u64) -> bool {
+        if target == 0 {
+            return false;
+        }
+        let top_sum = group.top_sum(self.size.l, target);
+        let Harmless { target: rarely, people, left } = self.harmless;
+        if target <= rarely && group.people >= people && left_over(group.people, target, top_sum) >= left {
+            return false;
+        }
+        !(0..self.ratios()).all(|i| self.is_dominated(i, group, target, top_sum))
+    }
+
+    /// Without a family V is 1 in every group, so only the three ratios with T can change.
+    fn ratios(&self) -> usize {
+        if self.size.m == 0 { 3 } else { 5 }
+    }
+
+    fn find_harmless(&self) -> Harmless {
+        let shapes = || self.minima[..self.ratios()].iter().flatten().map(|minimum| &minimum.shape);
+        if self.values != Values::Single || shapes().count() < self.ratios() {
+            return Harmless::UNKNOWN;
+        }
+        shapes().fold(Harmless { target: u64::MAX, people: 0, left: 0 }, |all, shape| Harmless {
+            target: all.target.min(shape.target),
+            people: all.people.max(shape.people),
+            left: all.left.max(left_over(shape.people, shape.target, shape.top_sum)),
+        })
+    }
+
+    /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.
+    pub fn is_breached_by(&self, group: &Group<'_>, target: u64, confidence: &Confidence) -> bool {
+        let shape = Shape::new(self.values, group, self.size.l, target);
+        exceeds(shape.rounded(self.values, Ratio::Together, self.size), confidence) == Some(false)
+    }
+
+    /// Takes in the statistics of other groups.
+    pub fn merge(&mut self, other: &Statistics) {
+        for (i, minimum) in other.minima.iter().enumerate() {
+            if let Some(minimum) = minimum {
+                self.offer(i, minimum);
+            }
+        }
+    }
+
+    fn offer(&mut self, i: usize, candidate: &Minimum) {
+        let better = match &self.minima[i] {
+            None => true,
+            Some(current) => match self.compare(Ratio::ALL[i], candidate, current) {
+                Ordering::Less => true,
+                Ordering::Equal => candidate.group < current.group,
+                Ordering::Greater => false,
+            },
+        };
+        if better {
+            self.minima[i] = Some(candidate.clone());
+            self.harmless = self.find_harmless();
+        }
+    }
+
+    fn compare(&self, which: Ratio, a: &Minimum, b: &Minimum) -> Ordering {
+        let (x, y) = (a.rounded.value, b.rounded.value);
+        if a.shape == b.shape {
+            return Ordering::Equal;
+        }
+        let exact_and_apart = |a: Rounded, b: Rounded| a == Rounded::ZERO && b.value > SMALL;
+        if a.rounded.roundings == 0 && b.rounded.roundings == 0
+            || exact_and_apart(a.rounded, b.rounded)
+            || exact_and_apart(b.rounded, a.rounded)
+        {
+            return x.total_cmp(&y);
+        }
+        let apart = match (error_bound(a.rounded.roundings), error_bound(b.rounded.roundings)) {
+            (Some(ea), Some(eb)) => 1.0 + 2.0 * (ea + eb),
+            _ => f64::INFINITY,
+        };
+        if x > SMALL && y > SMALL && (x > y * apart || y > x * apart) {
+            return x.total_cmp(&y);
+        }
+        let exact = a.shape.compare(&b.shape, self.values, which, self.size);
+        exact.unwrap_or_else(|| lower_bound(a.rounded).total_cmp(&lower_bound(b.rounded)))
+    }
+
+    /// SS1 to SS5 as exact fractions; the outer `None` where the value occurs nowhere, the inner one
+    /// where a fraction would have too many digits.
+    pub fn exact(&self) -> Option<[Option<Rational>; 5]> {
+        self.occurs().then(|| {
+            std::array::from_fn(|i| {
+                let minimum = self.minima[i].as_ref()?;
+                minimum.shape.exact(self.values, Ratio::ALL[i], self.size)
+            })
+        })
+    }
+
+    /// The three terms whose least is minNR, each as the statistics that it multiplies.
+    const TERMS: [&'static [usize]; 3] = [&[0], &[1, 4], &[2, 3]];
+
+    fn term_rounded(&self, term: &[usize]) -> Option<Rounded> {
+        let factor = |&i: &usize| self.minima[i].as_ref().map(|minimum| minimum.rounded);
+        term.iter().try_fold(Rounded::ONE, |product, i| Some(product.times(factor(i)?)))
+    }
+
+    fn term_exact(&self, term: &[usize]) -> Option<Rational> {
+        term.iter().try_fold(Rational::ONE, |product, &i| {
+            let minimum = self.minima[i].as_ref()?;
+            Some(product * minimum.shape.exact(self.values, Ratio::ALL[i], self.size)?)
+        })
+    }
+
+    /// The least negated ratio exactly; `None` where the value occurs nowhere or digits abound.
+    pub fn min_negated_ratio(&self) -> Option<Rational> {
+        let terms: Option<Vec<_>> = Self::TERMS.iter().map(|term| self.term_exact(term)).collect();
+        terms?.into_iter().min()
+    }
+
+    /// The breach probability.
+    pub fn breach(&self) -> Breach {
+        if !self.occurs() {
+            return Breach::Exact(Rational::ZERO);
+        }
+        if let Some(least) = self.min_negated_ratio() {
+            return Breach::Exact(Rational::ONE / (Rational::ONE + least));
+        }
+        let least = Self::TERMS.iter().map(|term| self.term_rounded(term).map_or(0.0, lower_bound));
+        let least = least.fold(f64::INFINITY, f64::min);
+        Breach::AtMost((1.0 / (1.0 + least)).next_up().next_up().min(1.0))
+    }
+
+    /// Where the worst case sits; the first of the three terms that attains it.
+    pub fn witness(&self) -> Option<Witness> {
+        let group = |i: usize| self.minima[i].as_ref().map(|minimum| minimum.group);
+        let values: Vec<_> = Self::TERMS.iter().map(|term| self.term_exact(term)).collect();
+        let rounded = |t: usize| self.term_rounded(Self::TERMS[t]).map_or(0.0, lower_bound);
+        let least = (0..3).min_by(|&a, &b| match (&values[a], &values[b]) {
+            (Some(x), Some(y)) => x.cmp(y),
+            _ => rounded(a).total_cmp(&rounded(b)),
+        })?;
+        Some(match least {
+            0 => Witness { target: group(0)?, others: group(0)?, family: group(0)? },
+            1 => Witness { target: group(1)?, others: group(4)?, family: group(4)? },
+            _ => Witness { target: group(2)?, others: group(2)?, family: group(3)? },
+        })
+    }
+
+    /// Whether the breach probability is strictly below `confidence`, for certain.
+    pub fn verdict(&self, confidence: &Confidence) -> Verdict {
+        if !self.occurs() {
+            return Verdict::Safe;
+        }
+        let safe = Self::TERMS.iter().all(|term| {
+            let by_floats = self.term_rounded(term).and_then(|x| exceeds(x, confidence));
+            by_floats
+                .unwrap_or_else(|| self.term_exact(term).is_some_and(|least| least > *confidence.ratio()))
+        });
+        if safe { Verdict::Safe } else { Verdict::Unsafe }
+    }
+}
+
+/// Below this a binary64 value may have lost digits to underflow.
+const SMALL: f64 = f64::MIN_POSITIVE * (1u64 << 62) as f64;
+
+fn lower_bound(rounded: Rounded) -> f64 {
+    match error_bound(rounded.roundings) {
+        Some(bound) if rounded.value > SMALL => rounded.value * (1.0 - 2.0 * bound),
+        _ => 0.0,
+    }
+}
+
+/// Whether a computed ratio certainly exceeds the one of the threshold or certainly does not; `None` if
+/// it is too close to tell.
+fn exceeds(x: Rounded, confidence: &Confidence) -> Option<bool> {
+    if x == Rounded::ZERO {
+        return Some(false);
+    }
+    let bound = error_bound(x.roundings)?;
+    let threshold = confidence.ratio_rounded();
+    if x.value <= SMALL || !x.value.is_finite() || !threshold.is_finite() {
+        return None;
+    }
+    if x.value >= threshold * (1.0 + 2.0 * bound) {
+        Some(true)
+    } else if x.value <= threshold * (1.0 - 2.0 * bound) {
+        Some(false)
+    } else {
+        None
+    }
+}

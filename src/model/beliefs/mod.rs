@@ -1,0 +1,83 @@
+//! The adversary who knows the correlations in the data.
+
+pub mod criterion;
+pub mod judge;
+pub mod original;
+pub mod priors;
+
+use std::collections::BTreeMap;
+
+pub use original::{Original, Roles};
+pub use priors::Priors;
+
+use crate::error::Result;
+use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::smoothing::Smoothing;
+use crate::math::exact::Rational;
+use crate::policy;
+use crate::resources::Resources;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What the columns mean.
+    pub roles: Roles,
+    /// The adversaries.
+    pub points: Vec<Point>,
+    /// The bandwidth of smoothing over the sensitive values.
+    pub smooth: Option<Rational>,
+}
+
+/// An adversary, and how far beliefs may move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The bandwidth of every quasi-identifier.
+    pub bandwidth: BTreeMap<String, Rational>,
+    /// Somebody is vulnerable at t if the belief moves by more than t.
+    pub thresholds: Vec<Rational>,
+}
+
+impl Question {
+    /// As a policy asks for one of its targets.
+    pub fn of(policy: &policy::Policy, target: &policy::Target, asked: &policy::Beliefs) -> Result<Self> {
+        let point = |belief: &policy::Belief| Point {
+            bandwidth: belief.bandwidth.clone(),
+            thresholds: vec![belief.t.clone()],
+        };
+        Ok(Question {
+            roles: Roles::of(policy, target)?,
+            points: asked.points.iter().map(point).collect(),
+            smooth: asked.smooth.clone(),
+        })
+    }
+
+    /// How beliefs are compared, for the sensitive values of the original.
+    pub fn comparison(&self, sensitive: &crate::encode::sensitive::SensitiveCoding) -> Result<Comparison> {
+        comparison(self.smooth.as_ref(), &self.roles, sensitive)
+    }
+}
+
+fn comparison(
+    smooth: Option<&Rational>,
+    roles: &Roles,
+    sensitive: &crate::encode::sensitive::SensitiveCoding,
+) -> Result<Comparison> {
+    let Some(bandwidth) = smooth else { return Ok(Comparison::new(None)) };
+    let distance = original::sensitive_distance(&roles.nearness, sensitive)?;
+    Ok(Comparison::new(Some(Smoothing::new(&distance, bandwidth, &roles.sensitive)?)))
+}
+
+/// The priors of every adversary of a question.
+pub fn priors_of(known: &Original, question: &Question, resources: &Resources<'_>) -> Result<Vec<Priors>> {
+    let roles = &question.roles;
+    let distances = known.attributes.iter().zip(&roles.quasi).map(|(a, quasi)| original::distance(a, quasi));
+    let distances = distances.collect::<Result<Vec<_>>>()?;
+    let means =
+        priors::Means { threads: resources.threads, budget: &resources.budget, progress: resources.progress };
+    let names = roles.names();
+    let compute = |point: &Point| {
+        let kernels = priors::kernels(&names, &distances, &point.bandwidth)?;
+        Priors::compute(&known.combinations, kernels, &means)
+    };
+    question.points.iter().map(compute).collect()
+}

@@ -1,0 +1,612 @@
+//! What does the adversary know of the table?
+//!
+//! The quasi-identifiers and the sensitive column of the original rows are read twice: for their values, and for the
+//! combinations that occur. Every value needs a code of its own, so a quasi-identifier may have at most 65,535 of
+//! them.
+//!
+//! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
+//! they are sorted, reserved from the budget; counting them spills.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef};
+
+use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::collect::{Collector, Found};
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::encoder::Encoder;
+use crate::encode::keys::keys;
+use crate::encode::page::{Layout, Lists};
+use crate::encode::prepare;
+use crate::encode::rows::{Rows, Sensitive};
+use crate::encode::scale::Scale;
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result, number_of};
+use crate::math::beliefs::combinations::Combinations;
+use crate::math::beliefs::distance::Distance;
+use crate::math::exact::{Rational, parse_fraction};
+use crate::math::skyline::Values;
+use crate::policy::hierarchy::Hierarchy;
+use crate::policy::{Nearness, Policy, Quasi, Shape, Target};
+use crate::resources::Resources;
+use crate::resources::budget::{Budget, Reservation};
+use crate::resources::spill::Spill;
+use crate::resources::tally::Tally;
+use crate::table::read::{Column, Kind, Table};
+
+/// Which columns the adversary knows, and which one they want to learn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roles {
+    /// The quasi-identifiers.
+    pub quasi: Vec<Quasi>,
+    /// The sensitive column.
+    pub sensitive: String,
+    /// The value that a null of it stands for.
+    pub null_is: Option<String>,
+    /// How far its values are from each other.
+    pub nearness: Nearness,
+}
+
+impl Roles {
+    /// As a policy states them for one target.
+    pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
+        let [name] = &target.columns[..] else {
+            return Err(Error::input(
+                format!(
+                    "beliefs are followed about single columns, and {} are protected together",
+                    target.columns.join(", ")
+                ),
+                "give the combination a column of its own in the table",
+            ));
+        };
+        let several = match (&policy.columns.individual, &policy.columns.count) {
+            (Some(name), _) => Some((name, "columns.individual", "a person may have several rows", "one")),
+            (None, Some(name)) => {
+                Some((name, "columns.count", "a row may stand for several people", "a row of its own"))
+            }
+            (None, None) => None,
+        };
+        if let Some((name, key, why, give)) = several {
+            return Err(Error::input(
+                format!("beliefs are followed where each row is a person, and by column `{name}` {why}"),
+                format!("make a table that gives each person {give}, and leave out {key}"),
+            ));
+        }
+        let stated = policy.columns.sensitive(name);
+        Ok(Roles {
+            quasi: policy.columns.quasi.clone(),
+            sensitive: name.clone(),
+            null_is: stated.and_then(|column| column.null_is.clone()),
+            nearness: stated.map_or(Nearness::Equal, |column| column.nearness.clone()),
+        })
+    }
+
+    /// Columns about which nothing is said but their names.
+    pub fn plain(quasi: &[String], sensitive: &str) -> Self {
+        let plain = |name: &String| Quasi {
+            name: name.clone(),
+            shape: Shape::Plain,
+            domain: None,
+            grid: None,
+            other: None,
+        };
+        Roles {
+            quasi: quasi.iter().map(plain).collect(),
+            sensitive: sensitive.to_string(),
+            null_is: None,
+            nearness: Nearness::Equal,
+        }
+    }
+
+    /// The names of the quasi-identifiers.
+    pub fn names(&self) -> Vec<&str> {
+        self.quasi.iter().map(|quasi| quasi.name.as_str()).collect()
+    }
+}
+
+/// The original table as codes, merged by combination.
+pub struct Original {
+    /// The quasi-identifiers.
+    pub attributes: Vec<Attribute>,
+    /// The sensitive column.
+    pub sensitive: SensitiveCoding,
+    /// Which combinations occur, and with which values.
+    pub combinations: Combinations,
+    /// What the combinations take.
+    _room: Reservation,
+}
+
+impl Original {
+    /// Reads a table.
+    pub fn read(table: &Table, roles: &Roles, resources: &Resources<'_>) -> Result<Self> {
+        let (attributes, sensitive) = read_values(table, roles, resources)?;
+        let spill = Arc::new(Spill::create(&resources.temp)?);
+        let gatherer = Gatherer::new(&spill, &resources.budget)?;
+        let column = SensitiveColumns::one(sensitive.clone());
+        let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
+        let layout = layout(&attributes, &sensitive);
+        let wanted: Vec<Column> =
+            roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
+        resources.progress.start("counting combinations", table.rows());
+        let work = |morsel: crate::table::read::Morsel<'_>| {
+            for batch in morsel {
+                let batch = batch?;
+                let (quasi, values) = batch.columns().split_at(attributes.len());
+                let mut rows = layout.empty(batch.num_rows());
+                encoder.append(quasi, values, &mut rows)?;
+                gatherer.add(&rows, |value| value)?;
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        };
+        let outcome = table.scan(&wanted, resources.threads, work, |()| Ok(()));
+        resources.progress.finish();
+        outcome?;
+        drop(encoder);
+        let (combinations, room) = gatherer.finish(attributes.len(), sensitive.len(), &resources.budget)?;
+        Ok(Original { attributes, sensitive, combinations, _room: room })
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        let combinations = 0..self.combinations.len();
+        combinations
+            .flat_map(|combination| self.combinations.histogram(combination))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// The codes of some rows' quasi-identifiers, which must be values of the original.
+    pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
+        let layout = layout(&self.attributes, &self.sensitive);
+        let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
+        for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
+            crate::encode::encoder::append_codes(attribute, array, codes)
+                .map_err(|_| foreign(&attribute.name))?;
+            let Coding::Numbers { scale, samples, .. } = &attribute.coding else { continue };
+            let keys = keys(array, *scale, &attribute.name)?;
+            for row in 0..array.len() {
+                let own = attribute.unshifted(codes.get(row).into()).map(|code| samples[code as usize]);
+                if own != keys.get(row) {
+                    return Err(foreign(&attribute.name));
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn foreign(column: &str) -> Error {
+    other_table(&format!("column `{column}` of the release holds a value that this table does not"))
+}
+
+fn layout(attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
+    Layout {
+        columns: attributes.iter().map(Attribute::codes).collect(),
+        values: sensitive.len() as u32,
+        lists: Lists::One,
+    }
+}
+
+/// The first scan: which values are there?
+fn read_values(
+    table: &Table,
+    roles: &Roles,
+    resources: &Resources<'_>,
+) -> Result<(Vec<Attribute>, SensitiveCoding)> {
+    if roles.quasi.is_empty() {
+        return Err(Error::input(
+            "no quasi-identifier is given",
+            "name what an adversary knows with --quasi",
+        ));
+    }
+    let mut collectors = Vec::new();
+    for quasi in &roles.quasi {
+        collectors.push(prepare::collector(quasi, &table.kind(&quasi.name)?));
+    }
+    let kind = table.kind(&roles.sensitive)?;
+    if matches!(kind, Kind::List(_)) {
+        return Err(Error::input(
+            format!("beliefs are followed about single values, and column `{}` holds lists", roles.sensitive),
+            "give a table with one value for each person",
+        ));
+    }
+    collectors.push(Collector::new(&roles.sensitive, &kind, None));
+    let wanted: Vec<Column> =
+        roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
+    resources.progress.start("reading values", table.rows());
+    let work = |morsel: crate::table::read::Morsel<'_>| {
+        let mut rows = 0;
+        for batch in morsel {
+            let batch = batch?;
+            for (collector, column) in collectors.iter().zip(batch.columns()) {
+                collector.observe(column)?;
+            }
+            rows += batch.num_rows() as u64;
+            resources.progress.advance(batch.num_rows() as u64);
+        }
+        Ok(rows)
+    };
+    let mut rows = 0;
+    let outcome = table.scan(&wanted, resources.threads, work, |part| {
+        rows += part;
+        Ok(())
+    });
+    resources.progress.finish();
+    outcome?;
+    if rows == 0 {
+        return Err(Error::input("the original table has no rows", "give a table that holds people"));
+    }
+    let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
+    let Some(values) = collected.pop() else {
+        return Err(Error::input("no column was read", "name the columns"));
+    };
+    if values.nulls > 0 && roles.null_is.is_none() {
+        return Err(Error::input(
+            format!(
+                "the sensitive column `{}` is null in {}",
+                roles.sensitive,
+                number_of(values.nulls, "row", "rows")
+            ),
+            "say what that means with null_is in a policy",
+        ));
+    }
+    for (quasi, found) in roles.quasi.iter().zip(&collected) {
+        let exact = match &found.found {
+            Found::Numbers(_, distinct) => distinct.is_exact(),
+            Found::Texts(distinct, _) => distinct.is_exact(),
+        };
+        if !exact {
+            return Err(too_fine(&quasi.name));
+        }
+    }
+    let sensitive = SensitiveCoding::new(&roles.sensitive, &kind, values, roles.null_is.as_deref())?;
+    let attributes = roles.quasi.iter().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
+    Ok((attributes.collect::<Result<_>>()?, sensitive))
+}
+
+fn too_fine(column: &str) -> Error {
+    Error::input(
+        format!("column `{column}` has more than 65,535 different values, too many for beliefs"),
+        "round the column before it is read: nobody knows it so finely",
+    )
+}
+
+/// Merges rows by their codes, out of core.
+pub struct Gatherer {
+    tally: Mutex<Tally>,
+}
+
+impl Gatherer {
+    /// No rows yet.
+    pub fn new(spill: &Arc<Spill>, budget: &Arc<Budget>) -> Result<Self> {
+        Ok(Gatherer { tally: Mutex::new(Tally::new(spill, budget, 2)?) })
+    }
+
+    /// Takes in rows with one sensitive code each; `value` tells which value that is.
+    pub fn add(&self, rows: &Rows, value: impl Fn(u16) -> u16) -> Result<()> {
+        let Sensitive::Single(values) = &rows.sensitive else {
+            return Err(Error::input(
+                "beliefs are defined for single values only",
+                "set privacy.values = \"single\"",
+            ));
+        };
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = Vec::with_capacity(2 * rows.columns.len());
+        for row in 0..rows.len() {
+            codes_of(rows, row, &mut key);
+            tally.add(&key, &value(values.get(row)).to_be_bytes(), 1)?;
+        }
+        Ok(())
+    }
+
+    /// The combinations, and the room that they take.
+    pub fn finish(
+        self,
+        columns: usize,
+        values: usize,
+        budget: &Arc<Budget>,
+    ) -> Result<(Combinations, Reservation)> {
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut room = budget.reserve("the combinations of quasi-identifiers", 0)?;
+        let (mut codes, mut ends) = (Vec::<u16>::new(), Vec::<usize>::new());
+        let mut entries = Vec::<(u16, u64)>::new();
+        let bytes = |combinations: usize, entries: usize| {
+            (combinations * (6 * columns + 28) + entries * (16 + 12)) as u64
+        };
+        tally.finish(&mut |key, items| {
+            codes.extend(key.chunks_exact(2).map(|code| u16::from_be_bytes([code[0], code[1]])));
+            let pair = |(item, count): &(&[u8], u64)| {
+                (item.first_chunk().map_or(0, |item| u16::from_be_bytes(*item)), *count)
+            };
+            entries.extend(items.iter().map(pair));
+            ends.push(entries.len());
+            let needed = bytes(ends.len(), entries.len());
+            if needed > room.bytes() {
+                let grown = room.resize("the combinations of quasi-identifiers", needed + needed / 4);
+                return grown.map_err(|_| too_many(ends.len(), needed, budget));
+            }
+            Ok(())
+        })?;
+        let own = |combination: u32| &codes[combination as usize * columns..][..columns];
+        let mut order: Vec<u32> = (0..ends.len() as u32).collect();
+        order.sort_unstable_by(|a, b| own(*a).cmp(own(*b)));
+        let mut combinations = Combinations::new(columns, values);
+        let mut wide = Vec::with_capacity(columns);
+        for place in order {
+            wide.clear();
+            wide.extend(own(place).iter().map(|code| u32::from(*code)));
+            let place = place as usize;
+            let start = if place == 0 { 0 } else { ends[place - 1] };
+            for (value, count) in &entries[start..ends[place]] {
+                combinations.push(&wide, u32::from(*value), *count)?;
+            }
+        }
+        Ok((combinations, room))
+    }
+}
+
+fn too_many(combinations: usize, needed: u64, budget: &Budget) -> Error {
+    Error::input(
+        format!(
+            "the quasi-identifiers have more than {combinations} different combinations, which need over {} MiB, and \
+             --memory allows {} MiB",
+            needed >> 20,
+            budget.total() >> 20
+        ),
+        "give more --memory, or fewer or coarser quasi-identifiers",
+    )
+}
+
+/// The codes of a row, two bytes each, in an order that is theirs.
+pub fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
+    key.clear();
+    for codes in &rows.columns {
+        key.extend_from_slice(&codes.get(row).to_be_bytes());
+    }
+}
+
+/// How far the values of a quasi-identifier are from each other: numbers and times by their difference, also where ranges
+/// or periods are stated for them; listed categories by their places; others by their hierarchy.
+pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
+    if let Coding::Numbers { samples, .. } = &attribute.coding
+        && samples.len() > crate::encode::distinct::MOST
+    {
+        return Err(too_fine(&attribute.name));
+    }
+    let null = || attribute.nulls.then_some(None).into_iter();
+    let number = |scale: Scale, key: i64| -> Result<Option<Rational>> {
+        let exact = match scale {
+            Scale::Float | Scale::Decimal(_) => parse_fraction(&scale.text(key)),
+            _ => Some(Rational::from(key)),
+        };
+        exact.map(Some).ok_or_else(|| {
+            Error::input(
+                format!("column `{}` holds a number that has no exact fraction", attribute.name),
+                "remove infinite and enormous numbers from the column",
+            )
+        })
+    };
+    Ok(match (&attribute.coding, &quasi.shape) {
+        (Coding::Numbers { scale, samples, .. }, _) => {
+            let numbers = samples.iter().map(|&key| number(*scale, key));
+            Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
+        }
+        (
+            Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
+            Shape::Widths(_) | Shape::Ends(_),
+        ) => {
+            let mut numbers = vec![None; hierarchy.leaf_count() as usize];
+            for &(key, leaf) in keys {
+                numbers[leaf as usize] = number(*scale, key)?;
+            }
+            Distance::Numeric(null().chain(numbers).collect())
+        }
+        (Coding::Tree { leaves: Leaves::ByDay(_, days), hierarchy }, _) => {
+            let mut numbers = vec![None; hierarchy.leaf_count() as usize];
+            for &(day, leaf) in days {
+                numbers[leaf as usize] = Some(Rational::from(day));
+            }
+            Distance::Numeric(null().chain(numbers).collect())
+        }
+        (Coding::Set { values, .. }, Shape::Order(_)) => {
+            let places = (0..values.len()).map(|place| Some(Rational::from(place)));
+            Distance::Numeric(null().chain(places).collect())
+        }
+        (Coding::Set { .. } | Coding::TextRanges { .. }, _) => Distance::Flat(attribute.codes() as usize),
+        (Coding::Tree { hierarchy, leaves: Leaves::ByText | Leaves::ByKey(..) }, _) => {
+            let (mut parents, mut nodes) = tree(hierarchy);
+            if attribute.nulls {
+                // Null has nothing in common with any value: a root of its own.
+                nodes.insert(0, parents.len() as u32);
+                parents.push(None);
+            }
+            Distance::Hierarchy { parents, nodes }
+        }
+    })
+}
+
+/// How far sensitive values are from each other.
+pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
+    let texts = sensitive.texts();
+    let without = |what: &str, remedy: &str| {
+        let name = &sensitive.name;
+        Error::input(
+            format!("column `{name}` holds a value that {what}"),
+            format!("{remedy} of columns.sensitive.{name}"),
+        )
+    };
+    Ok(match nearness {
+        Nearness::Equal => Distance::Flat(texts.len()),
+        Nearness::Numeric => {
+            let number = |text: &String| {
+                parse_fraction(text).map(Some).ok_or_else(|| without("is no number", "change the order"))
+            };
+            Distance::Numeric(texts.iter().map(number).collect::<Result<_>>()?)
+        }
+        Nearness::Order(_) => {
+            let places = nearness.places(&texts);
+            let (places, _) =
+                places.ok_or_else(|| without("its order does not list", "add it to the order"))?;
+            Distance::Numeric(places.into_iter().map(|place| Some(Rational::from(place))).collect())
+        }
+        Nearness::Hierarchy(hierarchy) => {
+            let (parents, leaves) = tree(hierarchy);
+            let node = |text: &String| {
+                let leaf = hierarchy.leaf(text);
+                leaf.map(|leaf| leaves[leaf as usize])
+                    .ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))
+            };
+            Distance::Hierarchy { parents, nodes: texts.iter().map(node).collect::<Result<_>>()? }
+        }
+    })
+}
+
+/// The parent of each node, and the node of each leaf.
+fn tree(hierarchy: &Hierarchy) -> (Vec<Option<u32>>, Vec<u32>) {
+    let parents = hierarchy.nodes().map(|node| hierarchy.parent(node).map(|above| above.index() as u32));
+    let leaves = (0..hierarchy.leaf_count()).map(|leaf| hierarchy.leaf_node(leaf).index() as u32);
+    (parents.collect(), leaves.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::beliefs::distance::Metric;
+    use crate::math::exact::ratio;
+    use crate::resources::progress::Progress;
+    use crate::table::read::{ColumnType, ReadOptions};
+
+    /// The distances between the values of a column, with what a policy says of it.
+    fn distances(
+        stated: &str,
+        kind: Option<ColumnType>,
+        cells: &[&str],
+        between: &[(&str, &str)],
+    ) -> Vec<Rational> {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String = cells.iter().map(|cell| format!("{cell},a\n")).collect();
+        let (csv, toml) = (folder.path().join("t.csv"), folder.path().join("p.toml"));
+        std::fs::write(&csv, format!("q,s\n{rows}")).unwrap();
+        std::fs::write(
+            &toml,
+            format!(
+                "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n{stated}\n[privacy]\nk_anonymity = 2\n"
+            ),
+        )
+        .unwrap();
+        let policy = Policy::read(&toml).unwrap();
+        let types = kind.map(|kind| ("q".to_string(), kind)).into_iter().collect();
+        let options = ReadOptions { types, ..ReadOptions::default() };
+        let table = Table::open(&[csv], &options).unwrap();
+        let progress = Progress::default();
+        let resources = Resources {
+            threads: 1,
+            budget: Budget::new(1 << 28),
+            temp: folder.path().to_path_buf(),
+            progress: &progress,
+        };
+        let roles = Roles::of(&policy, &policy.privacy.targets[0]).unwrap();
+        let known = Original::read(&table, &roles, &resources).unwrap();
+        let attribute = &known.attributes[0];
+        let metric = Metric::new(&distance(attribute, &roles.quasi[0]).unwrap(), "q").unwrap();
+        let code = |cell: &str| {
+            let scale = match &attribute.coding {
+                Coding::Numbers { scale, .. } => Some(*scale),
+                Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => {
+                    Some(*scale)
+                }
+                _ => None,
+            };
+            let code = match scale {
+                _ if cell.is_empty() => return 0,
+                Some(scale) => attribute.coding.number_code(scale.parse(cell).unwrap()),
+                None => attribute.coding.text_code(cell),
+            };
+            attribute.shifted(code.unwrap())
+        };
+        between.iter().map(|(a, b)| metric.between(code(a), code(b))).collect()
+    }
+
+    #[test]
+    fn numbers_and_times_are_apart_by_their_difference_whatever_ranges_are_stated() {
+        let expected = [ratio(1, 10), ratio(9, 10), ratio(1, 1), ratio(1, 1), Rational::ZERO];
+        let numbers = ["0", "10", "100", "50", ""];
+        let pairs = [("0", "10"), ("10", "100"), ("0", "100"), ("", "10"), ("", "")];
+        for stated in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
+            for kind in [None, Some(ColumnType::Float)] {
+                assert_eq!(distances(stated, kind, &numbers, &pairs), expected, "{stated} {kind:?}");
+            }
+        }
+        // Ten days of a hundred, over the ends of months and years.
+        let days = ["2019-12-25", "2020-01-04", "2020-04-03", "2020-02-01", ""];
+        let midnights = days[..4].iter().map(|day| format!("{day}T00:00:00")).chain([String::new()]);
+        let midnights: Vec<String> = midnights.collect();
+        let midnights: Vec<&str> = midnights.iter().map(String::as_str).collect();
+        let pairs = [
+            ("2019-12-25", "2020-01-04"),
+            ("2020-01-04", "2020-04-03"),
+            ("2019-12-25", "2020-04-03"),
+            ("", "2020-01-04"),
+            ("", ""),
+        ];
+        let ends = "ends = [[\"2020-01-01\", \"2020-03-01\"]]";
+        for stated in
+            ["", "dates = [\"year\", \"decade\"]", "dates = [\"month\"]", "dates = [\"day\", \"week\"]", ends]
+        {
+            assert_eq!(distances(stated, None, &days, &pairs), expected, "{stated}");
+            let kind = Some(ColumnType::Timestamp);
+            assert_eq!(distances(stated, kind, &midnights, &pairs), expected, "timestamps, {stated}");
+        }
+        // Where periods of days are stated, a day is the finest that is told apart.
+        let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
+        let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
+        assert_eq!(distances("", Some(ColumnType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
+        let stated = "dates = [\"month\"]";
+        assert_eq!(
+            distances(stated, Some(ColumnType::Timestamp), &moments, &pairs),
+            [Rational::ZERO, ratio(1, 1)]
+        );
+    }
+
+    #[test]
+    fn categories_are_apart_by_their_place_their_hierarchy_or_not_at_all() {
+        let cells = ["a", "b", "d", "c", ""];
+        let pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("", "a")];
+        let one = || ratio(1, 1);
+        assert_eq!(distances("", None, &cells, &pairs), [one(), one(), one(), one()]);
+        let order = "order = [\"a\", \"b\", \"c\", \"d\"]";
+        assert_eq!(distances(order, None, &cells, &pairs), [ratio(1, 3), ratio(2, 3), ratio(2, 3), one()]);
+        let tree = "hierarchy = { x = [\"a\", \"b\"], y = [\"c\", \"d\"] }";
+        assert_eq!(distances(tree, None, &cells, &pairs), [ratio(1, 2), one(), one(), one()]);
+        // A hierarchy and a prefix make categories of numbers, too.
+        let cells = ["11", "12", "21", ""];
+        let pairs = [("11", "12"), ("12", "21"), ("", "11")];
+        let tree = "hierarchy = { x = [\"11\", \"12\"], y = [\"21\"] }";
+        for stated in [tree, "prefix = [1]"] {
+            for kind in [None, Some(ColumnType::Text)] {
+                assert_eq!(
+                    distances(stated, kind, &cells, &pairs),
+                    [ratio(1, 2), one(), one()],
+                    "{stated} {kind:?}"
+                );
+            }
+        }
+        // More texts than a label lists.
+        let many: Vec<String> = (0..300).map(|i| format!("v{i}")).collect();
+        let mut cells: Vec<&str> = many.iter().map(String::as_str).collect();
+        cells.push("");
+        assert_eq!(
+            distances("", None, &cells, &[("v1", "v2"), ("v7", "v299"), ("", "v1"), ("v5", "v5")]),
+            [one(), one(), one(), Rational::ZERO]
+        );
+    }
+}
+
+/// The release cannot have been made from the table that stands for the original.
+pub(crate) fn other_table(why: &str) -> Error {
+    Error::input(
+        format!("this is not the table that the release was made from: {why}"),
+        "give that table with --original",
+    )
+}

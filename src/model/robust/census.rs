@@ -1,0 +1,270 @@
+//! How often does each combination of known columns and sensitive value occur?
+//!
+//! Two scans of the table: one for the values, one to count. Memory: about 100 B per combination that occurs, taken
+//! from the budget; a budget that does not hold them is an error that says so.
+//! Invariant: numbers and order depend on the values alone, not on the order of the rows.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::dictionary::{Coder, Dictionary, Map, UNKNOWN};
+use crate::encode::collect::Collector;
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result, number_of};
+use crate::resources::Resources;
+use crate::resources::budget::Reservation;
+use crate::table::read::{Column, Kind, Table};
+
+/// The columns of a table that are counted together.
+#[derive(Debug, Clone)]
+pub struct Counted<'a> {
+    /// The known columns.
+    pub columns: &'a [String],
+    /// The sensitive column.
+    pub sensitive: &'a str,
+    /// What a null in it means.
+    pub null_is: Option<&'a str>,
+}
+
+/// The combinations of known values, and how often each sensitive value occurs with them.
+#[derive(Debug)]
+pub struct Census {
+    /// The known columns.
+    pub columns: Vec<String>,
+    /// Their values.
+    pub dictionaries: Vec<Dictionary>,
+    /// The sensitive values.
+    pub sensitive: SensitiveCoding,
+    /// Rows of the table.
+    pub rows: u64,
+    /// (combination, sensitive value, rows), ascending.
+    pub classes: Vec<(u32, u32, u32)>,
+    /// The combinations one behind the other, ascending, one number per known column.
+    combinations: Vec<u32>,
+    /// The number of combinations, which may have no columns at all.
+    count: usize,
+    _room: Reservation,
+}
+
+/// Rows by combination and, last, sensitive value.
+type Counts = Map<Box<[u32]>, u32>;
+
+/// What a combination takes while it is counted and sorted, its numbers aside.
+const ENTRY_BYTES: u64 = 96;
+
+impl Census {
+    /// Reads a table twice.
+    pub fn read(table: &Table, counted: &Counted<'_>, resources: &Resources<'_>) -> Result<Self> {
+        let (dictionaries, sensitive, rows) = values(table, counted, resources)?;
+        let mut room = resources.budget.reserve("counting known combinations", 0)?;
+        let found = count(table, counted, &dictionaries, &sensitive, resources, &mut room)?;
+        let width = counted.columns.len();
+        let mut found: Vec<(Box<[u32]>, u32)> = found.into_iter().collect();
+        found.sort_unstable();
+        let (mut combinations, mut classes, mut number) = (Vec::new(), Vec::with_capacity(found.len()), 0);
+        for (key, rows) in found {
+            let (codes, value) = key.split_at(width);
+            let same = number > 0 && combinations[combinations.len() - width..] == *codes;
+            if !same {
+                combinations.extend_from_slice(codes);
+                number += 1;
+            }
+            classes.push((number as u32 - 1, value[0], rows));
+        }
+        Ok(Census {
+            columns: counted.columns.to_vec(),
+            dictionaries,
+            sensitive,
+            rows,
+            classes,
+            combinations,
+            count: number,
+            _room: room,
+        })
+    }
+
+    /// How many combinations occur.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether the table has no rows; such a table is not read.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The numbers of a combination, one per known column.
+    pub fn combination(&self, at: usize) -> &[u32] {
+        let width = self.columns.len();
+        &self.combinations[at * width..(at + 1) * width]
+    }
+
+    /// The place of a combination.
+    pub fn find(&self, codes: &[u32]) -> Option<u32> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.combination(middle).cmp(codes) {
+                std::cmp::Ordering::Equal => return Some(middle as u32),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// How many rows have each combination.
+    pub fn weights(&self) -> Vec<u64> {
+        let mut weights = vec![0; self.count];
+        self.classes.iter().for_each(|&(at, _, rows)| weights[at as usize] += u64::from(rows));
+        weights
+    }
+
+    /// How many rows have each sensitive value.
+    pub fn value_counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.sensitive.len()];
+        self.classes.iter().for_each(|&(_, value, rows)| counts[value as usize] += u64::from(rows));
+        counts
+    }
+}
+
+/// The first scan: which values are there, and how many rows?
+fn values(
+    table: &Table,
+    counted: &Counted<'_>,
+    resources: &Resources<'_>,
+) -> Result<(Vec<Dictionary>, SensitiveCoding, u64)> {
+    let Counted { columns, sensitive, null_is } = counted;
+    let mut collectors: Vec<Collector<'_>> = Vec::new();
+    for name in columns.iter().map(String::as_str).chain([*sensitive]) {
+        let kind = table.kind(name)?;
+        if matches!(kind, Kind::List(_)) {
+            return Err(Error::input(
+                format!("column {name:?} holds lists, whose distributions are not defined"),
+                "give a column with one value per row",
+            ));
+        }
+        collectors.push(Collector::new(name, &kind, None));
+    }
+    resources.progress.start("reading values", table.rows());
+    let mut rows = 0u64;
+    table.scan(
+        &scanned(counted),
+        resources.threads,
+        |morsel| {
+            let mut rows = 0;
+            for batch in morsel {
+                let batch = batch?;
+                for (collector, column) in collectors.iter().zip(batch.columns()) {
+                    collector.observe(column)?;
+                }
+                rows += batch.num_rows() as u64;
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(rows)
+        },
+        |more| {
+            rows += more;
+            Ok(())
+        },
+    )?;
+    resources.progress.finish();
+    if rows == 0 {
+        return Err(Error::input("the table has no rows", "give a table that holds people"));
+    }
+    let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
+    let found = collected.pop().ok_or_else(|| Error::input("no column was read", "check the policy"))?;
+    if found.nulls > 0 && null_is.is_none() {
+        return Err(Error::input(
+            format!(
+                "the sensitive column {sensitive:?} is null in {}",
+                number_of(found.nulls, "row", "rows")
+            ),
+            "say what that means with columns.null_is = \"a value name\"",
+        ));
+    }
+    let sensitive = SensitiveCoding::new(sensitive, &table.kind(sensitive)?, found, *null_is)?;
+    let dictionary = |(name, found): (&String, _)| {
+        Dictionary::of(found).ok_or_else(|| {
+            Error::input(
+                format!("column {name:?} has more than 65,535 different values, too many for distributions"),
+                "round its values first, or leave the column out of privacy.known",
+            )
+        })
+    };
+    let dictionaries = columns.iter().zip(collected).map(dictionary).collect::<Result<_>>()?;
+    Ok((dictionaries, sensitive, rows))
+}
+
+/// The second scan: how many rows have each combination of known values and sensitive value?
+fn count(
+    table: &Table,
+    counted: &Counted<'_>,
+    dictionaries: &[Dictionary],
+    sensitive: &SensitiveCoding,
+    resources: &Resources<'_>,
+    room: &mut Reservation,
+) -> Result<Counts> {
+    let value_codes = Dictionary::of_sensitive(sensitive);
+    let width = dictionaries.len() + 1;
+    let entry = ENTRY_BYTES + 8 * width as u64;
+    let shared: Mutex<(Counts, &mut Reservation)> = Mutex::new((Map::default(), room));
+    resources.progress.start("counting", table.rows());
+    table.scan(
+        &scanned(counted),
+        resources.threads,
+        |morsel| {
+            let names = counted.columns.iter().map(String::as_str).chain([counted.sensitive]);
+            let own = dictionaries.iter().chain([&value_codes]);
+            let mut coders: Vec<Coder<'_>> =
+                own.zip(names).map(|(own, name)| Coder::new(own, table, name)).collect::<Result<_>>()?;
+            let mut codes: Vec<Vec<u32>> = vec![Vec::new(); width];
+            let mut key = vec![0; width];
+            for batch in morsel {
+                let batch = batch?;
+                for ((coder, codes), array) in coders.iter_mut().zip(&mut codes).zip(batch.columns()) {
+                    codes.clear();
+                    coder.codes(array, codes)?;
+                }
+                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let (map, room) = &mut *shared;
+                for row in 0..batch.num_rows() {
+                    key.iter_mut().zip(&codes).for_each(|(own, codes)| *own = codes[row]);
+                    if key.contains(&UNKNOWN) {
+                        return Err(changed());
+                    }
+                    match map.get_mut(&key[..]) {
+                        Some(rows) => *rows = rows.checked_add(1).ok_or_else(too_many_rows)?,
+                        None => {
+                            map.insert(key.clone().into(), 1);
+                        }
+                    }
+                }
+                let needed = map.len() as u64 * entry;
+                if needed > room.bytes() {
+                    room.resize("counting known combinations", needed + needed / 4)?;
+                }
+                resources.progress.advance(batch.num_rows() as u64);
+            }
+            Ok(())
+        },
+        |()| Ok(()),
+    )?;
+    resources.progress.finish();
+    Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
+}
+
+fn scanned(counted: &Counted<'_>) -> Vec<Column> {
+    let names = counted.columns.iter().map(String::as_str).chain([counted.sensitive]);
+    names.map(Column::canonical).collect()
+}
+
+pub(crate) fn changed() -> Error {
+    Error::input(
+        "a column holds a value in a later reading that it did not hold in the first",
+        "the table changed while it was read; run again when nobody writes to it",
+    )
+}
+
+fn too_many_rows() -> Error {
+    Error::input("more than 4,294,967,295 rows agree in all known columns", "give the table in parts")
+}

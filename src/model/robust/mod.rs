@@ -1,0 +1,253 @@
+//! What does the adversary know of how likely each value is?
+//!
+//! [`Known`] holds, for every attribute set of a policy, a distribution of sensitive values per signature: estimated
+//! from a table ([`census`]) or read from a file ([`mod@file`]). Values are told apart by their text ([`dictionary`]), so
+//! a release, its original and a file of distributions agree whatever their formats.
+//!
+//! Memory: O(signatures and their non-zero priors), taken from the budget.
+//! Invariant: priors are exact; a signature or value that the distributions lack is an error, never a guess.
+//! Not here: what follows from priors (`robust`, `posterior`).
+
+pub mod census;
+pub mod dictionary;
+mod file;
+
+use census::Census;
+use dictionary::{Coder, Dictionary, Map, UNKNOWN};
+
+use crate::error::{Error, Result, number_of};
+use crate::math::exact::Rational;
+use crate::math::robust::{Priors, PriorsBuilder};
+use crate::policy::Robust;
+use crate::resources::budget::{Budget, Reservation};
+use crate::table::read::Table;
+use std::sync::Arc;
+
+/// The distributions that an adversary knows.
+#[derive(Debug)]
+pub struct Known {
+    /// The columns of all attribute sets, sorted.
+    columns: Vec<String>,
+    dictionaries: Vec<Dictionary>,
+    sets: Vec<KnownSet>,
+    values: Dictionary,
+    priors: Priors,
+    source: String,
+    _room: Reservation,
+}
+
+/// One attribute set: the places of its columns, and the number of each signature.
+#[derive(Debug)]
+struct KnownSet {
+    columns: Vec<usize>,
+    signatures: Map<Box<[u32]>, u32>,
+}
+
+/// A table in the numbers of the distributions.
+#[derive(Debug)]
+pub struct Bound {
+    /// The signatures of each combination of a census, one per attribute set.
+    pub signatures: Vec<u32>,
+    /// The value of each sensitive code.
+    pub values: Vec<u32>,
+    _room: Reservation,
+}
+
+/// What a signature and a non-zero prior take while the priors are built, and after.
+const SIGNATURE_BYTES: u64 = 96;
+const PRIOR_BYTES: u64 = 96;
+/// What a combination of the table takes beside its signatures: its weight and its place among the parts.
+const COMBINATION_BYTES: u64 = 32;
+
+/// The columns of all attribute sets, sorted.
+pub fn known_columns(robust: &Robust) -> Vec<String> {
+    let mut columns: Vec<String> = robust.known.iter().flatten().cloned().collect();
+    columns.sort();
+    columns.dedup();
+    columns
+}
+
+impl Known {
+    /// The shares of a counted table.
+    pub fn estimated(census: &Census, robust: &Robust, budget: &Arc<Budget>) -> Result<Self> {
+        let columns = census.columns.clone();
+        let mut room = budget.reserve("the known distributions", 0)?;
+        let scratch = census.classes.len() as u64 * 24 + census.len() as u64 * 4;
+        let _scratch = budget.reserve("estimating distributions", scratch)?;
+        let mut builder = PriorsBuilder::new(census.sensitive.len() as u32);
+        let (mut sets, mut bytes) = (Vec::new(), 0);
+        for set in &robust.known {
+            let places = places(&columns, set)?;
+            let mut signatures: Map<Box<[u32]>, u32> = Map::default();
+            let mut of_combination = Vec::with_capacity(census.len());
+            for at in 0..census.len() {
+                let codes = census.combination(at);
+                let key: Box<[u32]> = places.iter().map(|&place| codes[place]).collect();
+                let next = signatures.len() as u32;
+                of_combination.push(*signatures.entry(key).or_insert(next));
+            }
+            let mut counts: Vec<(u32, u32, u32)> = Vec::with_capacity(census.classes.len());
+            counts.extend(
+                census.classes.iter().map(|&(at, value, rows)| (of_combination[at as usize], value, rows)),
+            );
+            counts.sort_unstable();
+            let mut merged: Vec<(u32, u32, u32)> = Vec::new();
+            for (signature, value, rows) in counts {
+                match merged.last_mut().filter(|last| (last.0, last.1) == (signature, value)) {
+                    Some(last) => last.2 = last.2.checked_add(rows).ok_or_else(too_many_rows)?,
+                    None => merged.push((signature, value, rows)),
+                }
+            }
+            bytes += signatures.len() as u64 * SIGNATURE_BYTES + merged.len() as u64 * PRIOR_BYTES;
+            room.resize("the known distributions", bytes)?;
+            builder.estimated(signatures.len() as u32, merged)?;
+            sets.push(KnownSet { columns: places, signatures });
+        }
+        Ok(Known {
+            columns,
+            dictionaries: census.dictionaries.clone(),
+            sets,
+            values: Dictionary::of_sensitive(&census.sensitive),
+            priors: builder.build(),
+            source: "the original table".to_string(),
+            _room: room,
+        })
+    }
+
+    /// The priors, by the numbers of signatures and values.
+    pub fn priors(&self) -> &Priors {
+        &self.priors
+    }
+
+    /// The columns of all attribute sets.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The text of each value, by its number.
+    pub fn value_texts(&self) -> Vec<&str> {
+        self.values.texts().into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// The values, for reading a column of them.
+    pub fn values(&self) -> &Dictionary {
+        &self.values
+    }
+
+    /// Readers of the known columns of a table.
+    pub fn coders<'a>(&'a self, table: &Table) -> Result<Vec<Coder<'a>>> {
+        self.columns.iter().zip(&self.dictionaries).map(|(name, own)| Coder::new(own, table, name)).collect()
+    }
+
+    /// Appends the signature of each attribute set for a row of codes; `false` if one is not known.
+    pub fn signatures(&self, codes: &[u32], key: &mut Vec<u32>, into: &mut Vec<u32>) -> bool {
+        for set in &self.sets {
+            key.clear();
+            key.extend(set.columns.iter().map(|&place| codes[place]));
+            match set.signatures.get(&key[..]) {
+                Some(&signature) => into.push(signature),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The numbers of a table's combinations and values; an error if the distributions lack or contradict some.
+    pub fn bind(&self, census: &Census, budget: &Arc<Budget>) -> Result<Bound> {
+        let bytes = census.len() as u64 * (4 * self.sets.len() as u64 + COMBINATION_BYTES);
+        let room = budget.reserve("the signatures of the table", bytes)?;
+        let translated: Vec<Vec<u32>> =
+            census.dictionaries.iter().zip(&self.dictionaries).map(|(own, to)| own.translated(to)).collect();
+        let values = Dictionary::of_sensitive(&census.sensitive).translated(&self.values);
+        let weights = census.weights();
+        let mut missing = vec![0u64; self.sets.len()];
+        let (mut signatures, mut key) = (Vec::with_capacity(census.len() * self.sets.len()), Vec::new());
+        for (at, rows) in weights.iter().enumerate() {
+            let codes = census.combination(at);
+            for (set, missing) in self.sets.iter().zip(&mut missing) {
+                key.clear();
+                key.extend(set.columns.iter().map(|&place| translated[place][codes[place] as usize]));
+                let known = set.signatures.get(&key[..]).copied();
+                *missing += if known.is_none() { *rows } else { 0 };
+                signatures.push(known.unwrap_or(UNKNOWN));
+            }
+        }
+        if let Some((set, rows)) = self.sets.iter().zip(missing).find(|(_, rows)| *rows > 0) {
+            let names: Vec<&str> = set.columns.iter().map(|&place| self.columns[place].as_str()).collect();
+            return Err(Error::input(
+                format!(
+                    "{} has no distribution for {} of the table, by column {}",
+                    self.source,
+                    number_of(rows, "row", "rows"),
+                    names.join(", ")
+                ),
+                "give a distribution for every combination of these columns that occurs",
+            ));
+        }
+        let lacking = values.iter().filter(|&&value| value == UNKNOWN).count() as u64;
+        if lacking > 0 {
+            return Err(Error::input(
+                format!(
+                    "{} lacks {} of the sensitive column {:?}",
+                    self.source,
+                    number_of(lacking, "value", "values"),
+                    census.sensitive.name
+                ),
+                "give every value of the table a probability; 0 would contradict the table",
+            ));
+        }
+        self.refuse_contradictions(census, &signatures, &values)?;
+        Ok(Bound { signatures, values, _room: room })
+    }
+
+    /// A row whose own value is impossible by the distributions contradicts them.
+    fn refuse_contradictions(&self, census: &Census, signatures: &[u32], values: &[u32]) -> Result<()> {
+        let sets = self.sets.len();
+        let mut rows = 0u64;
+        for &(at, value, count) in &census.classes {
+            let own = &signatures[at as usize * sets..][..sets];
+            let impossible = |(set, &signature): (usize, &u32)| {
+                self.priors.is_zero(set, signature, values[value as usize])
+            };
+            if own.iter().enumerate().any(impossible) {
+                rows += u64::from(count);
+            }
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+        Err(Error::input(
+            format!(
+                "{} contradicts the table: {} a sensitive value to which it gives no probability",
+                self.source,
+                if rows == 1 { "1 row has".to_string() } else { format!("{rows} rows have") }
+            ),
+            "give every value that occurs with a signature a probability above 0",
+        ))
+    }
+}
+
+fn places(columns: &[String], set: &[String]) -> Result<Vec<usize>> {
+    let place = |name: &String| {
+        columns.iter().position(|column| column == name).ok_or_else(|| {
+            Error::input(
+                format!("the known column {name:?} was not read"),
+                "name it in privacy.known and columns.quasi",
+            )
+        })
+    };
+    set.iter().map(place).collect()
+}
+
+fn too_many_rows() -> Error {
+    Error::input(
+        "more than 4,294,967,295 rows have one signature and value",
+        "give the distributions in a file with privacy.distributions",
+    )
+}
+
+/// A probability as a file states it: a decimal or a fraction, read exactly.
+fn probability(text: &str) -> Option<Rational> {
+    crate::math::exact::parse_fraction(text)
+        .filter(|value| *value >= Rational::ZERO && *value <= Rational::ONE)
+}

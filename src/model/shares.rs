@@ -1,0 +1,61 @@
+//! Are the shares of the sensitive values in each part as other tools ask for?
+//!
+//! t-closeness and probabilistic l-diversity look at one group and the whole table, so nothing is remembered and
+//! what is refused stays refused. Memory: O(values).
+
+use super::criterion::{Criterion, Room};
+use crate::encode::group_counts::GroupCounts;
+use crate::math::shares::ShareRule;
+
+/// Rules that every group must fulfil.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharesCriterion {
+    rules: Vec<ShareRule>,
+}
+
+impl SharesCriterion {
+    /// All of these rules.
+    pub fn new(rules: Vec<ShareRule>) -> Self {
+        SharesCriterion { rules }
+    }
+
+    /// Whether a group fulfils all rules.
+    fn holds(&self, part: &GroupCounts) -> bool {
+        let counts = || (0u32..).zip(part.counts.iter().copied());
+        self.rules.iter().all(|rule| rule.measure(counts()) <= *rule.most())
+    }
+}
+
+impl Criterion for SharesCriterion {
+    fn admits(&self, parts: &[GroupCounts], _room: &mut Room) -> bool {
+        parts.iter().all(|part| self.holds(part))
+    }
+
+    fn accept(&mut self, _parts: &[GroupCounts]) {}
+
+    fn least_people(&self) -> u64 {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::exact::ratio;
+    use crate::math::shares::Ground;
+
+    #[test]
+    fn every_part_must_fulfil_every_rule() {
+        let near = ShareRule::closeness(ratio(1, 4), Ground::Equal, vec![0, 1], 2, &[10, 10]);
+        let few = ShareRule::LargestShare { most: ratio(3, 5) };
+        let part = |a, b| GroupCounts { people: a + b, counts: vec![a, b] };
+        let asked = |rules: &[&ShareRule], parts: &[GroupCounts]| {
+            SharesCriterion::new(rules.iter().map(|&rule| rule.clone()).collect())
+                .admits(parts, &mut Room::default())
+        };
+        assert!(asked(&[&near], &[part(3, 1), part(2, 2)]));
+        assert!(!asked(&[&near], &[part(4, 1), part(2, 2)]));
+        assert!(!asked(&[&near, &few], &[part(3, 1), part(2, 2)]));
+        assert!(asked(&[&near, &few], &[part(3, 2)]));
+    }
+}

@@ -1,0 +1,231 @@
+//! Which files does a group go to?
+//!
+//! A single-valued generalized release is one table, `data/`. Otherwise people and values stand in two tables,
+//! `quasi/` and `sensitive/`, joined by group: whose values they are must not be told.
+//!
+//! Memory: a batch per table; rows that travel go through the sorter.
+
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::page::{PageStore, Travelling};
+use crate::encode::payload::Payload;
+use crate::encode::rows::Sensitive;
+use crate::error::{Error, Result};
+use crate::group::subtree::Group;
+use crate::group::tree::CutTree;
+use crate::math::skyline::Values;
+use crate::policy::{Ranges, Style};
+use crate::release::label::Labels;
+use crate::release::release::PartWriter;
+use crate::release::rows::{Columns, GroupLabel, GroupRows, GroupValues};
+use crate::resources::budget::Budget;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::{Extent, Spill};
+use crate::table::write::WriteOptions;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a release looks like.
+pub struct Shape<'a> {
+    /// Generalized or bucketized.
+    pub style: Style,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// How ranges are written.
+    pub ranges: Ranges,
+    /// The quasi-identifiers.
+    pub labels: &'a [(String, Labels<'a>)],
+    /// The sensitive columns.
+    pub sensitive: &'a SensitiveColumns,
+    /// The columns that travel.
+    pub payload: Option<&'a Payload>,
+}
+
+impl Shape<'_> {
+    /// Whether people and values stand in one table.
+    pub fn is_joined(&self) -> bool {
+        self.style == Style::Generalized && self.values == Values::Single
+    }
+}
+
+/// The tables of a release while they are written.
+pub struct Output<'a> {
+    shape: &'a Shape<'a>,
+    rows: GroupRows<'a>,
+    people: PartWriter,
+    values: Option<(GroupValues<'a>, PartWriter)>,
+    labels: LabelLog<'a>,
+}
+
+impl<'a> Output<'a> {
+    /// Begins the tables below `folder`.
+    pub fn create(folder: &Path, shape: &'a Shape<'a>, spill: &'a Spill, threads: usize) -> Result<Self> {
+        let options = WriteOptions { threads, ..WriteOptions::default() };
+        let joined = shape.is_joined();
+        let rows = GroupRows::new(Columns {
+            labels: if shape.style == Style::Generalized { shape.labels.to_vec() } else { vec![] },
+            ranges: shape.ranges,
+            payload: shape.payload,
+            sensitive: joined.then_some(shape.sensitive),
+        });
+        let table = if joined { "data" } else { "quasi" };
+        let people = PartWriter::create(&folder.join(table), rows.schema().clone(), options.clone())?;
+        let values = match joined {
+            true => None,
+            false => {
+                let values = GroupValues::new(shape.sensitive);
+                let writer = PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?;
+                Some((values, writer))
+            }
+        };
+        Ok(Output { shape, rows, people, values, labels: LabelLog::new(spill) })
+    }
+
+    /// Takes in the next group.
+    pub fn push(&mut self, number: u64, group: &Group) -> Result<()> {
+        if let Some((values, writer)) = &mut self.values {
+            values.push_group(number, group, |batch| writer.write(batch))?;
+        }
+        match self.shape.payload {
+            None => self.rows.push_group(number, group, |batch| self.people.write(batch)),
+            Some(_) => self.labels.push(&self.rows.label(group)),
+        }
+    }
+
+    /// Writes the rows that travel, in the order of the groups and their contents.
+    pub fn push_travelling(
+        &mut self,
+        store: &PageStore<'_>,
+        tree: &CutTree,
+        budget: &Arc<Budget>,
+    ) -> Result<()> {
+        let spill = self.labels.spill;
+        if self.shape.payload.is_none() {
+            return Ok(());
+        }
+        let mut sorter = Sorter::new(budget, spill)?;
+        let mut room = (store.layout().empty(0), Travelling::default());
+        for page in 0..store.len() {
+            let rows = store.load(page, &mut room.0)?;
+            let payload = store.load_payload(page, &mut room.1)?;
+            for (row, bytes) in payload.rows().enumerate() {
+                let group = tree.group(tree.find(|column| rows.columns[column].get(row)));
+                // Beside the quasi-identifiers of a person nothing may hint at their value, not even the order.
+                let code = match &rows.sensitive {
+                    Sensitive::Single(codes) if self.shape.is_joined() => codes.get(row),
+                    _ => 0,
+                };
+                sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
+            }
+        }
+        self.push_sorted(sorter)
+    }
+
+    /// Writes rows that travel, each with the number of its group and its sensitive code.
+    pub fn push_rows<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (u64, u16, &'r [u8])>,
+        budget: &Arc<Budget>,
+    ) -> Result<()> {
+        let mut sorter = Sorter::new(budget, self.labels.spill)?;
+        for (group, code, bytes) in rows {
+            let code = if self.shape.is_joined() { code } else { 0 };
+            sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
+        }
+        self.push_sorted(sorter)
+    }
+
+    fn push_sorted(&mut self, sorter: Sorter<'_>) -> Result<()> {
+        let spill = self.labels.spill;
+        let mut labels = std::mem::replace(&mut self.labels, LabelLog::new(spill)).read()?;
+        let mut current: Option<(u64, GroupLabel)> = None;
+        sorter.finish(|record| {
+            let (head, payload) = record.split_at(10);
+            let group = head[..8].iter().fold(0, |group, &byte| group << 8 | u64::from(byte));
+            let code = u16::from_be_bytes([head[8], head[9]]);
+            while current.as_ref().is_none_or(|(number, _)| *number < group) {
+                let number = current.as_ref().map_or(1, |(number, _)| number + 1);
+                current = labels.next()?.map(|label| (number, label));
+                if current.is_none() {
+                    return Err(Error::input(
+                        "a row belongs to no group",
+                        "this is a defect; please report it",
+                    ));
+                }
+            }
+            match &current {
+                Some((_, label)) => {
+                    self.rows.push_row(group, label, code, payload, |batch| self.people.write(batch))
+                }
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Waits until everything is written.
+    pub fn finish(mut self) -> Result<()> {
+        self.people.write(self.rows.finish()?)?;
+        self.people.finish()?;
+        if let Some((values, mut writer)) = self.values {
+            writer.write(values.finish()?)?;
+            writer.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// The labels of all groups in order, for rows that come later.
+struct LabelLog<'s> {
+    spill: &'s Spill,
+    block: Vec<u8>,
+    blocks: Vec<Extent>,
+}
+
+const BLOCK: usize = 1 << 16;
+
+impl<'s> LabelLog<'s> {
+    fn new(spill: &'s Spill) -> Self {
+        LabelLog { spill, block: vec![], blocks: vec![] }
+    }
+
+    fn push(&mut self, label: &GroupLabel) -> Result<()> {
+        let text = serde_json::to_vec(label).map_err(|source| Error::io("labels", source.into()))?;
+        self.block.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        self.block.extend_from_slice(&text);
+        if self.block.len() >= BLOCK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.blocks.push(self.spill.append(&self.block)?);
+        self.block.clear();
+        Ok(())
+    }
+
+    fn read(mut self) -> Result<LabelReader<'s>> {
+        self.flush()?;
+        Ok(LabelReader { spill: self.spill, blocks: self.blocks.into_iter(), block: vec![], position: 0 })
+    }
+}
+
+struct LabelReader<'s> {
+    spill: &'s Spill,
+    blocks: std::vec::IntoIter<Extent>,
+    block: Vec<u8>,
+    position: usize,
+}
+
+impl LabelReader<'_> {
+    fn next(&mut self) -> Result<Option<GroupLabel>> {
+        while self.position == self.block.len() {
+            let Some(extent) = self.blocks.next() else { return Ok(None) };
+            self.block.resize(extent.length as usize, 0);
+            self.spill.read(extent.offset, &mut self.block)?;
+            self.position = 0;
+        }
+        let (length, rest) = self.block[self.position..].split_at(4);
+        let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+        let label =
+            serde_json::from_slice(&rest[..length]).map_err(|source| Error::io("labels", source.into()))?;
+        self.position += 4 + length;
+        Ok(Some(label))
+    }
+}

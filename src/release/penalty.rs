@@ -1,0 +1,173 @@
+//! What is a release worth?
+//!
+//! The normalized certainty penalty of a column is the average width of people's labels, from 0 (every value
+//! told exactly) to 1 (nothing told). It is measured twice: as published, and with the tightest label
+//! that would cover each group, which is what other tools report. Widths are shares of the stated domain, or else of the
+//! values that occur. A penalty with all its digits would tell the least and greatest of these: what is published is
+//! [rounded up](rounded_up).
+//!
+//! Memory: a few numbers per quasi-identifier.
+
+use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::column::Column;
+use crate::encode::scale::Scale;
+use crate::group::subtree::{Group, Present};
+use crate::release::label::Labels;
+use std::ops::Range;
+
+/// Measures of a release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Utility {
+    /// Average people per group.
+    pub average_group_size: f64,
+    /// Sum of the squared group sizes: for each person, how many people cannot be told from them.
+    pub discernibility: u128,
+    /// Certainty penalty per quasi-identifier.
+    pub columns: Vec<Penalty>,
+}
+
+/// The certainty penalty of one quasi-identifier.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Penalty {
+    /// The column.
+    pub name: String,
+    /// With the labels as they are published.
+    pub published: f64,
+    /// With the tightest labels that cover the groups.
+    pub tight: f64,
+}
+
+impl Utility {
+    /// The average of the published penalties over all quasi-identifiers.
+    pub fn published_penalty(&self) -> f64 {
+        average(self.columns.iter().map(|column| column.published))
+    }
+
+    /// The average of the tight penalties over all quasi-identifiers.
+    pub fn tight_penalty(&self) -> f64 {
+        average(self.columns.iter().map(|column| column.tight))
+    }
+}
+
+/// A penalty as a release tells it: three digits after the point.
+pub fn rounded_up(penalty: f64) -> f64 {
+    // A hair less, so that 0.3 stays 0.3; and no negative zero.
+    0.0 + (penalty * 1000.0 - 1e-9).ceil() / 1000.0
+}
+
+fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1);
+    // A sum of nothing is -0.
+    0.0 + values.sum::<f64>() / count as f64
+}
+
+/// Sums the measures up group by group.
+pub struct Measure<'a> {
+    columns: Vec<(&'a Column, &'a Attribute, &'a Labels<'a>)>,
+    published: Vec<f64>,
+    tight: Vec<f64>,
+    people: u64,
+    groups: u64,
+    squares: u128,
+}
+
+impl<'a> Measure<'a> {
+    /// Of no group yet.
+    pub fn new(
+        columns: &'a [Column],
+        attributes: &'a [Attribute],
+        labels: &'a [(String, Labels<'a>)],
+    ) -> Self {
+        let zeros = vec![0.0; columns.len()];
+        let columns = columns.iter().zip(attributes).zip(labels).map(|((c, a), (_, l))| (c, a, l)).collect();
+        Measure { columns, published: zeros.clone(), tight: zeros, people: 0, groups: 0, squares: 0 }
+    }
+
+    /// Takes in a group.
+    pub fn add(&mut self, group: &Group) {
+        let people = group.part.people;
+        self.people += people;
+        self.groups += 1;
+        self.squares += u128::from(people) * u128::from(people);
+        for (i, (column, attribute, labels)) in self.columns.iter().enumerate() {
+            let (extent, present) = (&group.extent[i], &group.present[i]);
+            let tight =
+                column.width_of(present.ends, present.codes.len()) * share_of_domain(attribute, labels);
+            self.tight[i] += people as f64 * tight;
+            self.published[i] += people as f64 * published_width(column, attribute, labels, extent, present);
+        }
+    }
+
+    /// The measures of all groups.
+    pub fn finish(self) -> Utility {
+        let people = self.people.max(1) as f64;
+        let penalties = self.columns.iter().zip(self.published.iter().zip(&self.tight));
+        Utility {
+            average_group_size: self.people as f64 / self.groups.max(1) as f64,
+            discernibility: self.squares,
+            columns: penalties
+                .map(|((_, attribute, _), (published, tight))| Penalty {
+                    name: attribute.name.clone(),
+                    published: published / people,
+                    tight: tight / people,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The least and greatest value, as far as the policy states them or the table has them.
+fn ends(scale: Scale, samples: &[i64], labels: &Labels<'_>) -> Option<(f64, f64)> {
+    let (least, greatest) = labels.domain().or(samples.first().copied().zip(samples.last().copied()))?;
+    Some((scale.coordinate(least), scale.coordinate(greatest)))
+}
+
+/// How much of the stated domain lies between the least and the greatest value of the table.
+fn share_of_domain(attribute: &Attribute, labels: &Labels<'_>) -> f64 {
+    let Coding::Numbers { scale, samples, .. } = &attribute.coding else { return 1.0 };
+    let (Some((low, high)), [least, .., greatest]) = (ends(*scale, samples, labels), &samples[..]) else {
+        return 1.0;
+    };
+    (scale.coordinate(*greatest) - scale.coordinate(*least)) / (high - low)
+}
+
+/// The width of a label; open ends reach to the least and greatest value of the table.
+fn published_width(
+    column: &Column,
+    attribute: &Attribute,
+    labels: &Labels<'_>,
+    extent: &Range<u32>,
+    present: &Present,
+) -> f64 {
+    match &attribute.coding {
+        Coding::Set { .. } | Coding::Tree { .. } => column.width_of(present.ends, present.codes.len()),
+        Coding::TextRanges { .. } => column.width_of((extent.start, extent.end - 1), extent.len()),
+        Coding::Numbers { scale, samples, .. } => {
+            let Some((least, greatest)) = ends(*scale, samples, labels) else { return 0.0 };
+            if attribute.unshifted(present.ends.1).is_none() {
+                return 0.0;
+            }
+            let bounds = labels.bounds(extent, present);
+            let from = bounds.from.map_or(least, |from| scale.coordinate(from));
+            let to = match bounds.to {
+                Some(to) if bounds.closed => scale.coordinate(to),
+                Some(to) => scale.coordinate(to) - scale.step(),
+                None => greatest,
+            };
+            let width = (to.min(greatest) - from.max(least)).max(0.0);
+            if greatest > least { width / (greatest - least) } else { 0.0 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_penalty_has_three_digits_and_is_never_less() {
+        for (penalty, told) in [(0.0, 0.0), (0.3, 0.3), (0.123_000_1, 0.124), (0.000_01, 0.001), (1.0, 1.0)] {
+            assert_eq!(rounded_up(penalty).to_string(), told.to_string());
+        }
+    }
+}

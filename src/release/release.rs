@@ -1,0 +1,67 @@
+//! How are the files of a release written while the groups are still being made?
+//!
+//! Memory: [`AHEAD`] batches waiting and what the writer holds.
+
+use crate::error::{Error, Result};
+use crate::table::write::{TableWriter, WriteOptions};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use crossbeam_channel::{Receiver, Sender};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+/// Batches that may wait for the writer.
+const AHEAD: usize = 2;
+
+/// A table of a release that is being written on a thread of its own.
+pub struct PartWriter {
+    batches: Option<Sender<RecordBatch>>,
+    writer: Option<JoinHandle<Result<PathBuf>>>,
+}
+
+impl PartWriter {
+    /// Writes `folder/part-00000.parquet`, making the folder.
+    pub fn create(folder: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        let path = folder.join("part-00000.parquet");
+        let mut table = TableWriter::create(&path, schema, &options)?;
+        let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =
+            crossbeam_channel::bounded(AHEAD);
+        let writer = std::thread::spawn(move || {
+            for batch in receiver {
+                table.write(&batch)?;
+            }
+            table.finish()?;
+            Ok(path)
+        });
+        Ok(PartWriter { batches: Some(sender), writer: Some(writer) })
+    }
+
+    /// Hands a batch to the writer.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let taken = self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok());
+        if taken { Ok(()) } else { self.join().map(|_| ()) }
+    }
+
+    /// Waits until everything is written; returns the file.
+    pub fn finish(mut self) -> Result<PathBuf> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<PathBuf> {
+        self.batches = None;
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(written)) => written,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(Error::input("the release is closed already", "run again")),
+        }
+    }
+}
+
+impl Drop for PartWriter {
+    fn drop(&mut self) {
+        if self.writer.is_some() {
+            let _ = self.join();
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! How do groups become the rows of a table?
+//!
+//! A group is its label, its sensitive values and their counts; where nothing travels along, its rows are written
+//! from these, sorted by sensitive value. Kept columns come as payload, in the order of their contents.
+//!
+//! Memory: one batch of at most [`BATCH_ROWS`] rows or [`BATCH_BYTES`] of payload.
+
+use super::label::Labels;
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::keys::keys_array;
+use crate::encode::payload::Payload;
+use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
+use crate::error::{Error, Result};
+use crate::group::subtree::Group;
+use crate::policy::Ranges;
+use crate::table::read::Kind;
+use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+const BATCH_ROWS: usize = 1 << 16;
+const BATCH_BYTES: usize = 1 << 22;
+
+/// The name of the column that numbers the groups.
+pub const GROUP: &str = "group";
+
+/// The name of the column that counts the occurrences of a value in a group.
+pub const COUNT: &str = "count";
+
+/// What stands in the quasi-identifiers of every row of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupLabel {
+    /// A label per quasi-identifier.
+    texts: Vec<String>,
+    /// The two ends per quasi-identifier that is published as bounds.
+    bounds: Vec<(Option<i64>, Option<i64>)>,
+}
+
+/// The columns of the rows to be written, after `group`.
+pub struct Columns<'a> {
+    /// Quasi-identifiers that are published as labels.
+    pub labels: Vec<(String, Labels<'a>)>,
+    /// How their ranges are written.
+    pub ranges: Ranges,
+    /// Columns that travel.
+    pub payload: Option<&'a Payload>,
+    /// The sensitive columns, if they stand beside the others.
+    pub sensitive: Option<&'a SensitiveColumns>,
+}
+
+/// Turns groups into batches of rows.
+pub struct GroupRows<'a> {
+    columns: Columns<'a>,
+    schema: SchemaRef,
+    values: Option<SensitiveArrays<'a>>,
+    pending: Pending,
+}
+
+/// Rows of a batch that is not yet full.
+#[derive(Default)]
+struct Pending {
+    groups: Vec<i64>,
+    /// The labels of the batch, and for each row its place among them.
+    labels: Vec<GroupLabel>,
+    label: Vec<i32>,
+    payload: Vec<Vec<u8>>,
+    payload_bytes: usize,
+    values: Vec<i32>,
+}
+
+impl<'a> GroupRows<'a> {
+    /// For these columns.
+    pub fn new(columns: Columns<'a>) -> Self {
+        let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
+        for (name, labels) in &columns.labels {
+            match labels.kind().filter(|_| columns.ranges == Ranges::Bounds) {
+                Some(kind) => fields.extend(
+                    ["from", "to"].map(|end| Field::new(format!("{name}_{end}"), kind.data_type(), true)),
+                ),
+                None => fields.push(Field::new(name, text_type(), false)),
+            }
+        }
+        fields.extend(columns.payload.iter().flat_map(|payload| payload.fields().iter().cloned()));
+        let values = columns.sensitive.map(SensitiveArrays::new);
+        fields.extend(values.iter().flat_map(SensitiveArrays::fields));
+        GroupRows { columns, schema: Arc::new(Schema::new(fields)), values, pending: Pending::default() }
+    }
+
+    /// The columns of the table.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// What the rows of a group have in common.
+    pub fn label(&self, group: &Group) -> GroupLabel {
+        let label = |(i, (_, labels)): (usize, &(String, Labels<'_>))| {
+            labels.label(&group.extent[i], &group.present[i])
+        };
+        let bounds = |(i, (_, labels)): (usize, &(String, Labels<'_>))| {
+            let bounds = labels.bounds(&group.extent[i], &group.present[i]);
+            (bounds.from, bounds.to)
+        };
+        let columns = || self.columns.labels.iter().enumerate();
+        let bounds = match self.columns.ranges {
+            Ranges::Label => vec![],
+            Ranges::Bounds => columns().map(bounds).collect(),
+        };
+        GroupLabel { texts: columns().map(label).collect(), bounds }
+    }
+
+    /// Adds all rows of a group from its counts; full batches go to `write`.
+    pub fn push_group(
+        &mut self,
+        number: u64,
+        group: &Group,
+        mut write: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let label = self.label(group);
+        match self.columns.sensitive {
+            None => self.push(number, &label, 0, group.part.people, &mut write),
+            Some(_) => (0..)
+                .zip(&group.part.counts)
+                .try_for_each(|(code, &count)| self.push(number, &label, code, count, &mut write)),
+        }
+    }
+
+    fn push(
+        &mut self,
+        number: u64,
+        label: &GroupLabel,
+        code: i32,
+        rows: u64,
+        mut write: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let mut left = rows;
+        while left > 0 {
+            let rows = left.min((BATCH_ROWS - self.pending.groups.len()) as u64) as usize;
+            self.pending.push(number, label, code, rows);
+            left -= rows as u64;
+            if self.pending.groups.len() == BATCH_ROWS {
+                write(self.take()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one row with its payload.
+    pub fn push_row(
+        &mut self,
+        number: u64,
+        label: &GroupLabel,
+        code: u16,
+        payload: &[u8],
+        mut write: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        self.pending.payload.push(payload.to_vec());
+        self.pending.payload_bytes += payload.len();
+        self.pending.push(number, label, i32::from(code), 1);
+        if self.pending.groups.len() == BATCH_ROWS || self.pending.payload_bytes >= BATCH_BYTES {
+            write(self.take()?)?;
+        }
+        Ok(())
+    }
+
+    /// The rows that did not fill a batch.
+    pub fn finish(mut self) -> Result<RecordBatch> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Result<RecordBatch> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(pending.groups))];
+        for (i, (_, labels)) in self.columns.labels.iter().enumerate() {
+            match labels.kind().filter(|_| self.columns.ranges == Ranges::Bounds) {
+                Some(kind) => {
+                    let own = |place: &i32| pending.labels[*place as usize].bounds[i];
+                    let (from, to): (Vec<_>, Vec<_>) = pending.label.iter().map(own).unzip();
+                    columns.extend([keys_array(&kind, &from), keys_array(&kind, &to)]);
+                }
+                None => {
+                    let texts = pending.labels.iter().map(|label| &label.texts[i]);
+                    let texts = Arc::new(StringArray::from_iter_values(texts));
+                    columns.push(dictionary_array(pending.label.clone(), texts)?);
+                }
+            }
+        }
+        if let Some(payload) = self.columns.payload {
+            columns.extend(payload.columns(&pending.payload)?);
+        }
+        if let Some(values) = &self.values {
+            columns.extend(values.columns(pending.values)?);
+        }
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|_| unfit())
+    }
+}
+
+impl Pending {
+    fn push(&mut self, number: u64, label: &GroupLabel, code: i32, rows: usize) {
+        if self.groups.last() != Some(&(number as i64)) {
+            self.labels.push(label.clone());
+        }
+        let place = self.labels.len() as i32 - 1;
+        self.groups.extend(std::iter::repeat_n(number as i64, rows));
+        self.label.extend(std::iter::repeat_n(place, rows));
+        self.values.extend(std::iter::repeat_n(code, rows));
+    }
+}
+
+/// Turns groups into rows of group, sensitive value (or combination of values) and count.
+pub struct GroupValues<'a> {
+    sensitive: SensitiveArrays<'a>,
+    schema: SchemaRef,
+    groups: Vec<i64>,
+    values: Vec<i32>,
+    counts: Vec<i64>,
+}
+
+impl<'a> GroupValues<'a> {
+    /// For these sensitive columns.
+    pub fn new(sensitive: &'a SensitiveColumns) -> Self {
+        let sensitive = SensitiveArrays::new(sensitive);
+        let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
+        fields.extend(sensitive.fields());
+        fields.push(Field::new(COUNT, DataType::Int64, false));
+        let schema = Arc::new(Schema::new(fields));
+        GroupValues { sensitive, schema, groups: vec![], values: vec![], counts: vec![] }
+    }
+
+    /// The columns of the table.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Adds the values of a group; full batches go to `write`.
+    pub fn push_group(
+        &mut self,
+        number: u64,
+        group: &Group,
+        mut write: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        for (code, &count) in (0..).zip(&group.part.counts).filter(|&(_, &count)| count > 0) {
+            self.groups.push(number as i64);
+            self.values.push(code);
+            self.counts.push(count as i64);
+            if self.groups.len() == BATCH_ROWS {
+                write(self.take()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that did not fill a batch.
+    pub fn finish(mut self) -> Result<RecordBatch> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Result<RecordBatch> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(std::mem::take(&mut self.groups)))];
+        columns.extend(self.sensitive.columns(std::mem::take(&mut self.values))?);
+        columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.counts))));
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|_| unfit())
+    }
+}
+
+/// Turns codes into the arrays of the sensitive columns.
+struct SensitiveArrays<'a> {
+    sensitive: &'a SensitiveColumns,
+    /// The values of each column by code.
+    dictionaries: Vec<ArrayRef>,
+}
+
+impl<'a> SensitiveArrays<'a> {
+    fn new(sensitive: &'a SensitiveColumns) -> Self {
+        SensitiveArrays { sensitive, dictionaries: sensitive.columns().iter().map(dictionary).collect() }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = Field> {
+        let field = |column: &SensitiveCoding| Field::new(&column.name, column.kind.data_type(), false);
+        self.sensitive.columns().iter().map(field)
+    }
+
+    fn columns(&self, codes: Vec<i32>) -> Result<Vec<ArrayRef>> {
+        if let ([column], [dictionary]) = (self.sensitive.columns(), &self.dictionaries[..]) {
+            return Ok(vec![values_array(column, dictionary, codes)?]);
+        }
+        let columns = self.sensitive.columns().iter().zip(&self.dictionaries).enumerate();
+        let array = |(place, (column, dictionary)): (usize, (&SensitiveCoding, &ArrayRef))| {
+            let own = codes.iter().map(|&code| i32::from(self.sensitive.value(code as u16, place)));
+            values_array(column, dictionary, own.collect())
+        };
+        columns.map(array).collect()
+    }
+}
+
+/// The sensitive values by code.
+fn dictionary(sensitive: &SensitiveCoding) -> ArrayRef {
+    match &sensitive.values {
+        SensitiveValues::Texts(texts) => {
+            Arc::new(StringArray::from_iter_values(texts.iter().map(|text| &**text)))
+        }
+        SensitiveValues::Numbers(_, keys) => {
+            let keys: Vec<Option<i64>> = keys.iter().map(|&key| Some(key)).collect();
+            keys_array(&sensitive.kind, &keys)
+        }
+    }
+}
+
+fn values_array(sensitive: &SensitiveCoding, dictionary: &ArrayRef, codes: Vec<i32>) -> Result<ArrayRef> {
+    match sensitive.kind {
+        Kind::Text => dictionary_array(codes, dictionary.clone()),
+        _ => arrow::compute::take(dictionary, &Int32Array::from(codes), None).map_err(|_| unfit()),
+    }
+}
+
+fn dictionary_array(keys: Vec<i32>, values: ArrayRef) -> Result<ArrayRef> {
+    let array = DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values);
+    Ok(Arc::new(array.map_err(|_| unfit())?))
+}
+
+fn unfit() -> Error {
+    Error::input("the rows of a release do not fit its columns", "this is a defect; please report it")
+}
+
+fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}

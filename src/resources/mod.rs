@@ -1,0 +1,25 @@
+//! What may a run use, and how far has it come?
+
+pub mod budget;
+pub mod progress;
+pub mod sorter;
+pub mod spill;
+pub(crate) mod tally;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use budget::Budget;
+use progress::Progress;
+
+/// What a stage may use.
+pub struct Resources<'a> {
+    /// Worker threads.
+    pub threads: usize,
+    /// Memory for what grows.
+    pub budget: Arc<Budget>,
+    /// Where it goes when it does not fit.
+    pub temp: PathBuf,
+    /// Where progress is counted.
+    pub progress: &'a Progress,
+}

@@ -1,0 +1,257 @@
+//! What is the value of a cell, and which type fits a column of cells?
+//!
+//! Cells are read strictly: a number with a leading zero or a plus sign is a code, such as a zip code or a
+//! telephone number, and stays text unless a type is stated.
+//!
+//! Invariant: the cells that a type was guessed from can be read as that type.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arrow::datatypes::{DataType, TimeUnit};
+
+/// The type of a CSV column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColumnType {
+    /// Whole numbers of 64 bits.
+    Integer,
+    /// Binary floating point of 64 bits.
+    Float,
+    /// `true` or `false`, also written `True`, `TRUE`, `False`, `FALSE`.
+    Boolean,
+    /// `2024-02-29`.
+    Date,
+    /// `2024-02-29T23:59:59.123456` without a zone; a space may stand for the T, seconds may be missing.
+    Timestamp,
+    /// As a timestamp, with `Z` or an offset such as `+01:00`.
+    TimestampUtc,
+    /// Anything.
+    Text,
+}
+
+/// The zone of [`ColumnType::TimestampUtc`], as an offset because zone names need a database of zones.
+pub(super) const UTC: &str = "+00:00";
+
+/// Every type, the narrowest first; text comes last and fits everything.
+const NARROW_TO_WIDE: [(ColumnType, &str); 7] = [
+    (ColumnType::Integer, "integer"),
+    (ColumnType::Float, "float"),
+    (ColumnType::Boolean, "boolean"),
+    (ColumnType::Date, "date"),
+    (ColumnType::Timestamp, "timestamp"),
+    (ColumnType::TimestampUtc, "timestamp_utc"),
+    (ColumnType::Text, "text"),
+];
+
+impl ColumnType {
+    /// The names of all types, for messages.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NARROW_TO_WIDE.iter().map(|(_, name)| *name)
+    }
+
+    /// The Arrow type of such a column.
+    pub fn data_type(self) -> DataType {
+        match self {
+            ColumnType::Integer => DataType::Int64,
+            ColumnType::Float => DataType::Float64,
+            ColumnType::Boolean => DataType::Boolean,
+            ColumnType::Date => DataType::Date32,
+            ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            ColumnType::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+            ColumnType::Text => DataType::Utf8,
+        }
+    }
+
+    fn fits(self, cell: &str) -> bool {
+        match self {
+            ColumnType::Integer => integer(cell, Origin::Guessed).is_some(),
+            ColumnType::Float => float(cell, Origin::Guessed).is_some(),
+            ColumnType::Boolean => boolean(cell).is_some(),
+            ColumnType::Date => date(cell).is_some(),
+            ColumnType::Timestamp => timestamp(cell).is_some(),
+            ColumnType::TimestampUtc => timestamp_utc(cell).is_some(),
+            ColumnType::Text => true,
+        }
+    }
+}
+
+impl fmt::Display for ColumnType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NARROW_TO_WIDE.iter().find(|(t, _)| t == self).map_or("", |(_, name)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for ColumnType {
+    /// The sentence that says which names there are.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        NARROW_TO_WIDE.iter().find(|(_, name)| *name == text).map(|(t, _)| *t).ok_or_else(|| {
+            format!("the column types are {}", ColumnType::names().collect::<Vec<_>>().join(", "))
+        })
+    }
+}
+
+/// Where the type of a column comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// From the cells: a later cell that looks like a code contradicts it.
+    Guessed,
+    /// From the user, who may have codes read as numbers.
+    Stated,
+}
+
+/// The types that fit all cells seen so far.
+#[derive(Debug, Clone)]
+pub(in crate::table::read) struct Guess {
+    fitting: Vec<ColumnType>,
+    seen: bool,
+}
+
+impl Guess {
+    pub fn new() -> Self {
+        Guess { fitting: NARROW_TO_WIDE.iter().map(|(t, _)| *t).collect(), seen: false }
+    }
+
+    /// Takes a cell that is not null into account.
+    pub fn see(&mut self, cell: &str) {
+        self.seen = true;
+        self.fitting.retain(|t| t.fits(cell));
+    }
+
+    /// Takes the cells of another file into account.
+    pub fn join(&mut self, other: &Guess) {
+        self.seen |= other.seen;
+        self.fitting.retain(|t| other.fitting.contains(t));
+    }
+
+    /// The narrowest fitting type; text where no cell was seen, because it fits whatever comes.
+    pub fn best(&self) -> ColumnType {
+        match self.fitting.first() {
+            Some(narrowest) if self.seen => *narrowest,
+            _ => ColumnType::Text,
+        }
+    }
+}
+
+/// True if a number is written as only codes are: with a leading zero or a plus sign.
+fn looks_like_a_code(cell: &str) -> bool {
+    let digits = cell.strip_prefix('-').unwrap_or(cell).as_bytes();
+    digits.first() == Some(&b'+')
+        || (digits.first() == Some(&b'0') && digits.get(1).is_some_and(u8::is_ascii_digit))
+}
+
+pub(super) fn integer(cell: &str, origin: Origin) -> Option<i64> {
+    if origin == Origin::Guessed && looks_like_a_code(cell) {
+        return None;
+    }
+    cell.parse().ok()
+}
+
+pub(super) fn float(cell: &str, origin: Origin) -> Option<f64> {
+    // Words such as `nan` and `inf` are not numbers here, and integers that floats cannot hold are ids.
+    let is_number = cell.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    if !is_number || (origin == Origin::Guessed && looks_like_a_code(cell)) {
+        return None;
+    }
+    let is_whole = cell.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-'));
+    if is_whole
+        && origin == Origin::Guessed
+        && cell.parse::<i64>().ok()?.unsigned_abs() > 1 << f64::MANTISSA_DIGITS
+    {
+        return None;
+    }
+    cell.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+pub(super) fn boolean(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// Days since 1970-01-01 of `YYYY-MM-DD`.
+pub(super) fn date(cell: &str) -> Option<i32> {
+    let bytes = cell.as_bytes();
+    if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+        return None;
+    }
+    let (year, month, day) = (digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..])?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=longest).contains(&day) {
+        return None;
+    }
+    // Count years from March, so that the leap day is the last of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let days = days + (153 * month + 2) / 5 + day - 1;
+    const MARCH_0000_TO_1970: i64 = 719_468;
+    i32::try_from(days - MARCH_0000_TO_1970).ok()
+}
+
+/// Microseconds since 1970-01-01 of a timestamp without a zone.
+pub(super) fn timestamp(cell: &str) -> Option<i64> {
+    let (day, time) = (cell.get(..10)?, cell.get(11..)?);
+    if !matches!(cell.as_bytes()[10], b'T' | b' ') {
+        return None;
+    }
+    i64::from(date(day)?).checked_mul(86_400_000_000)?.checked_add(time_of_day(time.as_bytes())?)
+}
+
+/// Microseconds since 1970-01-01 UTC of a timestamp with a zone.
+pub(super) fn timestamp_utc(cell: &str) -> Option<i64> {
+    if let Some(local) = cell.strip_suffix('Z') {
+        return timestamp(local);
+    }
+    let split = cell.len().checked_sub(6)?;
+    let (local, offset) = (cell.get(..split)?, cell.as_bytes().get(split..)?);
+    let minutes = 60 * digits(&offset[1..3])? + digits(&offset[4..])?;
+    let offset = match (offset[0], offset[3]) {
+        (b'+', b':') => minutes,
+        (b'-', b':') => -minutes,
+        _ => return None,
+    };
+    timestamp(local)?.checked_sub(offset * 60_000_000)
+}
+
+/// Microseconds since midnight of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.ffffff`; finer digits must be zero.
+fn time_of_day(time: &[u8]) -> Option<i64> {
+    if time.len() < 5 || time[2] != b':' {
+        return None;
+    }
+    let (hour, minute) = (digits(&time[..2])?, digits(&time[3..5])?);
+    let (second, fraction) = match &time[5..] {
+        [] => (0, &[][..]),
+        [b':', a, b] => (digits(&[*a, *b])?, &[][..]),
+        [b':', a, b, b'.', fraction @ ..] if (1..=9).contains(&fraction.len()) => {
+            (digits(&[*a, *b])?, fraction)
+        }
+        _ => return None,
+    };
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let mut micros = 0;
+    for place in 0..fraction.len().max(6) {
+        let digit = digits(fraction.get(place..place + 1).unwrap_or(b"0"))?;
+        match place {
+            0..6 => micros = 10 * micros + digit,
+            _ if digit != 0 => return None,
+            _ => {}
+        }
+    }
+    Some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+fn digits(bytes: &[u8]) -> Option<i64> {
+    bytes.iter().try_fold(0, |value, b| b.is_ascii_digit().then(|| 10 * value + i64::from(b - b'0')))
+}

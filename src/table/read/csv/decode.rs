@@ -1,0 +1,208 @@
+//! Which values do the records of a text hold?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions,
+    StringBuilder, StringDictionaryBuilder, TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::{Field, Int32Type, Schema};
+
+use super::cell::{self, ColumnType, Origin};
+use super::pieces::Text;
+use super::record::{Cells, Dialect, Flaw, whole_records};
+use super::{CsvFile, is_null};
+use crate::error::{Error, Result};
+use crate::table::read::contain::damaged;
+use crate::table::read::plan::{Plan, Strings};
+use crate::table::read::scan::Batches;
+
+/// What to do about text of another encoding.
+pub(super) const CONVERT: &str = "convert the file to UTF-8, for example with iconv";
+
+/// The batches of a piece of text.
+pub(super) fn batches<'t>(
+    file: &'t CsvFile,
+    path: &'t Path,
+    text: Text,
+    plan: Arc<Plan>,
+    batch_rows: usize,
+) -> Result<Batches<'t>> {
+    let Text { bytes, first_row, .. } = text;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| not_utf8(path, error.as_bytes(), first_row, file.dialect))?;
+    let mut position = 0;
+    let mut row = first_row;
+    Ok(Box::new(std::iter::from_fn(move || {
+        let mut reading = Reading { file, path, plan: &plan, row };
+        let mut cells = Cells::new(&text[position..], file.dialect);
+        let decoded = reading.batch(&mut cells, batch_rows).transpose()?;
+        position += cells.position();
+        row = reading.row;
+        Some(decoded.and_then(|batch| plan.shape(path, &batch)))
+    })))
+}
+
+/// The state of reading one batch.
+struct Reading<'a> {
+    file: &'a CsvFile,
+    path: &'a Path,
+    plan: &'a Plan,
+    /// The row being read, counted from 0 in its file.
+    row: u64,
+}
+
+impl Reading<'_> {
+    /// At most `batch_rows` records; `None` at the end of the text.
+    fn batch(&mut self, cells: &mut Cells<'_>, batch_rows: usize) -> Result<Option<RecordBatch>> {
+        let mut columns: Vec<Builder> = Vec::with_capacity(self.plan.wanted.len());
+        let mut wanted: Vec<Option<usize>> = vec![None; self.file.names.len()];
+        for column in &self.plan.wanted {
+            wanted[column.index] = Some(columns.len());
+            columns.push(Builder::new(self.file.types[column.index].0, column.strings));
+        }
+        let mut rows = 0;
+        while rows < batch_rows && cells.find_record() {
+            self.record(cells, &wanted, &mut columns)?;
+            self.row += 1;
+            rows += 1;
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let arrays: Vec<ArrayRef> = columns.iter_mut().map(Builder::finish).collect();
+        let names = self.plan.wanted.iter().map(|w| &self.file.names[w.index]);
+        let fields =
+            names.zip(&arrays).map(|(name, array)| Field::new(name, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        RecordBatch::try_new_with_options(
+            schema,
+            arrays,
+            &RecordBatchOptions::new().with_row_count(Some(rows)),
+        )
+        .map(Some)
+        .map_err(|_| damaged(self.path, "columns of different lengths"))
+    }
+
+    fn record(&self, cells: &mut Cells<'_>, wanted: &[Option<usize>], columns: &mut [Builder]) -> Result<()> {
+        let count = wanted.len();
+        for (index, wanted) in wanted.iter().enumerate() {
+            let cell = cells.cell().map_err(|flaw| self.flaw(flaw, index))?;
+            if cell.last != (index + 1 == count) {
+                return Err(self.flaw(Flaw::Ragged { cells: index + 1 }, index));
+            }
+            let Some(column) = wanted else { continue };
+            let (kind, origin) = self.file.types[index];
+            let value = (!is_null(&cell.text, &self.file.null_texts)).then_some(&*cell.text);
+            columns[*column].append(value, origin).ok_or_else(|| self.misfit(index, kind, origin))?;
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> String {
+        format!("{}: row {} after the header", self.path.display(), self.row + 1)
+    }
+
+    fn flaw(&self, flaw: Flaw, index: usize) -> Error {
+        let (place, column) = (self.place(), &self.file.names[index]);
+        match flaw {
+            Flaw::OpenQuote => {
+                Error::input(format!("{place}: a quote in column `{column}` is not closed"), "close it")
+            }
+            Flaw::AfterQuote => Error::input(
+                format!("{place}: text follows the closing quote in column `{column}`"),
+                "double the quotes that belong to the text",
+            ),
+            Flaw::Ragged { cells } if cells < self.file.names.len() => Error::input(
+                format!("{place} has {cells} cells, the header has {}", self.file.names.len()),
+                "give every row the same number of cells; is the delimiter right?",
+            ),
+            Flaw::Ragged { .. } => Error::input(
+                format!("{place} has more cells than the header, which has {}", self.file.names.len()),
+                "give every row the same number of cells; quote cells that hold the delimiter",
+            ),
+        }
+    }
+
+    fn misfit(&self, index: usize, kind: ColumnType, origin: Origin) -> Error {
+        let (place, column) = (self.place(), &self.file.names[index]);
+        match origin {
+            Origin::Guessed => Error::input(
+                format!("{place}: column `{column}` looked like {kind}, but this cell does not fit"),
+                format!("state the type of `{column}` (text fits everything), or a text that means null"),
+            ),
+            Origin::Stated => Error::input(
+                format!("{place}: the cell of column `{column}` does not fit the stated type {kind}"),
+                "correct the cell, or state another type (text fits everything)",
+            ),
+        }
+    }
+}
+
+/// The error of bytes that are not text, naming the row.
+pub(super) fn not_utf8(path: &Path, bytes: &[u8], first_row: u64, dialect: Dialect) -> Error {
+    let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    let row = first_row + whole_records(&bytes[..valid], dialect).0 + 1;
+    Error::input(format!("{}: row {row} after the header is not UTF-8", path.display()), CONVERT)
+}
+
+/// Collects the values of one column.
+enum Builder {
+    Integer(Int64Builder),
+    Float(Float64Builder),
+    Boolean(BooleanBuilder),
+    Date(Date32Builder),
+    Timestamp(TimestampMicrosecondBuilder),
+    TimestampUtc(TimestampMicrosecondBuilder),
+    Text(StringBuilder),
+    Packed(StringDictionaryBuilder<Int32Type>),
+}
+
+impl Builder {
+    fn new(kind: ColumnType, strings: Strings) -> Self {
+        match (kind, strings) {
+            (ColumnType::Integer, _) => Builder::Integer(Int64Builder::new()),
+            (ColumnType::Float, _) => Builder::Float(Float64Builder::new()),
+            (ColumnType::Boolean, _) => Builder::Boolean(BooleanBuilder::new()),
+            (ColumnType::Date, _) => Builder::Date(Date32Builder::new()),
+            (ColumnType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
+            (ColumnType::TimestampUtc, _) => {
+                Builder::TimestampUtc(TimestampMicrosecondBuilder::new().with_timezone(cell::UTC))
+            }
+            (ColumnType::Text, Strings::Plain) => Builder::Text(StringBuilder::new()),
+            (ColumnType::Text, Strings::Packed) => Builder::Packed(StringDictionaryBuilder::new()),
+        }
+    }
+
+    /// Appends a cell or a null; `None` if the cell does not fit.
+    fn append(&mut self, cell: Option<&str>, origin: Origin) -> Option<()> {
+        /// A null stays a null; a cell must be readable.
+        fn read<T>(cell: Option<&str>, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+            cell.map_or(Some(None), |cell| read(cell).map(Some))
+        }
+        match self {
+            Builder::Integer(column) => column.append_option(read(cell, |c| cell::integer(c, origin))?),
+            Builder::Float(column) => column.append_option(read(cell, |c| cell::float(c, origin))?),
+            Builder::Boolean(column) => column.append_option(read(cell, cell::boolean)?),
+            Builder::Date(column) => column.append_option(read(cell, cell::date)?),
+            Builder::Timestamp(column) => column.append_option(read(cell, cell::timestamp)?),
+            Builder::TimestampUtc(column) => column.append_option(read(cell, cell::timestamp_utc)?),
+            Builder::Text(column) => column.append_option(cell),
+            Builder::Packed(column) => column.append_option(cell),
+        }
+        Some(())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Integer(column) => Arc::new(column.finish()),
+            Builder::Float(column) => Arc::new(column.finish()),
+            Builder::Boolean(column) => Arc::new(column.finish()),
+            Builder::Date(column) => Arc::new(column.finish()),
+            Builder::Timestamp(column) | Builder::TimestampUtc(column) => Arc::new(column.finish()),
+            Builder::Text(column) => Arc::new(column.finish()),
+            Builder::Packed(column) => Arc::new(column.finish()),
+        }
+    }
+}

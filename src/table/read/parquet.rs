@@ -1,0 +1,247 @@
+//! How are the rows of a Parquet file decoded?
+//!
+//! A piece is a row group, or a run of tiny ones. Its pages are read one by one as they are decoded, so a huge
+//! row group does not sit in memory. Strings are asked for as dictionaries, which is how most files store them.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::contain::damaged;
+use super::kind::text_type;
+use super::plan::{Plan, Strings, is_string};
+use super::scan::{Batches, Piece, Pieces};
+use crate::error::{Error, Result};
+
+/// Row groups with fewer rows than this are joined to a piece.
+#[cfg(not(test))]
+const PIECE_ROWS: u64 = 1 << 16;
+/// Small in tests, so that small files have several pieces.
+#[cfg(test)]
+const PIECE_ROWS: u64 = 8;
+
+/// A Parquet file whose footer has been read.
+pub(super) struct ParquetFile {
+    metadata: ArrowReaderMetadata,
+    /// Rows of each row group.
+    group_rows: Vec<u64>,
+}
+
+impl ParquetFile {
+    /// Reads the footer.
+    pub fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let pages = Pages::open(path, bytes_read)?;
+        // The footer names columns, types and sizes; its errors quote no cell.
+        let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
+            .map_err(|error| damaged(path, error.to_string()))?;
+        let group_rows: Option<Vec<u64>> = metadata
+            .metadata()
+            .row_groups()
+            .iter()
+            .map(|group| u64::try_from(group.num_rows()).ok())
+            .collect();
+        let group_rows = group_rows
+            .filter(|rows| rows.iter().try_fold(0u64, |sum, &r| sum.checked_add(r)).is_some())
+            .ok_or_else(|| damaged(path, "a row group has an impossible number of rows"))?;
+        Ok(ParquetFile { metadata, group_rows })
+    }
+
+    /// The schema as the file states it.
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.group_rows.iter().sum()
+    }
+
+    /// The pieces of the file.
+    pub fn pieces<'t>(
+        &'t self,
+        path: &'t Path,
+        plan: Plan,
+        batch_rows: usize,
+        bytes_read: &'t Arc<AtomicU64>,
+    ) -> Pieces<'t> {
+        let metadata = self.with_packed_strings(&plan);
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), plan.indices());
+        let shared = Arc::new((metadata, mask, plan));
+        Box::new(self.joined_groups().map(move |groups| {
+            let rows = self.group_rows[groups.clone()].iter().sum();
+            let shared = shared.clone();
+            let decode = Box::new(move || -> Result<Batches<'t>> {
+                let (metadata, mask, _) = &*shared;
+                let pages = Pages::open(path, bytes_read)?;
+                let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
+                    .with_row_groups(groups.clone().collect())
+                    .with_projection(mask.clone())
+                    .with_batch_size(batch_rows)
+                    .build()
+                    .map_err(|error| decode_error(path, &groups, &error))?;
+                Ok(Box::new(reader.map(move |batch| {
+                    let batch = batch.map_err(|error| decode_error(path, &groups, &error))?;
+                    shared.2.shape(path, &batch)
+                })))
+            });
+            Ok(Piece { rows, decode })
+        }))
+    }
+
+    fn joined_groups(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let first = next;
+            let mut rows = 0;
+            while next < self.group_rows.len()
+                && (next == first || rows + self.group_rows[next] <= PIECE_ROWS)
+            {
+                rows += self.group_rows[next];
+                next += 1;
+            }
+            (first < next).then_some(first..next)
+        })
+    }
+
+    /// The metadata with the wanted strings declared as dictionaries, where the reader agrees to that.
+    fn with_packed_strings(&self, plan: &Plan) -> ArrowReaderMetadata {
+        let schema = self.metadata.schema();
+        let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+        for wanted in plan.wanted.iter().filter(|w| w.strings == Strings::Packed) {
+            let field = &fields[wanted.index];
+            if let Some(packed) = packed(field.data_type()) {
+                fields[wanted.index] = Arc::new(field.as_ref().clone().with_data_type(packed));
+            }
+        }
+        let hint = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        if hint == *schema {
+            return self.metadata.clone();
+        }
+        let options = ArrowReaderOptions::new().with_schema(hint);
+        ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
+            .unwrap_or_else(|_| self.metadata.clone())
+    }
+}
+
+/// The type with its strings as dictionaries, or `None` if it holds none.
+fn packed(data_type: &DataType) -> Option<DataType> {
+    let packed_item = |item: &Field| Some(Arc::new(item.clone().with_data_type(packed(item.data_type())?)));
+    match data_type {
+        string if is_string(string) => Some(text_type()),
+        DataType::List(item) => packed_item(item).map(DataType::List),
+        DataType::LargeList(item) => packed_item(item).map(DataType::LargeList),
+        _ => None,
+    }
+}
+
+/// Says where decoding failed; of the decoder's own words only those that cannot quote a cell.
+fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Error) -> Error {
+    let place = if groups.len() == 1 {
+        format!("row group {}", groups.start)
+    } else {
+        format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
+    };
+    // The reader flattens its errors to text; what it does not implement is the one kind worth telling apart.
+    match error.to_string().split_once("NYI: ") {
+        Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
+        None => damaged(path, format!("{place} cannot be decoded")),
+    }
+}
+
+/// The bytes of a Parquet file; counts what is read, and refuses lengths that the file does not have before
+/// memory is reserved for them.
+struct Pages {
+    file: File,
+    length: u64,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Pages {
+    fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+        Ok(Pages { file, length, bytes_read: bytes_read.clone() })
+    }
+}
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Pages {
+    type T = BufReader<File>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        self.file.get_read(start)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            return Err(ParquetError::EOF("a page reaches beyond the end of the file".into()));
+        }
+        self.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+        self.file.get_bytes(start, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+    use arrow::compute::cast;
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+    use crate::table::read::plan::{Column, Request};
+
+    #[test]
+    fn the_reader_agrees_to_pack_strings() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("t.parquet");
+        let words: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "a"]));
+        let list = |item| DataType::new_list(item, true);
+        for stored in [
+            DataType::Utf8,
+            DataType::LargeUtf8,
+            DataType::Utf8View,
+            DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)),
+            list(DataType::Utf8),
+            list(DataType::LargeUtf8),
+        ] {
+            let batch = RecordBatch::try_from_iter([("x", cast(&words, &stored).unwrap())]).unwrap();
+            let mut writer =
+                ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let counter = Arc::default();
+            let file = ParquetFile::open(&path, &counter).unwrap();
+            let plan = Request::new(file.schema(), &[Column::canonical("x")]).unwrap();
+            let plan = plan.plan(&path, file.schema()).unwrap();
+            let packed = file.with_packed_strings(&plan);
+            let field = packed.schema().field(0);
+            let item = match field.data_type() {
+                DataType::List(item) => item.data_type(),
+                scalar => scalar,
+            };
+            assert_eq!(*item, text_type(), "{stored}");
+            // Three rows of two words: the words are stored once.
+            let pieces = file.pieces(&path, plan, 10, &counter).next().unwrap().unwrap();
+            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
+            let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
+            assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");
+        }
+    }
+}

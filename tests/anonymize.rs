@@ -6,7 +6,8 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, Stri
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;
-use skyveil::anonymize::{Job, Outcome, Search, Summary, grow, run};
+use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
+use skyveil::group::grow;
 use skyveil::policy::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};

@@ -129,7 +129,7 @@ fn read(case: &Value) -> Case {
 
 #[test]
 fn public_vectors() {
-    let file: Value = serde_json::from_str(include_str!("../../tests/vectors/btprivacy.json")).unwrap();
+    let file: Value = serde_json::from_str(include_str!("../../../tests/vectors/btprivacy.json")).unwrap();
     let cases = file["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 60);
     for (number, expected) in cases.iter().enumerate() {

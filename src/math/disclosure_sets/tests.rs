@@ -274,7 +274,7 @@ fn the_strategies_are_not_comparable() {
 
 #[test]
 fn vectors() {
-    let text = include_str!("../../tests/vectors/exclusive.json");
+    let text = include_str!("../../../tests/vectors/exclusive.json");
     let vectors: serde_json::Value = serde_json::from_str(text).unwrap();
     let cases = vectors["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 80);

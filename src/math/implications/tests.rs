@@ -39,7 +39,7 @@ fn curves(buckets: &[Counts], up_to: usize) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn vectors_hold_exactly() {
-    let vectors: Value = serde_json::from_str(include_str!("../../tests/vectors/martin.json")).unwrap();
+    let vectors: Value = serde_json::from_str(include_str!("../../../tests/vectors/martin.json")).unwrap();
     let cases = vectors["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 150);
     for case in cases {

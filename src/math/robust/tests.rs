@@ -23,7 +23,7 @@ fn text(value: &Value) -> &str {
 }
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../../tests/vectors/robust.json")).unwrap()
+    serde_json::from_str(include_str!("../../../tests/vectors/robust.json")).unwrap()
 }
 
 fn requirement(r: &Rational) -> Requirement {

@@ -8,7 +8,7 @@ use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;
 use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
 use skyveil::group::grow;
-use skyveil::policy::Policy;
+use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
 use skyveil::table::write::{TableWriter, WriteOptions};

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
 use skyveil::group::grow;
-use skyveil::policy::Policy;
+use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
 use skyveil::table::write::{TableWriter, WriteOptions};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use skyveil::anonymize::robust::{Options, run};
 use skyveil::anonymize::{Job, Outcome, Search};
 use skyveil::group::grow;
-use skyveil::policy::Policy;
+use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
 use skyveil::table::write::{TableWriter, WriteOptions};
@@ -419,7 +419,7 @@ fn the_witnesses_against_the_printed_condition_are_found_unsafe() {
 }
 
 #[test]
-fn the_printed_condition_publishes_with_a_warning_and_is_never_called_robust() {
+fn a_group_that_only_the_printed_condition_accepts_is_not_published() {
     let names = ["v0", "v1", "v2", "v3", "v4"];
     let mut priors = Vec::new();
     for (i, &tuple) in names.iter().enumerate() {
@@ -429,19 +429,8 @@ fn the_printed_condition_publishes_with_a_warning_and_is_never_called_robust() {
     }
     let delta = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5\ntest = \"delta\"");
     let output = delta.anonymize("out");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("warning: test = \"delta\""));
-    let summary = json(&output);
-    assert_eq!((&summary["safe"], &summary["records"]), (&false.into(), &5.into()));
-    let manifest: Value =
-        serde_json::from_slice(&std::fs::read(delta.path("out/manifest.json")).unwrap()).unwrap();
-    assert_eq!(manifest["distributions"]["r_robust"], false);
-    assert_eq!(manifest["distributions"]["groups_above"], 1);
-    let page = std::fs::read_to_string(delta.path("out/report.html")).unwrap();
-    assert!(!page.contains("r-robust") && page.contains("No guarantee"));
-    let [table, policy, again] = ["people.csv", "policy.toml", "again"].map(|name| delta.path(name));
-    let output = skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&again)]);
-    assert!(!String::from_utf8_lossy(&output.stdout).contains("r-robust"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("privacy.test") && told(&output).contains("write \"ratio\" or \"exact\""));
     let ratio = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5");
     let output = ratio.anonymize("out");
     assert_eq!(output.status.code(), Some(1));

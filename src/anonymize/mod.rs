@@ -21,11 +21,12 @@ use crate::group::grow::{Growth, Limits, Pages};
 use crate::group::lattice::Measure;
 use crate::group::propose::Order;
 use crate::group::subtree::Group;
-use crate::model::beliefs::criterion::Known;
-use crate::model::criterion::Room;
-pub use crate::model::target::Obstacle;
-use crate::model::target::Protection;
-use crate::policy::{Cuts, Policy};
+use crate::model::beliefs::TableRows;
+pub use crate::model::protection::Obstacle;
+use crate::model::protection::Protection;
+use crate::model::split::Scratch;
+use crate::model::{Grouping, Policy};
+use crate::policy::Cuts;
 use crate::release::label::Labels;
 use crate::release::manifest::{self, Evidence, Input};
 use crate::release::output::{Output, Shape};
@@ -121,15 +122,22 @@ const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which be
 
 /// Runs a job.
 pub fn run(job: &Job<'_>) -> Result<Outcome> {
-    if let Some(strategy) = job.policy.publish.strategy {
-        let limit_steps = crate::math::disclosure_sets::Limits::default().steps;
-        return strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps });
+    match job.policy.grouping() {
+        Grouping::GivenFunctions(strategy) => {
+            let limit_steps = crate::math::disclosure_sets::Limits::default().steps;
+            strategy::run(job, &strategy::Choice { strategy, functions: None, limit_steps })
+        }
+        Grouping::SimilarPeople => {
+            let suppressed = robust::default_list(job.out);
+            let part_people = robust::PART_PEOPLE;
+            robust::run(job, &robust::Options { suppressed: &suppressed, part_people })
+        }
+        Grouping::Split => split(job),
     }
-    if robust::model(job.policy).is_some() {
-        let suppressed = robust::default_list(job.out);
-        let part_people = robust::PART_PEOPLE;
-        return robust::run(job, &robust::Options { suppressed: &suppressed, part_people });
-    }
+}
+
+/// Splits the table as long as the parts are safe.
+fn split(job: &Job<'_>) -> Result<Outcome> {
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
     let budget = Budget::new(job.memory);
@@ -155,7 +163,7 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     let waiting = limits.waiting_room(job.table.rows().unwrap_or(0), threads, job.memory);
     let needed = limits.room(&columns, slots, threads).max(waiting);
     let mut room = budget.reserve("splitting the table", needed)?;
-    if protection.asks_for_beliefs() && room.bytes() < job.memory / 2 {
+    if protection.judges_rows() && room.bytes() < job.memory / 2 {
         // What is believed of everybody needs room as well.
         room.resize("splitting the table", job.memory / 2)?;
     }
@@ -165,17 +173,17 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
     release_freed();
     let labels = labels(job, &source, &attributes)?;
 
-    if protection.asks_for_beliefs() && job.search != Search::Tree {
+    if protection.judges_rows() && job.search != Search::Tree {
         return Err(Error::input(
             "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
             "leave out --search lattice",
         ));
     }
     let quasi: Vec<_> = source.quasi().collect();
-    let rows = Known { resources: &resources, store: &store, attributes: &attributes, quasi: &quasi };
-    let mut criterion = protection.criterion(&sensitive, &whole, Some(&rows))?;
+    let rows = TableRows { resources: &resources, store: &store, attributes: &attributes, quasi: &quasi };
+    let mut test = protection.split_test(&sensitive, &whole, Some(&rows))?;
     release_freed();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
+    if !test.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
         return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
     }
     let shape = Shape {
@@ -206,8 +214,8 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
                 limits,
                 pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
             };
-            criterion.accept(std::slice::from_ref(&whole));
-            match growth.grow(&mut store, whole, &mut *criterion, publish)? {
+            test.accept(std::slice::from_ref(&whole));
+            match growth.grow(&mut store, whole, &mut *test, publish)? {
                 Some(tree) => (tree, None),
                 None => return Ok(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())),
             }
@@ -218,14 +226,14 @@ pub fn run(job: &Job<'_>) -> Result<Outcome> {
             let (tree, searched) = lattice.search(
                 &store,
                 sensitive.len(),
-                || protection.criterion(&sensitive, &whole, None),
+                || protection.split_test(&sensitive, &whole, None),
                 publish,
             )?;
             (tree, Some(searched))
         }
     };
     output.push_travelling(&store, &tree, &budget)?;
-    drop((store, criterion));
+    drop((store, test));
     output.finish()?;
     release_freed();
     manifest::write_tree(staging.folder(), &tree, &labels)?;

@@ -14,7 +14,7 @@ use super::values::Codes;
 use crate::error::{Error, Result, number_of};
 use crate::math::confidence::Confidence;
 use crate::math::shares::ShareRule;
-use crate::math::skyline::{Point, Ranking, Statistics, Target, Values, Verdict};
+use crate::math::skyline::{Point, ProtectedCodes, Ranking, Statistics, Values, Verdict};
 use crate::model::beliefs::Question;
 use crate::policy::closest;
 use crate::resources::budget::{Budget, Reservation};
@@ -163,9 +163,9 @@ impl Asked {
         let mut targets = Vec::new();
         for (names, point) in &requirements.skyline {
             let target = match names {
-                None => Target::Every,
+                None => ProtectedCodes::Every,
                 Some(names) => {
-                    Target::These(names.iter().map(|name| codes.named(name)).collect::<Result<_>>()?)
+                    ProtectedCodes::These(names.iter().map(|name| codes.named(name)).collect::<Result<_>>()?)
                 }
             };
             targets.push((target, point.clone()));
@@ -173,7 +173,7 @@ impl Asked {
         let mut named: HashMap<u32, Vec<Point>> = HashMap::new();
         let mut every = Vec::new();
         for (target, _) in &targets {
-            if let Target::These(codes) = target {
+            if let ProtectedCodes::These(codes) = target {
                 named.extend(codes.iter().map(|&code| (code, Vec::new())));
             }
         }
@@ -184,11 +184,11 @@ impl Asked {
                 }
             };
             match target {
-                Target::Every => {
+                ProtectedCodes::Every => {
                     add(&mut every);
                     named.values_mut().for_each(add);
                 }
-                Target::These(codes) => {
+                ProtectedCodes::These(codes) => {
                     for code in codes {
                         add(named.entry(code).or_default());
                     }

@@ -6,11 +6,13 @@ use super::shares::ShareRequirement;
 use crate::error::{Error, Result};
 use crate::math::confidence::Confidence;
 use crate::math::exact::Rational;
-use crate::math::skyline::{Knowledge, Point, Values};
+use crate::math::skyline::{Knowledge, Point};
 use crate::model::beliefs::Question;
-use crate::policy::{
-    Criterion, Model, Nearness, Policy, Protected, Requirement, Target, Values as PolicyValues,
-};
+use crate::model::implications::ImplicationsModel;
+use crate::model::shares::ShareCriterion;
+use crate::model::skyline::{ProtectedValues, SkylineRequirement};
+use crate::model::{Model, Policy, Target};
+use crate::policy::Nearness;
 
 /// One sensitive column, and what must hold for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,11 +34,11 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
     let unknown = |what: &str| unknown(policy, target, what);
     let columns = columns(policy, target, groups)?;
     let (skyline, implications) = match &target.model {
-        Model::Skyline(requirements) => {
-            let skyline = requirements.iter().map(|asked| skyline_point(policy, asked));
+        Model::Skyline(model) => {
+            let skyline = model.points.iter().map(|asked| skyline_point(policy, asked));
             (skyline.collect::<Result<_>>()?, None)
         }
-        Model::Implications { knows, confidence } => {
+        Model::Implications(ImplicationsModel { knows, confidence }) => {
             let confidence = Some(threshold(policy, confidence)?);
             let up_to = usize::try_from(*knows).unwrap_or(usize::MAX);
             (Vec::new(), Some(Implications { up_to, confidence }))
@@ -46,8 +48,10 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
     };
     let nearness = policy.columns.sensitive(&target.name());
     let nearness = nearness.map_or(Nearness::Equal, |column| column.nearness.clone());
-    let share =
-        |criterion: &Criterion| ShareRequirement { criterion: criterion.clone(), nearness: nearness.clone() };
+    let share = |criterion: &ShareCriterion| ShareRequirement {
+        criterion: criterion.clone(),
+        nearness: nearness.clone(),
+    };
     let beliefs = match &target.model {
         Model::Beliefs(asked) => Some(Box::new(Question::of(policy, target, asked)?)),
         _ => None,
@@ -82,11 +86,7 @@ pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Co
         groups: groups.to_vec(),
         sensitive: target.name(),
         parts,
-        values: match target.values {
-            PolicyValues::Single => Values::Single,
-            PolicyValues::Set => Values::Set,
-            PolicyValues::Multiset => Values::Multiset,
-        },
+        values: target.values,
         individual: policy.columns.individual.clone(),
         null_is: null,
         count: policy.columns.count.clone(),
@@ -109,11 +109,11 @@ fn threshold(policy: &Policy, confidence: &Rational) -> Result<Confidence> {
     })
 }
 
-fn skyline_point(policy: &Policy, asked: &Requirement) -> Result<(Option<Vec<String>>, Point)> {
+fn skyline_point(policy: &Policy, asked: &SkylineRequirement) -> Result<(Option<Vec<String>>, Point)> {
     let confidence = threshold(policy, &asked.confidence)?;
     let names = match &asked.values {
-        Protected::Every => None,
-        Protected::These(names) => Some(names.clone()),
+        ProtectedValues::Every => None,
+        ProtectedValues::These(names) => Some(names.clone()),
     };
     let knowledge = Knowledge { l: asked.l, k: asked.k, m: asked.m };
     Ok((names, Point { knowledge, confidence }))

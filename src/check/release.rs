@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::job::{Buckets, Columns, Subject};
 use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
-use crate::policy::{Policy, Target};
+use crate::model::{Policy, Target};
 use crate::release::manifest::hash;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};

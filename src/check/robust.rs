@@ -23,8 +23,8 @@ use crate::math::exact::Rational;
 use crate::math::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
 use crate::math::skyline::Values;
 use crate::model::robust::Known;
+use crate::model::robust::RobustTest;
 use crate::model::robust::dictionary::{Coder, UNKNOWN};
-use crate::policy::RobustTest;
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
@@ -110,7 +110,7 @@ impl RobustReport {
         RobustTest::NAMES.into_iter().find(|(_, test)| *test == self.test).map_or("", |(name, _)| name)
     }
 
-    /// For programs; the printed Delta condition is never called r-robust.
+    /// For programs.
     pub fn to_json(&self) -> Value {
         let claims = |claims: &DeltaClaims| {
             let worst = (claims.wrong > 0).then_some(claims.worst);
@@ -131,7 +131,7 @@ impl RobustReport {
             "r": self.r.to_string(),
             "at_most": (Rational::ONE / &self.r).to_string(),
             "test": self.test_name(),
-            "r_robust": self.holds() && self.test != RobustTest::Delta,
+            "r_robust": self.holds(),
             "groups_by_posterior": self.by_posterior,
             "groups_by_ratio": self.by_ratio,
             "groups_above": self.breached,

@@ -14,7 +14,8 @@ use super::values::Codes;
 use crate::error::Result;
 use crate::math::exact::Rational;
 use crate::math::shares::ShareRule;
-use crate::policy::{Criterion, Nearness};
+use crate::model::shares::ShareCriterion;
+use crate::policy::Nearness;
 use crate::resources::Resources;
 use crate::table::read::Column;
 
@@ -22,7 +23,7 @@ use crate::table::read::Column;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareRequirement {
     /// The criterion.
-    pub criterion: Criterion,
+    pub criterion: ShareCriterion,
     /// How far the values are from each other.
     pub nearness: Nearness,
 }
@@ -38,7 +39,7 @@ pub(super) fn rules(
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let needs_table = |asked: &ShareRequirement| matches!(asked.criterion, Criterion::Closeness { .. });
+    let needs_table = |asked: &ShareRequirement| matches!(asked.criterion, ShareCriterion::Closeness { .. });
     let whole = match asked.iter().any(needs_table) {
         true => count_whole(subject, columns, codes, resources)?,
         false => GroupCount::default(),
@@ -51,7 +52,7 @@ pub(super) fn rules(
     let texts: Vec<&str> = occurring.iter().map(|&code| &*names[code]).collect();
     let times: Vec<u64> = occurring.iter().map(|&code| counts[code]).collect();
     let rule = |asked: &ShareRequirement| {
-        let rule = asked.nearness.share_rule(&asked.criterion, &columns.sensitive, &texts, &times)?;
+        let rule = asked.criterion.rule(&asked.nearness, &columns.sensitive, &texts, &times)?;
         Ok(match rule {
             ShareRule::Closeness { t, ground, places, table } => {
                 let mut by_code = vec![u32::MAX; names.len()];

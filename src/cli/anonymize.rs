@@ -5,7 +5,7 @@ use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, with_progress};
-use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, model, run as group};
+use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, run as group};
 use crate::anonymize::strategy::{self, Choice};
 use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, run as anonymize};
 use crate::error::{Error, Result, number_of};
@@ -14,7 +14,8 @@ use crate::group::lattice::Measure;
 use crate::math::disclosure_sets::Limits;
 use crate::math::exact::{decimal_at_least, f64_at_least};
 use crate::math::skyline::Breach;
-use crate::policy::{Policy, Strategy, Target};
+use crate::model::{Policy, Target};
+use crate::policy::Strategy;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
@@ -104,13 +105,12 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         ));
     }
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
-    if model(&policy).is_none() && args.suppressed.is_some() {
+    if policy.robust().is_none() && args.suppressed.is_some() {
         return Err(Error::input(
             "--suppressed is given, but only the model \"robust\" suppresses rows",
             "leave it out",
         ));
     }
-    robust::warn_of_delta(&policy);
     let outcome = with_progress(|progress| {
         let job = Job {
             table: &table,
@@ -124,7 +124,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             progress,
         };
         match strategy {
-            None if model(&policy).is_some() => {
+            None if policy.robust().is_some() => {
                 let suppressed = args.suppressed.clone().unwrap_or_else(|| default_list(&args.out));
                 group(&job, &Options { suppressed: &suppressed, part_people: PART_PEOPLE })
             }

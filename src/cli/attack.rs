@@ -16,8 +16,8 @@ use crate::error::{Error, Result, number_of};
 use crate::math::beliefs::group::Moved;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
 use crate::model::beliefs::judge::{AttackReport, PointReport};
-use crate::model::beliefs::{Point, Question, Roles};
-use crate::policy::{Model, Policy, Target};
+use crate::model::beliefs::{KernelAdversary, Question, Roles};
+use crate::model::{Policy, Target};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -163,10 +163,7 @@ fn follow(
 fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
     let target = policy.map(|policy| target(policy, args.sensitive.as_deref())).transpose()?;
     let roles = roles(args, policy.zip(target))?;
-    let stated = match target.map(|target| &target.model) {
-        Some(Model::Beliefs(stated)) => Some(stated),
-        _ => None,
-    };
+    let stated = target.and_then(|target| target.model.beliefs());
     let names = roles.names();
     let mut bandwidths = match (&args.bandwidth, stated) {
         (Some(bandwidth), _) => vec![bandwidth.of(&names)?],
@@ -191,7 +188,7 @@ fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
         Some(smooth) => Some(smooth.clone()).filter(|smooth| *smooth > Rational::ZERO),
         None => stated.and_then(|stated| stated.smooth.clone()),
     };
-    let point = |bandwidth| Point { bandwidth, thresholds: args.t.clone() };
+    let point = |bandwidth| KernelAdversary { bandwidth, thresholds: args.t.clone() };
     Ok(Question { points: bandwidths.into_iter().map(point).collect(), smooth, roles })
 }
 

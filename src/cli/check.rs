@@ -10,14 +10,13 @@ use super::robust;
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
-use crate::anonymize::robust::model as robust_model;
 use crate::check::beliefs;
 use crate::check::policy::Task;
 use crate::check::release::GROUP;
 use crate::check::{Absent, CheckReport, Order, Requirements, check};
 use crate::error::{Error, Result};
 use crate::math::skyline::Point;
-use crate::policy::Policy;
+use crate::model::Policy;
 use crate::resources::Resources;
 
 /// Is a release, or any table of groups, safe?
@@ -59,7 +58,7 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
         let changes = with_progress(|progress| release.0.changes(progress))?;
         changes.iter().for_each(|change| complain("warning", change));
     }
-    if let Some(policy) = opened.policy().filter(|policy| robust_model(policy).is_some()) {
+    if let Some(policy) = opened.policy().filter(|policy| policy.robust().is_some()) {
         return tell(args, &[robust_report(args, policy, &opened)?]);
     }
     let tasks = match args.subject.tasks(&opened)? {

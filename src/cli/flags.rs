@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::math::skyline::{Confidence, Knowledge, Point, Values};
-use crate::policy::{ColumnType as PolicyType, Policy};
+use crate::model::Policy;
+use crate::policy::ColumnType as PolicyType;
 use crate::resources::budget::{Budget, parse_size};
 use crate::table::read::{ColumnType, ReadOptions};
 

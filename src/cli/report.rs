@@ -9,12 +9,11 @@ use super::flags::{read_confidence, read_options, read_point};
 use super::robust;
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
-use crate::anonymize::robust::model as robust_model;
 use crate::check::policy::Task;
 use crate::check::{Absent, Order, Requirements, Sought, Subject, Survey, survey};
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
-use crate::policy::Policy;
+use crate::model::Policy;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::made;
@@ -64,7 +63,7 @@ const MOST_COLUMNS: usize = 20;
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
-    let robust = opened.policy().filter(|policy| robust_model(policy).is_some());
+    let robust = opened.policy().filter(|policy| policy.robust().is_some());
     if let Some(policy) = robust {
         if !args.point.is_empty() {
             return Err(Error::input(

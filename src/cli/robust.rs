@@ -1,7 +1,6 @@
 //! What is told about releases against an adversary who knows distributions?
 //!
-//! Pure text, and how `check` comes by the distributions: no posterior is ever rounded down, and groups made by the
-//! printed Delta condition are never called robust.
+//! Pure text, and how `check` comes by the distributions: no posterior is ever rounded down.
 
 use std::path::PathBuf;
 
@@ -9,30 +8,18 @@ use super::flags::read_options;
 use super::terminal::{complain, visible};
 use super::verdict::aligned;
 use crate::anonymize::Summary;
-use crate::anonymize::robust::{RobustSummary, model, requirement};
+use crate::anonymize::robust::RobustSummary;
 use crate::check::{self, RobustReport, Robustness, Subject, Survey};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
+use crate::model::Policy;
 use crate::model::robust::census::{Census, Counted};
-use crate::model::robust::{Known, known_columns};
-use crate::policy::{Distributions, Policy, RobustTest};
+use crate::model::robust::{Distributions, Known, known_columns};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
 /// Digits after the point.
 const PLACES: usize = 6;
-
-/// Says what the printed condition is worth, before any work.
-pub fn warn_of_delta(policy: &Policy) {
-    if model(policy).is_some_and(|(_, robust)| robust.test == RobustTest::Delta) {
-        complain(
-            "warning",
-            "test = \"delta\" is the condition printed by Wong et al. It bounds posteriors only where all other values \
-             are taken together; in the model itself a group that it accepts can disclose a value almost surely. \
-             Nothing is promised of this release; write test = \"ratio\" or \"exact\" for one that is r-robust",
-        );
-    }
-}
 
 /// Says so if few people are left.
 pub fn warn_of_suppression(robust: &RobustSummary) {
@@ -51,12 +38,8 @@ pub fn warn_of_suppression(robust: &RobustSummary) {
 /// What came of a run, for people.
 pub fn published(out: &std::path::Path, summary: &Summary, robust: &RobustSummary, took: &str) -> String {
     let report = &robust.report;
-    let head = match report.test {
-        RobustTest::Delta => "release without a guarantee",
-        _ => "r-robust release",
-    };
     let mut text = format!(
-        "{head} of {} people in {} groups: {}\n\nsuppressed           {}, listed in {}\n",
+        "r-robust release of {} people in {} groups: {}\n\nsuppressed           {}, listed in {}\n",
         summary.records,
         summary.groups,
         out.display(),
@@ -145,7 +128,7 @@ pub fn check(
     original: &[PathBuf],
     resources: &Resources<'_>,
 ) -> Result<(String, Survey)> {
-    let Some((target, robust)) = model(policy) else {
+    let Some((target, robust)) = policy.robust() else {
         return Err(Error::input("the policy has another model", "set privacy.model = \"robust\""));
     };
     if !target.criteria.is_empty() || policy.privacy.targets.len() != 1 {
@@ -185,7 +168,7 @@ pub fn check(
             Known::estimated(&Census::read(&table, &counted, resources)?, robust, &resources.budget)?
         }
     };
-    let requirement = requirement(policy, target, robust)?;
+    let requirement = robust.requirement(&policy.privacy, target)?;
     let robustness = Robustness {
         known: &known,
         requirement: &requirement,

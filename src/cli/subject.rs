@@ -10,7 +10,7 @@ use crate::check::release::{Release, is_release, labelled_groups};
 use crate::check::{Columns, Requirements, Subject};
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
-use crate::policy::{Policy, Target};
+use crate::model::{Policy, Target};
 use crate::release::rows::GROUP;
 use crate::resources::Resources;
 use crate::resources::progress::Progress;

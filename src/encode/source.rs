@@ -13,7 +13,7 @@ use crate::encode::payload::Payload;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
-use crate::policy::Policy;
+use crate::policy::TableRules;
 use crate::policy::{Quasi, Role, Shape, Style};
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The columns of a table by their role, in the order of the table.
 pub struct Source<'a> {
     table: &'a Table,
-    policy: &'a Policy,
+    policy: &'a TableRules,
     resources: &'a Resources<'a>,
     values: Values,
     quasi: Vec<(usize, &'a Quasi)>,
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
     /// Binds the columns of the table to their roles.
     pub fn new(
         table: &'a Table,
-        policy: &'a Policy,
+        policy: &'a TableRules,
         values: Values,
         resources: &'a Resources<'a>,
     ) -> Result<Self> {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::group::lattice::{Cells, Levels, Measure, Node, minimal_safe};
 use crate::group::subtree::{Group, Present};
 use crate::group::tree::{Cut, CutTree, NodeId};
-use crate::model::criterion::{Criterion, Room};
+use crate::model::split::{Scratch, SplitTest};
 use crate::resources::budget::Budget;
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,9 +64,9 @@ pub fn levels(attribute: &Attribute, column: &Column) -> Levels {
 
 /// Whether all cells may be groups. One after the other, so that the first bad one ends it; what is refused beside some
 /// of them is refused beside all.
-fn is_safe(cells: &Cells, mut criterion: Box<dyn Criterion>) -> bool {
+fn is_safe(cells: &Cells, mut criterion: Box<dyn SplitTest>) -> bool {
     cells.parts().map(std::slice::from_ref).all(|part| {
-        let admitted = criterion.admits(part, &mut Room::default());
+        let admitted = criterion.admits(part, &mut Scratch::default());
         if admitted {
             criterion.accept(part);
         }
@@ -84,7 +84,7 @@ impl FullDomain<'_> {
         &self,
         store: &PageStore<'_>,
         values: usize,
-        criterion: impl Fn() -> Result<Box<dyn Criterion>>,
+        criterion: impl Fn() -> Result<Box<dyn SplitTest>>,
         mut sink: impl FnMut(u64, Group) -> Result<()>,
     ) -> Result<(CutTree, Searched)> {
         let mut reserved = self.budget.reserve("the cells of the lattice", 0)?;

@@ -20,7 +20,7 @@ use crate::group::propose::{Candidates, Order, Proposal};
 use crate::group::subtree::{Group, Plan, Present};
 use crate::group::tree::{CutTree, NodeId};
 use crate::group::triples::Triple;
-use crate::model::criterion::{Criterion, Room};
+use crate::model::split::{Scratch, SplitTest};
 use crate::resources::budget::{Budget, release_freed};
 use crate::resources::spill::Spill;
 use rayon::prelude::*;
@@ -133,7 +133,7 @@ impl Growth<'_> {
         &self,
         store: &mut PageStore<'_>,
         whole: GroupCounts,
-        criterion: &mut dyn Criterion,
+        criterion: &mut dyn SplitTest,
         mut sink: impl FnMut(u64, Group) -> Result<()>,
     ) -> Result<Option<CutTree>> {
         let mut tree = CutTree::default();
@@ -188,7 +188,7 @@ impl Growth<'_> {
         root: Open,
         most_rows: u64,
         tree: &mut CutTree,
-        criterion: &mut dyn Criterion,
+        criterion: &mut dyn SplitTest,
     ) -> Result<(Vec<Open>, Vec<Group>)> {
         let coarse: Vec<Binning> =
             self.columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
@@ -214,7 +214,7 @@ impl Growth<'_> {
                 });
                 for (slot, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
                     let proposal = match proposal {
-                        Some(stale) if !criterion.admits(&stale.parts, &mut Room::default()) => {
+                        Some(stale) if !criterion.admits(&stale.parts, &mut Scratch::default()) => {
                             counts.propose(slot, &node, &coarse, self.order, &*criterion)
                         }
                         fresh => fresh,
@@ -292,7 +292,7 @@ impl Growth<'_> {
         store: &PageStore<'_>,
         tree: &CutTree,
         node: &Open,
-        criterion: &dyn Criterion,
+        criterion: &dyn SplitTest,
     ) -> Result<Option<Proposal>> {
         let mut best: Option<Proposal> = None;
         for number in 0..self.columns.len() {
@@ -487,7 +487,7 @@ fn count_column<C: Copy + Into<usize>, V: Copy + Into<usize>>(
     }
 }
 
-fn children(node: Open, proposal: Proposal, tree: &mut CutTree, criterion: &mut dyn Criterion) -> Vec<Open> {
+fn children(node: Open, proposal: Proposal, tree: &mut CutTree, criterion: &mut dyn SplitTest) -> Vec<Open> {
     criterion.accept(&proposal.parts);
     let ranges = proposal.cut.ranges(node.extent[proposal.cut.column].clone());
     let column = proposal.cut.column;
@@ -516,7 +516,7 @@ impl Counts {
         node: &Open,
         binnings: &[Binning],
         order: Order,
-        criterion: &dyn Criterion,
+        criterion: &dyn SplitTest,
     ) -> Option<Proposal> {
         let bases = binnings.iter().scan(slot * self.stride, |base, binning| {
             let own = *base;

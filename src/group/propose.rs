@@ -8,7 +8,7 @@ use super::triples::Triple;
 use crate::encode::column::{Column, Splitting};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::People;
-use crate::model::criterion::{Criterion, Room};
+use crate::model::split::{Scratch, SplitTest};
 use std::cmp::Ordering;
 
 /// In which order safe cuts are preferred.
@@ -85,7 +85,7 @@ struct Run {
 
 impl Candidates<'_> {
     /// The best cut of this column that the criterion admits.
-    pub fn propose(&self, order: Order, criterion: &dyn Criterion) -> Option<Proposal> {
+    pub fn propose(&self, order: Order, criterion: &dyn SplitTest) -> Option<Proposal> {
         if self.total.people < 2 * criterion.least_people() {
             return None;
         }
@@ -158,7 +158,7 @@ impl Candidates<'_> {
         }
     }
 
-    fn propose_ordered(&self, runs: &[Run], order: Order, criterion: &dyn Criterion) -> Option<Proposal> {
+    fn propose_ordered(&self, runs: &[Run], order: Order, criterion: &dyn SplitTest) -> Option<Proposal> {
         let (people, least) = (self.total.people, criterion.least_people());
         let large_enough = |run: &Run| run.people_below >= least && people - run.people_below >= least;
         let mut cuts: Vec<(usize, Rank)> = (1..runs.len())
@@ -167,7 +167,7 @@ impl Candidates<'_> {
             .collect();
         let better = |a: &(usize, Rank), b: &(usize, Rank)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
         let mut parts = vec![GroupCounts::default(), GroupCounts::default()];
-        let mut room = Room::default();
+        let mut room = Scratch::default();
         for tried in 0..TRIED_FIRST.min(cuts.len()) {
             let best = (tried..cuts.len()).min_by(|&a, &b| better(&cuts[a], &cuts[b]))?;
             cuts.swap(tried, best);
@@ -190,10 +190,10 @@ impl Candidates<'_> {
         runs: &[Run],
         cuts: &[(usize, Rank)],
         parts: &mut [GroupCounts],
-        criterion: &dyn Criterion,
+        criterion: &dyn SplitTest,
     ) -> Option<(usize, Rank)> {
         self.part_at(runs, 0, parts);
-        let mut room = Room::default();
+        let mut room = Scratch::default();
         let mut done = 0;
         let mut best: Option<(usize, Rank)> = None;
         for &(start, rank) in cuts {
@@ -233,7 +233,7 @@ impl Candidates<'_> {
         runs: &[Run],
         boundaries: &[u32],
         order: Order,
-        criterion: &dyn Criterion,
+        criterion: &dyn SplitTest,
     ) -> Option<Proposal> {
         let mut starts: Vec<usize> = boundaries
             .iter()
@@ -255,6 +255,6 @@ impl Candidates<'_> {
             self.take(triple, &mut parts[cut.part(triple.code)]);
         }
         let rank = self.rank(runs, &starts, order);
-        criterion.admits(&parts, &mut Room::default()).then_some(Proposal { cut, parts, rank })
+        criterion.admits(&parts, &mut Scratch::default()).then_some(Proposal { cut, parts, rank })
     }
 }

@@ -23,7 +23,7 @@ use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::math::beliefs::group::Passes;
-use crate::model::criterion::{Criterion, Effort, Room};
+use crate::model::split::{Effort, Scratch, SplitTest};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -123,7 +123,7 @@ impl Plan<'_> {
         extent: Vec<Range<u32>>,
         part: GroupCounts,
         tree: &mut CutTree,
-        criterion: &mut dyn Criterion,
+        criterion: &mut dyn SplitTest,
     ) -> Option<Groups> {
         let part = Packed::new(part);
         let mut root = Node { id, rows: 0..rows.len(), extent, part, passes: Passes::Yes };
@@ -132,7 +132,7 @@ impl Plan<'_> {
         }
         let mut level = vec![root];
         let (mut groups, mut leaves, mut inner) = (Vec::new(), Vec::new(), Vec::new());
-        let mut room = Room::default();
+        let mut room = Scratch::default();
         while !level.is_empty() {
             let propose = |node| self.propose(rows, node, &*criterion).map(Waiting::new);
             let proposals: Vec<Option<Waiting>> = level.par_iter().map(propose).collect();
@@ -178,7 +178,7 @@ impl Plan<'_> {
         leaves: Vec<Node>,
         inner: Vec<Node>,
         tree: &mut CutTree,
-        criterion: &dyn Criterion,
+        criterion: &dyn SplitTest,
     ) -> Option<Vec<Finished>> {
         let passes = |node: &Node| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
         let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
@@ -208,7 +208,7 @@ impl Plan<'_> {
         failing.is_empty().then(|| kept.into_values().map(|node| self.finish(rows, node)).collect())
     }
 
-    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Option<Judged> {
+    fn propose(&self, rows: &Rows, node: &Node, criterion: &dyn SplitTest) -> Option<Judged> {
         if node.part.people() < 2 * criterion.least_people() {
             return None;
         }
@@ -274,13 +274,13 @@ fn present(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Present
 }
 
 /// Whether a node may be a group, by its rows, with all effort.
-fn settle(rows: &Rows, node: &Node, criterion: &dyn Criterion) -> Passes {
+fn settle(rows: &Rows, node: &Node, criterion: &dyn SplitTest) -> Passes {
     let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
     criterion.judge(rows, &of, &node.part.clone().unpack(), Effort::Settle)
 }
 
 /// Whether each part of a cut may be a group, by its rows; one that fails is enough, others are then unknown.
-fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn Criterion) -> Vec<Passes> {
+fn judge_parts(rows: &Rows, node: &Node, proposal: &Proposal, criterion: &dyn SplitTest) -> Vec<Passes> {
     let sources = sources(rows, node, proposal);
     let mut passes = vec![Passes::Unknown; sources.len()];
     // Small parts are judged faster, and fail more often.

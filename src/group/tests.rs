@@ -6,8 +6,10 @@ use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::math::implications::{Bucket, Scanner};
-use crate::math::skyline::{Confidence, Knowledge, Point, SkylineState, Target, Values, Verdict};
-use crate::model::criterion::{Criterion, ImplicationsCriterion, Minimum, Room, SkylineCriterion};
+use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values, Verdict};
+use crate::model::implications::ImplicationsTest;
+use crate::model::skyline::SkylineTest;
+use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 use proptest::prelude::*;
 
 /// A small table: codes per row, then the sensitive codes of the row.
@@ -17,7 +19,7 @@ struct Sample {
     rows: Vec<(Vec<u16>, Vec<u16>)>,
     values: Values,
     adversary: Adversary,
-    minimum: Minimum,
+    minimum: MinimumSizes,
     order: Order,
 }
 
@@ -72,7 +74,7 @@ prop_compose! {
         let adversary = if values == Values::Single { implications.unwrap_or(skyline) } else { skyline };
         Sample {
             columns: vec![Column::evenly_spaced(9), tree_column(), set_column()],
-            rows: rows.collect(), values, adversary, minimum: Minimum { people, distinct }, order,
+            rows: rows.collect(), values, adversary, minimum: MinimumSizes { people, distinct }, order,
         }
     }
 }
@@ -80,18 +82,18 @@ prop_compose! {
 fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> SkylineState {
     let confidence = Confidence::parse(confidence).unwrap();
     let point = Point { knowledge: Knowledge { l, k, m }, confidence };
-    SkylineState::new(values, DISTINCT, &[(Target::Every, point)])
+    SkylineState::new(values, DISTINCT, &[(ProtectedCodes::Every, point)])
 }
 
-fn criterion(sample: &Sample) -> Box<dyn Criterion> {
+fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     match sample.adversary {
         Skyline(l, k, m, confidence) => {
             let state = state(sample.values, (l, k, m, confidence));
-            Box::new(SkylineCriterion::new(state, sample.minimum, DISTINCT))
+            Box::new(SkylineTest::new(state, sample.minimum, DISTINCT))
         }
         Implications(known, confidence) => {
             let confidence = Confidence::parse(confidence).unwrap();
-            Box::new(ImplicationsCriterion::new(known, confidence, sample.minimum))
+            Box::new(ImplicationsTest::new(known, confidence, sample.minimum))
         }
     }
 }
@@ -121,7 +123,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Room::default()) {
+    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
         return (tree, vec![]);
     }
     criterion.accept(std::slice::from_ref(&whole));

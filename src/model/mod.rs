@@ -1,10 +1,26 @@
 //! Against whom is a release protected, and does it hold?
 //!
-//! The only place where the adversaries are told apart.
+//! One folder per adversary: its keys in a policy, how they are read and written, and its test while groups are split.
+//! [`adversaries`] is the only file that tells the adversaries apart; everything above asks [`Model`] or [`Policy`].
+//!
+//! Invariant: two policies with the same canonical text are equal but for the place of their file, so
+//! comments and the order of keys cannot change a release.
 
+pub mod adversaries;
 pub mod beliefs;
-pub mod criterion;
+pub mod implications;
+pub mod policy;
+pub mod privacy;
+pub mod protection;
 pub mod robust;
 pub mod several;
 pub mod shares;
-pub mod target;
+pub mod skyline;
+pub mod split;
+
+pub use adversaries::{Grouping, Model, Needs};
+pub use policy::Policy;
+pub use privacy::{Privacy, Target};
+
+#[cfg(test)]
+mod tests;

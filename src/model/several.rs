@@ -1,27 +1,27 @@
 //! May these groups be published, if several sensitive columns are protected at once?
 //!
-//! The sensitive codes of a part stand for combinations of values. Each criterion judges the values of its own
+//! The sensitive codes of a part stand for combinations of values. Each test judges the values of its own
 //! columns: the counts of the combinations, added up by what they mean for it. All of them must hold.
 //!
-//! Memory: what the criteria take, and while one is asked the projected counts of the parts.
+//! Memory: what the tests take, and while one is asked, the projected counts of the parts.
 
-use super::criterion::{Criterion, Effort, Room};
+use super::split::{Effort, Scratch, SplitTest};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 
-/// One of several criteria, and what it sees of the sensitive codes.
-pub struct Judged {
-    /// The code of each combination for this criterion.
+/// One of several tests, and what it sees of the sensitive codes.
+pub struct ProjectedTest {
+    /// The code of each combination for this test.
     pub code: Vec<u16>,
     /// Number of such codes.
     pub values: usize,
-    /// The criterion.
-    pub criterion: Box<dyn Criterion>,
+    /// The test.
+    pub test: Box<dyn SplitTest>,
 }
 
-impl Judged {
-    /// Replaces `projected` by what the criterion sees of `parts`.
+impl ProjectedTest {
+    /// Replaces `projected` by what the test sees of `parts`.
     fn project(&self, parts: &[GroupCounts], projected: &mut Vec<GroupCounts>) {
         projected.resize_with(parts.len(), GroupCounts::default);
         for (part, projected) in parts.iter().zip(projected) {
@@ -35,54 +35,54 @@ impl Judged {
     }
 }
 
-/// Several criteria that must all hold for the same groups.
+/// Several tests that must all hold for the same groups.
 ///
-/// What one of them refuses it refuses for ever, and so do they together, as [`Criterion`] demands.
+/// What one of them refuses it refuses for ever, and so do they together, as [`SplitTest`] demands.
 pub struct Several {
-    criteria: Vec<Judged>,
+    tests: Vec<ProjectedTest>,
 }
 
 impl Several {
     /// All of these.
-    pub fn new(criteria: Vec<Judged>) -> Self {
-        Several { criteria }
+    pub fn new(tests: Vec<ProjectedTest>) -> Self {
+        Several { tests }
     }
 }
 
-impl Criterion for Several {
-    fn admits(&self, parts: &[GroupCounts], room: &mut Room) -> bool {
-        let mut projected = std::mem::take(&mut room.projected);
+impl SplitTest for Several {
+    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+        let mut projected = std::mem::take(&mut scratch.projected);
         let large = parts.iter().all(|part| part.people >= self.least_people());
         let admitted = large
-            && self.criteria.iter().all(|judged| {
+            && self.tests.iter().all(|judged| {
                 judged.project(parts, &mut projected);
-                judged.criterion.admits(&projected, room)
+                judged.test.admits(&projected, scratch)
             });
-        room.projected = projected;
+        scratch.projected = projected;
         admitted
     }
 
     fn accept(&mut self, parts: &[GroupCounts]) {
         let mut projected = Vec::new();
-        for judged in &mut self.criteria {
+        for judged in &mut self.tests {
             judged.project(parts, &mut projected);
-            judged.criterion.accept(&projected);
+            judged.test.accept(&projected);
         }
     }
 
     fn least_people(&self) -> u64 {
-        self.criteria.iter().map(|judged| judged.criterion.least_people()).max().unwrap_or(1)
+        self.tests.iter().map(|judged| judged.test.least_people()).max().unwrap_or(1)
     }
 
     fn asks_for_rows(&self) -> bool {
-        self.criteria.iter().any(|judged| judged.criterion.asks_for_rows())
+        self.tests.iter().any(|judged| judged.test.asks_for_rows())
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
         let mut projected = Vec::new();
-        let judged = self.criteria.iter().filter(|judged| judged.criterion.asks_for_rows()).map(|judged| {
+        let judged = self.tests.iter().filter(|judged| judged.test.asks_for_rows()).map(|judged| {
             judged.project(std::slice::from_ref(part), &mut projected);
-            judged.criterion.judge(rows, of, &projected[0], effort)
+            judged.test.judge(rows, of, &projected[0], effort)
         });
         judged.fold(Passes::Yes, Passes::and)
     }
@@ -95,8 +95,8 @@ mod tests {
     /// Admits parts in which every value occurs at most `most` times.
     struct AtMost(u64);
 
-    impl Criterion for AtMost {
-        fn admits(&self, parts: &[GroupCounts], _room: &mut Room) -> bool {
+    impl SplitTest for AtMost {
+        fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
             parts.iter().all(|part| part.counts.iter().all(|&count| count <= self.0))
         }
         fn accept(&mut self, _parts: &[GroupCounts]) {}
@@ -106,16 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn every_criterion_sees_its_own_values_and_all_must_hold() {
+    fn every_test_sees_its_own_values_and_all_must_hold() {
         // The combinations (0,0), (0,1), (1,0), (1,1).
-        let judged = |code: [u16; 4], most| Judged {
+        let judged = |code: [u16; 4], most| ProjectedTest {
             code: code.to_vec(),
             values: 2,
-            criterion: Box::new(AtMost(most)),
+            test: Box::new(AtMost(most)),
         };
         let several = |one, other| Several::new(vec![judged([0, 0, 1, 1], one), judged([0, 1, 0, 1], other)]);
         let parts = [GroupCounts { people: 9, counts: vec![3, 1, 4, 1] }];
-        let admits = |one, other| several(one, other).admits(&parts, &mut Room::default());
+        let admits = |one, other| several(one, other).admits(&parts, &mut Scratch::default());
         assert!(admits(5, 7));
         assert!(!admits(4, 7) && !admits(5, 6));
         assert_eq!(several(5, 7).least_people(), 7);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Policy;
+use super::document::TableRules;
 use super::parse::{closest, quoted};
 use crate::error::{Error, Mistake, Result};
 
@@ -29,7 +29,7 @@ pub fn overlooked_delimiter(table: &[impl AsRef<str>]) -> Option<char> {
     [';', '\t', '|'].into_iter().find(|delimiter| only.as_ref().contains(*delimiter))
 }
 
-impl Policy {
+impl TableRules {
     /// The role of each column of a table, in the order of the table.
     ///
     /// Columns without a role, named columns that are not there, and two columns of one name are all

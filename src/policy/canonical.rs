@@ -1,53 +1,41 @@
-//! Which text stands for a policy, whatever its comments, the order of its keys and its files?
+//! Writes the canonical text of everything in a policy but `[privacy]`.
 //!
-//! The canonical text is itself a policy: it reads back as the same value, with shorthands expanded,
-//! defaults written out and hierarchies as rows, so that it needs no other file.
+//! Shorthands are expanded, defaults written out and hierarchies written as rows, so that the text needs no other file.
 
 use std::fmt::{self, Write};
 
-use sha2::{Digest, Sha256};
-
 use super::columns::{ColumnType, Columns, Nearness};
+use super::document::TableRules;
 use super::parse::quoted;
-use super::privacy::{Criterion, Distance, Distributions, Model, Privacy, Protected, RobustTest, Target};
 use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
 use super::quasi::{End, Grid, Quasi, Shape};
-use super::read::Policy;
 use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
 
-impl Policy {
-    /// The policy in its one canonical form.
-    pub fn canonical(&self) -> String {
-        let mut text = String::new();
-        write_policy(self, &mut text).expect("writing to a string cannot fail");
-        text
+impl TableRules {
+    /// Writes `[columns]`.
+    pub(crate) fn write_columns(&self, text: &mut String) -> fmt::Result {
+        write_columns(&self.columns, text)
     }
 
-    /// The SHA-256 of the canonical text, in hexadecimal.
-    pub fn hash(&self) -> String {
-        Sha256::digest(self.canonical()).iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-fn write_policy(policy: &Policy, text: &mut String) -> fmt::Result {
-    write_columns(&policy.columns, text)?;
-    write_privacy(&policy.privacy, text)?;
-    write_publish(&policy.publish, text)?;
-    for function in &policy.functions {
-        writeln!(text, "[[audit.function]]")?;
-        for (column, coarse) in policy.columns.quasi.iter().zip(function) {
-            writeln!(text, "{} = {}", quoted(&column.name), coarseness(coarse, &column.shape))?;
+    /// Writes `[publish]` and the functions of `[[audit.function]]`.
+    pub(crate) fn write_publish(&self, text: &mut String) -> fmt::Result {
+        write_publish(&self.publish, text)?;
+        for function in &self.functions {
+            writeln!(text, "[[audit.function]]")?;
+            for (column, coarse) in self.columns.quasi.iter().zip(function) {
+                writeln!(text, "{} = {}", quoted(&column.name), coarseness(coarse, &column.shape))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 fn write_columns(columns: &Columns, text: &mut String) -> fmt::Result {
     writeln!(text, "[columns]")?;
     for (key, names) in [("joint", &columns.joint), ("drop", &columns.drop), ("keep", &columns.keep)] {
         if !names.is_empty() {
-            writeln!(text, "{key} = {}", list(names.iter().map(|name| quoted(name))))?;
+            writeln!(text, "{key} = {}", list_text(names.iter().map(|name| quoted(name))))?;
         }
     }
     for (key, name) in [("individual", &columns.individual), ("count", &columns.count)] {
@@ -72,7 +60,9 @@ fn write_columns(columns: &Columns, text: &mut String) -> fmt::Result {
         match &column.nearness {
             Nearness::Equal => {}
             Nearness::Numeric => writeln!(text, "order = \"numeric\"")?,
-            Nearness::Order(values) => writeln!(text, "order = {}", list(values.iter().map(|v| quoted(v))))?,
+            Nearness::Order(values) => {
+                writeln!(text, "order = {}", list_text(values.iter().map(|v| quoted(v))))?
+            }
             Nearness::Hierarchy(tree) => write_hierarchy(tree, text)?,
         }
     }
@@ -82,10 +72,10 @@ fn write_columns(columns: &Columns, text: &mut String) -> fmt::Result {
 fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
     writeln!(text, "[columns.quasi.{}]", quoted(&quasi.name))?;
     if let Some(ends) = &quasi.domain {
-        writeln!(text, "domain = {}", list(ends.iter().map(end)))?;
+        writeln!(text, "domain = {}", list_text(ends.iter().map(end)))?;
     }
     match &quasi.grid {
-        Some(Grid::Width(width)) => writeln!(text, "grid = {}", fraction(width))?,
+        Some(Grid::Width(width)) => writeln!(text, "grid = {}", fraction_text(width))?,
         Some(Grid::Date(level)) => writeln!(text, "grid = \"{}\"", level.name())?,
         None => {}
     }
@@ -95,84 +85,29 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
     match &quasi.shape {
         Shape::Plain => Ok(()),
         Shape::Hierarchy(tree) => write_hierarchy(tree, text),
-        Shape::Widths(widths) => writeln!(text, "levels = {}", list(widths.iter().map(fraction))),
+        Shape::Widths(widths) => writeln!(text, "levels = {}", list_text(widths.iter().map(fraction_text))),
         Shape::Ends(levels) => {
-            writeln!(text, "ends = {}", list(levels.iter().map(|ends| list(ends.iter().map(end)))))
+            writeln!(text, "ends = {}", list_text(levels.iter().map(|ends| list_text(ends.iter().map(end)))))
         }
-        Shape::Prefix(lengths) => writeln!(text, "prefix = {}", list(lengths.iter().map(u64::to_string))),
+        Shape::Prefix(lengths) => {
+            writeln!(text, "prefix = {}", list_text(lengths.iter().map(u64::to_string)))
+        }
         Shape::Dates(levels) => {
             let name = |level: &DateLevel| format!("\"{}\"", level.name());
-            writeln!(text, "dates = {}", list(levels.iter().map(name)))
+            writeln!(text, "dates = {}", list_text(levels.iter().map(name)))
         }
-        Shape::Order(values) => writeln!(text, "order = {}", list(values.iter().map(|value| quoted(value)))),
+        Shape::Order(values) => {
+            writeln!(text, "order = {}", list_text(values.iter().map(|value| quoted(value))))
+        }
     }
 }
 
 fn write_hierarchy(tree: &Hierarchy, text: &mut String) -> fmt::Result {
     writeln!(text, "hierarchy = [")?;
     for row in tree.rows() {
-        writeln!(text, "{},", list(row.iter().map(|name| quoted(name))))?;
+        writeln!(text, "{},", list_text(row.iter().map(|name| quoted(name))))?;
     }
     writeln!(text, "]")
-}
-
-fn write_privacy(privacy: &Privacy, text: &mut String) -> fmt::Result {
-    writeln!(text, "[privacy]\nminimum_group_size = {}", privacy.minimum_group_size)?;
-    privacy.targets.iter().try_for_each(|target| write_target(target, text))
-}
-
-fn write_target(target: &Target, text: &mut String) -> fmt::Result {
-    let section = format!("privacy.column.{}", quoted(&target.name()));
-    writeln!(text, "[{section}]\nvalues = \"{}\"", target.values.name())?;
-    writeln!(text, "minimum_distinct = {}", target.minimum_distinct)?;
-    for criterion in &target.criteria {
-        match criterion {
-            Criterion::Closeness { t, distance } => {
-                let (t, distance) = (fraction(t), name_of(&Distance::NAMES, *distance));
-                writeln!(text, "t_closeness = {{ t = {t}, distance = \"{distance}\" }}")?;
-            }
-            Criterion::LargestShare { l } => writeln!(text, "probabilistic_l_diversity = {}", fraction(l))?,
-        }
-    }
-    match &target.model {
-        Model::Skyline(requirements) => {
-            writeln!(text, "model = \"skyline\"")?;
-            for point in requirements {
-                writeln!(text, "[[{section}.skyline]]")?;
-                if let Protected::These(values) = &point.values {
-                    writeln!(text, "for = {}", list(values.iter().map(|value| quoted(value))))?;
-                }
-                let (l, k, m, confidence) = (point.l, point.k, point.m, fraction(&point.confidence));
-                writeln!(text, "l = {l}\nk = {k}\nm = {m}\nconfidence = {confidence}")?;
-            }
-            Ok(())
-        }
-        Model::Implications { knows, confidence } => {
-            writeln!(text, "model = \"implications\"\nimplications = {knows}")?;
-            writeln!(text, "confidence = {}", fraction(confidence))
-        }
-        Model::Robust(robust) => {
-            writeln!(text, "model = \"robust\"\nr = {}", fraction(&robust.r))?;
-            let set = |names: &Vec<String>| list(names.iter().map(|name| quoted(name)));
-            writeln!(text, "known = {}", list(robust.known.iter().map(set)))?;
-            if let Distributions::File { given, .. } = &robust.distributions {
-                writeln!(text, "distributions = {}", quoted(given))?;
-            }
-            writeln!(text, "test = \"{}\"", name_of(&RobustTest::NAMES, robust.test))
-        }
-        Model::Beliefs(beliefs) => {
-            writeln!(text, "model = \"beliefs\"")?;
-            let smooth = beliefs.smooth.as_ref().map_or("\"none\"".to_string(), fraction);
-            writeln!(text, "smooth = {smooth}")?;
-            for point in &beliefs.points {
-                let widths = point.bandwidth.iter();
-                let widths = widths.map(|(name, width)| format!("{} = {}", quoted(name), fraction(width)));
-                writeln!(text, "[[{section}.beliefs]]\nt = {}", fraction(&point.t))?;
-                writeln!(text, "bandwidth = {{ {} }}", widths.collect::<Vec<_>>().join(", "))?;
-            }
-            Ok(())
-        }
-    }
 }
 
 fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
@@ -192,7 +127,7 @@ fn coarseness(coarse: &Coarseness, shape: &Shape) -> String {
     };
     match (coarse, shape) {
         (Coarseness::All, _) => "\"*\"".to_string(),
-        (Coarseness::Width(width), _) => fraction(width),
+        (Coarseness::Width(width), _) => fraction_text(width),
         (Coarseness::Level(level), Shape::Widths(widths)) => {
             listed(*level, &|at| widths.get(at).map(|width| quoted(&decimal_text(width))))
         }
@@ -206,11 +141,13 @@ fn coarseness(coarse: &Coarseness, shape: &Shape) -> String {
     }
 }
 
-fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+/// The name of a choice in a policy.
+pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
-fn fraction(number: &Rational) -> String {
+/// An exact number in quotes.
+pub(crate) fn fraction_text(number: &Rational) -> String {
     format!("\"{number}\"")
 }
 
@@ -218,6 +155,7 @@ fn end(end: &End) -> String {
     quoted(&end.text)
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
+/// A TOML list of items that are TOML already.
+pub(crate) fn list_text(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }

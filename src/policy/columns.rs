@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::parse::{Item, Mistakes, Section, quoted};
-use super::privacy::{Criterion, Distance};
 use super::quasi::{Quasi, read_order};
 use super::tree::read_hierarchy;
-use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction};
-use crate::math::shares::{Ground, ShareRule};
 use crate::policy::hierarchy::Hierarchy;
 
 /// The roles of the columns, and how to read them.
@@ -83,33 +80,6 @@ impl Nearness {
                 Some((texts.iter().map(place).collect::<Option<_>>()?, order.len()))
             }
         }
-    }
-
-    /// A criterion over shares, ready to be asked of groups of a table that has these values so often.
-    pub fn share_rule<T: AsRef<str>>(
-        &self,
-        criterion: &Criterion,
-        column: &str,
-        texts: &[T],
-        table: &[u64],
-    ) -> Result<ShareRule> {
-        let (t, distance) = match criterion {
-            Criterion::LargestShare { l } => return Ok(ShareRule::LargestShare { most: Rational::ONE / l }),
-            Criterion::Closeness { t, distance } => (t, distance),
-        };
-        let (nearness, ground) = match distance {
-            Distance::Equal => (&Nearness::Equal, Ground::Equal),
-            Distance::Ordered => (self, Ground::Ordered),
-        };
-        let (places, domain) = nearness.places(texts).ok_or_else(|| {
-            Error::input(
-                format!("column `{column}` holds a value that has no place in its order"),
-                format!(
-                    "list every value in columns.sensitive.{column}.order; \"numeric\" is for numbers only"
-                ),
-            )
-        })?;
-        Ok(ShareRule::closeness(t.clone(), ground, places, domain, table))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::Mistake;
 use crate::math::exact::{Rational, parse_fraction};
 
 /// The mistakes found so far, each with its place in the text.
-pub(super) struct Mistakes<'t> {
+pub(crate) struct Mistakes<'t> {
     text: &'t str,
     found: Vec<(usize, Mistake)>,
 }
@@ -54,7 +54,7 @@ impl<'t> Mistakes<'t> {
 
 /// A table of the file.
 #[derive(Clone)]
-pub(super) struct Section<'a> {
+pub(crate) struct Section<'a> {
     pub key: String,
     pub at: usize,
     table: &'a DeTable<'a>,
@@ -62,7 +62,7 @@ pub(super) struct Section<'a> {
 
 /// A value of the file, with the key it belongs to.
 #[derive(Clone)]
-pub(super) struct Item<'a> {
+pub(crate) struct Item<'a> {
     pub key: String,
     pub at: usize,
     value: &'a DeValue<'a>,

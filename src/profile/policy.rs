@@ -6,7 +6,9 @@
 use super::role::{Form, Proposal, Proposed};
 use super::scan::Combination;
 use crate::error::{Error, Result, number_of};
-use crate::policy::{ColumnType, Policy, Values, quoted};
+use crate::math::skyline::Values;
+use crate::model::Policy;
+use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 

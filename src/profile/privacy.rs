@@ -6,8 +6,7 @@
 
 use super::column::ColumnProfile;
 use crate::math::confidence::{Confidence, Verdict};
-use crate::math::skyline::{Knowledge, Point, SkylineState, Target, Values};
-use crate::policy;
+use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
 
 /// What should hold for a release.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +14,7 @@ pub struct Protection {
     /// The fewest people in a group.
     pub group_size: u64,
     /// How many values a person may have.
-    pub values: policy::Values,
+    pub values: Values,
     /// The strongest of the known points that the table allows; `None` if it allows none of them, or if its
     /// values were too many to be counted.
     pub point: Option<Feasible>,
@@ -54,7 +53,7 @@ const POINTS: [(u64, u64, u64, &str); 9] = [
 /// Into how many groups with the values of the whole table it should be possible to split.
 const GROUPS: u64 = 8;
 
-pub(super) fn protection(column: &ColumnProfile, people: u64, values: policy::Values) -> Protection {
+pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) -> Protection {
     let group_size = match people {
         0..100 => 2,
         100..1000 => 5,
@@ -63,29 +62,25 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: policy::Va
     let counts = column.counts.as_ref().map(|counts| {
         let mut counts = counts.clone();
         // Where a person has one value, a null becomes one too.
-        if values == policy::Values::Single && column.nulls > 0 {
+        if values == Values::Single && column.nulls > 0 {
             counts.push(column.nulls);
         }
         counts
     });
     let share = |counts: &Vec<u64>| counts.iter().max().map(|&most| most as f64 / people.max(1) as f64);
-    let largest_share = counts.as_ref().and_then(share).filter(|_| values == policy::Values::Single);
+    let largest_share = counts.as_ref().and_then(share).filter(|_| values == Values::Single);
     let point = counts.and_then(|counts| strongest(&counts, people, values));
     Protection { group_size: group_size.min(people), values, point, largest_share }
 }
 
-fn strongest(counts: &[u64], people: u64, values: policy::Values) -> Option<Feasible> {
-    let values = match values {
-        policy::Values::Single => Values::Single,
-        policy::Values::Set => Values::Set,
-        policy::Values::Multiset => Values::Multiset,
-    };
+fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
     let part: Vec<u64> = counts.iter().map(|count| (count + GROUPS / 2) / GROUPS).collect();
     let part_people = people.div_ceil(GROUPS);
     POINTS.into_iter().find_map(|(l, k, m, stated)| {
         let point = Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse(stated)? };
         let observed = |counts: &[u64], people: u64| {
-            let mut state = SkylineState::new(values, counts.len(), &[(Target::Every, point.clone())]);
+            let mut state =
+                SkylineState::new(values, counts.len(), &[(ProtectedCodes::Every, point.clone())]);
             state.observe(&mut Default::default(), people, counts, 0);
             state
         };

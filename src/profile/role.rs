@@ -11,8 +11,9 @@ use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
+use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
-use crate::policy::{Values, closest, overlooked_delimiter};
+use crate::policy::{closest, overlooked_delimiter};
 use crate::release::rows::GROUP;
 use crate::table::read::Kind;
 

@@ -1,7 +1,7 @@
 //! Are columns counted rightly, and are the rules of thumb those that are stated?
 
 use super::*;
-use crate::policy::Values;
+use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};

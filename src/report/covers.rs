@@ -144,7 +144,8 @@ mod tests {
     use super::*;
     use crate::encode::prepare;
     use crate::group::subtree::Present;
-    use crate::policy::{Policy, Quasi};
+    use crate::model::Policy;
+    use crate::policy::Quasi;
     use crate::release::label::Labels;
     use arrow::array::{Int64Array, StringArray};
     use std::sync::Arc;

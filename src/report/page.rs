@@ -15,7 +15,8 @@ use crate::check::{PointReport, Survey};
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::math::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
-use crate::policy::{Beliefs, Distributions, Model, Policy};
+use crate::model::beliefs::BeliefsModel;
+use crate::model::{Needs, Policy};
 use crate::release::penalty::{Utility, rounded_up};
 
 /// What holds for several columns, and what does not.
@@ -61,12 +62,9 @@ impl Contents<'_> {
     }
 
     /// How far beliefs about a column may move, if the policy says that.
-    fn beliefs(&self, column: &str) -> Option<&Beliefs> {
+    fn beliefs(&self, column: &str) -> Option<&BeliefsModel> {
         let targets = self.policy().filter(|_| self.asked == Asked::Policy)?.privacy.targets.iter();
-        targets.filter(|target| target.name() == column).find_map(|target| match &target.model {
-            Model::Beliefs(beliefs) => Some(beliefs),
-            _ => None,
-        })
+        targets.filter(|target| target.name() == column).find_map(|target| target.model.beliefs())
     }
 
     /// Whether beliefs must be judged that were not.
@@ -573,18 +571,10 @@ fn kept_columns(page: &mut String, contents: &Contents<'_>) {
 
 /// What the check of a release needs beside it.
 fn needed_to_check(policy: &Policy) -> &'static str {
-    let models = || policy.privacy.targets.iter().map(|target| &target.model);
-    let from_table = |model: &Model| match model {
-        Model::Beliefs(_) => true,
-        Model::Robust(robust) => robust.distributions == Distributions::Estimated,
-        Model::Skyline(_) | Model::Implications { .. } => false,
-    };
-    if models().any(from_table) {
-        " --original TABLE"
-    } else if models().any(|model| matches!(model, Model::Robust(_))) {
-        " --policy policy.toml"
-    } else {
-        ""
+    match policy.needs() {
+        Needs::Original => " --original TABLE",
+        Needs::Distributions => " --policy policy.toml",
+        Needs::Counts => "",
     }
 }
 

@@ -12,7 +12,7 @@ use super::svg::{escape, grouped};
 use crate::check::CheckReport;
 use crate::error::number_of;
 use crate::math::exact::decimal_at_least;
-use crate::policy::{Belief, Beliefs};
+use crate::model::beliefs::{BeliefBound, BeliefsModel};
 
 /// Digits after the point of a risk.
 const PLACES: usize = 4;
@@ -36,7 +36,7 @@ impl From<bool> for Verdict {
 }
 
 /// The table as HTML, or nothing if nothing was required; `beliefs` are those of the policy, if it has that model.
-pub fn table(report: &CheckReport, beliefs: Option<&Beliefs>) -> String {
+pub fn table(report: &CheckReport, beliefs: Option<&BeliefsModel>) -> String {
     let mut rows: Vec<(String, String, String, Verdict)> = Vec::new();
     for (what, has, least) in [
         ("people in the smallest group", report.smallest_group, report.minimum_group_size),
@@ -101,7 +101,7 @@ pub fn table(report: &CheckReport, beliefs: Option<&Beliefs>) -> String {
 }
 
 /// One adversary with kernel priors in words.
-fn adversary(point: &Belief) -> String {
+fn adversary(point: &BeliefBound) -> String {
     let mut widths: Vec<String> = point.bandwidth.values().map(ToString::to_string).collect();
     widths.dedup();
     let bandwidth = match &widths[..] {

@@ -8,7 +8,6 @@ use std::fmt::Write;
 use super::svg::{escape, grouped};
 use crate::check::{DeltaClaims, RobustReport};
 use crate::math::exact::{Rational, decimal_at_least};
-use crate::policy::RobustTest;
 
 /// Values that are listed, those with the largest posteriors.
 const MOST_VALUES: usize = 40;
@@ -19,13 +18,8 @@ const PLACES: usize = 4;
 pub fn section(report: &RobustReport, suppressed: u64) -> String {
     let threshold = Rational::ONE / &report.r;
     let mut page = String::from("<h2>Is it safe?</h2>\n");
-    match (report.test, report.holds()) {
-        (RobustTest::Delta, _) => page.push_str(
-            "<div class=\"warning\"><strong>No guarantee.</strong> The groups were made by the Delta condition as it was \
-             printed. It does not bound the posterior in the model of its own paper: a group that it accepts can \
-             disclose a value almost surely. What the groups really allow is counted below.</div>\n",
-        ),
-        (_, true) => {
+    match report.holds() {
+        true => {
             let _ = writeln!(
                 page,
                 "<p>Whoever knows the distributions that the policy states can believe of no person and no value more \
@@ -33,7 +27,7 @@ pub fn section(report: &RobustReport, suppressed: u64) -> String {
                 report.r
             );
         }
-        (_, false) => {
+        false => {
             let _ = writeln!(page, "<p>Not every group is shown to keep posteriors at most {threshold}.</p>");
         }
     }
@@ -131,11 +125,10 @@ fn delta(page: &mut String, report: &RobustReport, threshold: &Rational) {
                 claim(&instead.claims)
             );
         }
-        None if report.test != RobustTest::Delta => page.push_str(
-            "<p class=\"note\">What groups it would have made itself is told on the page that was written with the \
+        None => page.push_str(
+            "<p class=\"note\">What groups it would have made itself is shown on the page that was written with the \
              release.</p>\n",
         ),
-        None => {}
     }
 }
 

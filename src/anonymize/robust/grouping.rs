@@ -177,7 +177,7 @@ impl Grouping<'_> {
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
         let grouping = group_part(priors, self.requirement, self.test, tuples)?;
-        let compared = if compare && self.test.is_sound() { Some(self.compared(tuples)?) } else { None };
+        let compared = if compare { Some(self.compared(tuples)?) } else { None };
         Ok(Grouped { groups: grouping.groups, left: grouping.suppressed, compared })
     }
 

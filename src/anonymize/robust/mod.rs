@@ -20,10 +20,12 @@ use crate::check::{self, Buckets, RobustReport, Robustness, Subject, Survey};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
-use crate::math::robust::{Requirement, Test, parts};
+use crate::math::robust::parts;
+use crate::model::Target;
 use crate::model::robust::Known;
 use crate::model::robust::census::{Census, Counted};
-use crate::policy::{Distributions, Model, Policy, Robust, RobustTest, Role, Style, Target};
+use crate::model::robust::{Distributions, RobustModel};
+use crate::policy::{Role, Style};
 use crate::release::manifest::{self, Evidence, Input};
 use crate::release::penalty::Utility;
 use crate::release::rows::{COUNT, GROUP};
@@ -73,20 +75,6 @@ pub fn default_list(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-/// The robust model of a policy, if that is its model.
-pub fn model(policy: &Policy) -> Option<(&Target, &Robust)> {
-    policy.privacy.targets.iter().find_map(|target| match &target.model {
-        Model::Robust(robust) => Some((target, robust)),
-        _ => None,
-    })
-}
-
-/// What the policy demands of a group.
-pub fn requirement(policy: &Policy, target: &Target, robust: &Robust) -> Result<Requirement> {
-    let minimum = policy.privacy.minimum_group_size.max(target.minimum_distinct);
-    Ok(Requirement::new(robust.r.clone())?.with_minimum_group(minimum))
-}
-
 /// The columns of the table by what is done with them.
 struct Columns {
     known: Vec<String>,
@@ -95,7 +83,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn bind(job: &Job<'_>, robust: &Robust) -> Result<Self> {
+    fn bind(job: &Job<'_>, robust: &RobustModel) -> Result<Self> {
         let names: Vec<&str> =
             job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (mut sensitive, mut travelling) = (None, Vec::new());
@@ -121,7 +109,7 @@ impl Columns {
 
 /// Runs a job whose policy has the model "robust".
 pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
-    let Some((target, robust)) = model(job.policy) else {
+    let Some((target, robust)) = job.policy.robust() else {
         return Err(Error::input("the policy has another model", "set privacy.model = \"robust\""));
     };
     refuse_unknown(job, target)?;
@@ -131,7 +119,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
             "the list of suppressed rows is private: give --suppressed a file elsewhere",
         ));
     }
-    let requirement = requirement(job.policy, target, robust)?;
+    let requirement = robust.requirement(&job.policy.privacy, target)?;
     let columns = Columns::bind(job, robust)?;
     let mut list = List::new(options.suppressed)?;
     let staging = Staging::create(job.out)?;
@@ -177,7 +165,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         known: &known,
         bound: &bound,
         requirement: &requirement,
-        test: test(robust.test),
+        test: robust.test.condition(STATES),
         part_people: options.part_people,
         at_once,
         pool: &pool,
@@ -215,10 +203,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let Some(report) = survey.report.robust.as_deref_mut() else { return Err(defect()) };
     report.delta_instead = compared;
     let report = report.clone();
-    if !test(robust.test).is_sound() {
-        // Whatever the groups turned out to be, nothing was promised of them.
-        survey.report.safe = false;
-    } else if !survey.report.safe || survey.report.individuals + left_out != census.rows {
+    if !survey.report.safe || survey.report.individuals + left_out != census.rows {
         return Err(defect());
     }
     let surveys = [(columns.sensitive.clone(), survey)];
@@ -305,14 +290,6 @@ fn refuse_unknown(job: &Job<'_>, target: &Target) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-fn test(named: RobustTest) -> Test {
-    match named {
-        RobustTest::Ratio => Test::Ratio,
-        RobustTest::Exact => Test::Exact { states: STATES },
-        RobustTest::Delta => Test::Delta,
-    }
 }
 
 /// Reads the written tables back and judges every group anew.

@@ -4,7 +4,8 @@ use super::people::{People, read_all, texts};
 use crate::error::{Error, Result};
 use crate::group::given::generalize;
 use crate::math::disclosure_sets::Partition;
-use crate::policy::{Function, Policy};
+use crate::model::Policy;
+use crate::policy::Function;
 use crate::table::read::{Column, Table};
 use std::collections::HashMap;
 

@@ -16,7 +16,7 @@ mod promise;
 
 use crate::error::Result;
 use crate::math::disclosure_sets::{Audit, Limits, Release, Sequence};
-use crate::policy::Policy;
+use crate::model::Policy;
 use crate::table::read::Table;
 pub use functions::{Candidate, MOST_FUNCTIONS};
 pub use people::{Extra, MOST_PEOPLE, People};

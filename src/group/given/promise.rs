@@ -7,11 +7,13 @@ use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::math::disclosure_sets::{Property, SkylinePoint};
 use crate::math::exact::Rational;
-use crate::policy::{Model, Policy, Protected, Requirement, Values};
+use crate::math::skyline::Values;
+use crate::model::Policy;
+use crate::model::skyline::{ProtectedValues, SkylineRequirement};
 
 /// What a policy promises, as far as disclosure sets can tell.
 pub struct Promise<'a> {
-    requirements: &'a [Requirement],
+    requirements: &'a [SkylineRequirement],
 }
 
 /// A point that every disclosure set must satisfy.
@@ -38,7 +40,7 @@ impl<'a> Promise<'a> {
         if target.values != Values::Single {
             return cannot("every person has one sensitive value", "write values = \"single\"");
         }
-        let Model::Skyline(requirements) = &target.model else {
+        let Some(requirements) = target.model.skyline().map(|model| &model.points[..]) else {
             return cannot(
                 "the privacy model depends on more than the shares of each person",
                 "give a policy with l_diversity or skyline points (l, 0, 0) for the audit",
@@ -67,8 +69,8 @@ impl<'a> Promise<'a> {
         let mut skyline = Vec::new();
         for requirement in self.requirements {
             match &requirement.values {
-                Protected::Every => skyline.push(point(requirement, None)?),
-                Protected::These(texts) => {
+                ProtectedValues::Every => skyline.push(point(requirement, None)?),
+                ProtectedValues::These(texts) => {
                     for text in texts {
                         let code = sensitive.code_of_text(text).ok_or_else(|| absent(&sensitive.name))?;
                         skyline.push(point(requirement, Some(code.into()))?);
@@ -76,10 +78,10 @@ impl<'a> Promise<'a> {
                 }
             }
         }
-        let words = |requirement: &Requirement| Point {
+        let words = |requirement: &SkylineRequirement| Point {
             values: match &requirement.values {
-                Protected::Every => None,
-                Protected::These(texts) => Some(texts.clone()),
+                ProtectedValues::Every => None,
+                ProtectedValues::These(texts) => Some(texts.clone()),
             },
             l: requirement.l,
             confidence: requirement.confidence.clone(),
@@ -88,7 +90,7 @@ impl<'a> Promise<'a> {
     }
 }
 
-fn point(requirement: &Requirement, target: Option<u32>) -> Result<SkylinePoint> {
+fn point(requirement: &SkylineRequirement, target: Option<u32>) -> Result<SkylinePoint> {
     // Numbers beyond a usize are beyond every number of values and people, too.
     let [l, k, m] = [requirement.l, requirement.k, requirement.m]
         .map(|number| usize::try_from(number).unwrap_or(usize::MAX));

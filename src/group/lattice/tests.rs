@@ -2,7 +2,8 @@ use super::*;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::GroupCounts;
 use crate::math::implications::Confidence;
-use crate::model::criterion::{Criterion, ImplicationsCriterion, Minimum, Room};
+use crate::model::implications::ImplicationsTest;
+use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 use proptest::prelude::*;
 
 fn tree_column() -> Column {
@@ -62,8 +63,8 @@ fn finest(rows: &[Row]) -> Cells {
 
 fn is_safe(cells: &Cells) -> bool {
     let confidence = Confidence::parse("0.9").unwrap();
-    let criterion = ImplicationsCriterion::new(1, confidence, Minimum { people: 3, distinct: 1 });
-    criterion.admits(&cells.parts().cloned().collect::<Vec<GroupCounts>>(), &mut Room::default())
+    let criterion = ImplicationsTest::new(1, confidence, MinimumSizes { people: 3, distinct: 1 });
+    criterion.admits(&cells.parts().cloned().collect::<Vec<GroupCounts>>(), &mut Scratch::default())
 }
 
 proptest! {

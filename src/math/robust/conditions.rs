@@ -26,11 +26,6 @@ pub enum Test {
 }
 
 impl Test {
-    /// Whether passing the test implies that the group is r-robust.
-    pub fn is_sound(self) -> bool {
-        self != Test::Delta
-    }
-
     pub(super) fn holds(self, requirement: &Requirement, priors: &Priors, group: &GroupPriors) -> bool {
         if (group.values.len() as u64) < requirement.smallest_group() {
             return false;

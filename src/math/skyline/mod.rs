@@ -26,5 +26,5 @@ pub use group::{Group, Ranking};
 pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use point::{Knowledge, Point, without_dominated};
 pub use shape::Values;
-pub use state::{SkylineState, Target, TargetPoint};
+pub use state::{ProtectedCodes, SkylineState, TargetPoint};
 pub use statistics::{Breach, Statistics, Witness};

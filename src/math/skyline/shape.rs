@@ -23,13 +23,13 @@ pub enum Values {
 }
 
 impl Values {
-    /// The word for it in a policy.
+    /// All of them with their names in a policy.
+    pub const NAMES: [(&'static str, Values); 3] =
+        [("single", Values::Single), ("set", Values::Set), ("multiset", Values::Multiset)];
+
+    /// The name in a policy.
     pub fn name(self) -> &'static str {
-        match self {
-            Values::Single => "single",
-            Values::Set => "set",
-            Values::Multiset => "multiset",
-        }
+        Self::NAMES[self as usize].0
     }
 }
 

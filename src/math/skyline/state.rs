@@ -11,7 +11,7 @@ use crate::math::confidence::Verdict;
 
 /// Which sensitive values a skyline point protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum ProtectedCodes {
     /// Every value of the sensitive column.
     Every,
     /// The values with these codes.
@@ -44,10 +44,10 @@ pub struct SkylineState {
 
 impl SkylineState {
     /// For `distinct` sensitive values with codes 0, 1, ...; entries are ordered by code.
-    pub fn new(values: Values, distinct: usize, skyline: &[(Target, Point)]) -> Self {
-        let protects = |target: &Target, code: u32| match target {
-            Target::Every => true,
-            Target::These(codes) => codes.contains(&code),
+    pub fn new(values: Values, distinct: usize, skyline: &[(ProtectedCodes, Point)]) -> Self {
+        let protects = |target: &ProtectedCodes, code: u32| match target {
+            ProtectedCodes::Every => true,
+            ProtectedCodes::These(codes) => codes.contains(&code),
         };
         let entries = (0..distinct as u32).flat_map(|code| {
             let points: Vec<Point> = skyline

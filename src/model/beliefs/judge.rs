@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Point, Question};
+use super::{KernelAdversary, Question};
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::beliefs::divergence::{Threshold, Verdict};
 use crate::math::beliefs::group::{Adversary, Beliefs, Group, Member, Moved};
@@ -103,7 +103,7 @@ impl AttackReport {
 /// Everything that stays the same from group to group.
 pub struct Watch<'a> {
     adversaries: &'a [Adversary<'a>],
-    points: &'a [Point],
+    points: &'a [KernelAdversary],
     thresholds: Vec<Vec<Threshold>>,
     smooth: Option<&'a Rational>,
     comparison: &'a Comparison,
@@ -112,7 +112,8 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// For these adversaries, one for each point of the question.
     pub fn new(adversaries: &'a [Adversary<'a>], question: &'a Question, comparison: &'a Comparison) -> Self {
-        let thresholds = |point: &Point| point.thresholds.iter().cloned().map(Threshold::new).collect();
+        let thresholds =
+            |point: &KernelAdversary| point.thresholds.iter().cloned().map(Threshold::new).collect();
         let thresholds = question.points.iter().map(thresholds).collect();
         Watch {
             adversaries,
@@ -127,7 +128,7 @@ impl<'a> Watch<'a> {
     pub fn nothing(&self) -> AttackReport {
         let none = Moved { low: 0.0, high: 0.0 };
         let at = |t: &Rational| AtThreshold { t: t.clone(), vulnerable: 0, undecided: 0, omega: 0 };
-        let point = |point: &Point| PointReport {
+        let point = |point: &KernelAdversary| PointReport {
             bandwidth: point.bandwidth.clone(),
             thresholds: point.thresholds.iter().map(at).collect(),
             certain: 0,

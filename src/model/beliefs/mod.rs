@@ -1,36 +1,40 @@
 //! The adversary who knows the correlations in the data.
 
-pub mod criterion;
 pub mod judge;
 pub mod original;
+mod policy;
 pub mod priors;
+mod split;
 
 use std::collections::BTreeMap;
 
 pub use original::{Original, Roles};
+pub(super) use policy::KEYS;
+pub use policy::{BeliefBound, BeliefsModel};
 pub use priors::Priors;
+pub use split::{BeliefsTest, TableRows};
 
 use crate::error::Result;
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::beliefs::smoothing::Smoothing;
 use crate::math::exact::Rational;
-use crate::policy;
+use crate::model::{Policy, Target};
 use crate::resources::Resources;
 
-/// What is asked.
+/// Whom a release is tested against, and about which columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// What the columns mean.
     pub roles: Roles,
     /// The adversaries.
-    pub points: Vec<Point>,
+    pub points: Vec<KernelAdversary>,
     /// The bandwidth of smoothing over the sensitive values.
     pub smooth: Option<Rational>,
 }
 
 /// An adversary, and how far beliefs may move.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct KernelAdversary {
     /// The bandwidth of every quasi-identifier.
     pub bandwidth: BTreeMap<String, Rational>,
     /// Somebody is vulnerable at t if the belief moves by more than t.
@@ -38,16 +42,16 @@ pub struct Point {
 }
 
 impl Question {
-    /// As a policy asks for one of its targets.
-    pub fn of(policy: &policy::Policy, target: &policy::Target, asked: &policy::Beliefs) -> Result<Self> {
-        let point = |belief: &policy::Belief| Point {
+    /// As a policy states it for one of its targets.
+    pub fn of(policy: &Policy, target: &Target, model: &BeliefsModel) -> Result<Self> {
+        let point = |belief: &BeliefBound| KernelAdversary {
             bandwidth: belief.bandwidth.clone(),
             thresholds: vec![belief.t.clone()],
         };
         Ok(Question {
             roles: Roles::of(policy, target)?,
-            points: asked.points.iter().map(point).collect(),
-            smooth: asked.smooth.clone(),
+            points: model.points.iter().map(point).collect(),
+            smooth: model.smooth.clone(),
         })
     }
 
@@ -75,7 +79,7 @@ pub fn priors_of(known: &Original, question: &Question, resources: &Resources<'_
     let means =
         priors::Means { threads: resources.threads, budget: &resources.budget, progress: resources.progress };
     let names = roles.names();
-    let compute = |point: &Point| {
+    let compute = |point: &KernelAdversary| {
         let kernels = priors::kernels(&names, &distances, &point.bandwidth)?;
         Priors::compute(&known.combinations, kernels, &means)
     };

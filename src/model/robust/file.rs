@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::RobustModel;
 use super::dictionary::{Dictionary, Map};
 use super::{Known, KnownSet, PRIOR_BYTES, SIGNATURE_BYTES, known_columns, places, probability};
 use crate::encode::keys::{Texts, keys};
@@ -14,7 +15,6 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 use crate::math::robust::PriorsBuilder;
-use crate::policy::Robust;
 use crate::resources::Resources;
 use crate::table::read::{Column, ColumnType, Morsel, ReadOptions, Table};
 use arrow::array::ArrayRef;
@@ -35,7 +35,7 @@ impl Known {
     /// Reads the distributions of a policy from a CSV, Parquet or Arrow file.
     pub fn from_file(
         path: &Path,
-        robust: &Robust,
+        robust: &RobustModel,
         sensitive: &str,
         null_is: Option<&str>,
         resources: &Resources<'_>,

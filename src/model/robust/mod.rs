@@ -11,6 +11,7 @@
 pub mod census;
 pub mod dictionary;
 mod file;
+mod policy;
 
 use census::Census;
 use dictionary::{Coder, Dictionary, Map, UNKNOWN};
@@ -18,10 +19,12 @@ use dictionary::{Coder, Dictionary, Map, UNKNOWN};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::Rational;
 use crate::math::robust::{Priors, PriorsBuilder};
-use crate::policy::Robust;
 use crate::resources::budget::{Budget, Reservation};
 use crate::table::read::Table;
 use std::sync::Arc;
+
+pub(super) use policy::KEYS;
+pub use policy::{Distributions, RobustModel, RobustTest};
 
 /// The distributions that an adversary knows.
 #[derive(Debug)]
@@ -60,7 +63,7 @@ const PRIOR_BYTES: u64 = 96;
 const COMBINATION_BYTES: u64 = 32;
 
 /// The columns of all attribute sets, sorted.
-pub fn known_columns(robust: &Robust) -> Vec<String> {
+pub fn known_columns(robust: &RobustModel) -> Vec<String> {
     let mut columns: Vec<String> = robust.known.iter().flatten().cloned().collect();
     columns.sort();
     columns.dedup();
@@ -69,7 +72,7 @@ pub fn known_columns(robust: &Robust) -> Vec<String> {
 
 impl Known {
     /// The shares of a counted table.
-    pub fn estimated(census: &Census, robust: &Robust, budget: &Arc<Budget>) -> Result<Self> {
+    pub fn estimated(census: &Census, robust: &RobustModel, budget: &Arc<Budget>) -> Result<Self> {
         let columns = census.columns.clone();
         let mut room = budget.reserve("the known distributions", 0)?;
         let scratch = census.classes.len() as u64 * 24 + census.len() as u64 * 4;

@@ -1,22 +1,22 @@
-//! Are the shares of the sensitive values in each part as other tools ask for?
+//! Criteria over shares as a split test.
 //!
 //! t-closeness and probabilistic l-diversity look at one group and the whole table, so nothing is remembered and
 //! what is refused stays refused. Memory: O(values).
 
-use super::criterion::{Criterion, Room};
 use crate::encode::group_counts::GroupCounts;
 use crate::math::shares::ShareRule;
+use crate::model::split::{Scratch, SplitTest};
 
 /// Rules that every group must fulfil.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharesCriterion {
+pub struct SharesTest {
     rules: Vec<ShareRule>,
 }
 
-impl SharesCriterion {
+impl SharesTest {
     /// All of these rules.
     pub fn new(rules: Vec<ShareRule>) -> Self {
-        SharesCriterion { rules }
+        SharesTest { rules }
     }
 
     /// Whether a group fulfils all rules.
@@ -26,8 +26,8 @@ impl SharesCriterion {
     }
 }
 
-impl Criterion for SharesCriterion {
-    fn admits(&self, parts: &[GroupCounts], _room: &mut Room) -> bool {
+impl SplitTest for SharesTest {
+    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| self.holds(part))
     }
 
@@ -50,8 +50,8 @@ mod tests {
         let few = ShareRule::LargestShare { most: ratio(3, 5) };
         let part = |a, b| GroupCounts { people: a + b, counts: vec![a, b] };
         let asked = |rules: &[&ShareRule], parts: &[GroupCounts]| {
-            SharesCriterion::new(rules.iter().map(|&rule| rule.clone()).collect())
-                .admits(parts, &mut Room::default())
+            SharesTest::new(rules.iter().map(|&rule| rule.clone()).collect())
+                .admits(parts, &mut Scratch::default())
         };
         assert!(asked(&[&near], &[part(3, 1), part(2, 2)]));
         assert!(!asked(&[&near], &[part(4, 1), part(2, 2)]));

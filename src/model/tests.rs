@@ -1,8 +1,15 @@
 use std::path::Path;
 
+use super::beliefs::BeliefBound;
+use super::implications::ImplicationsModel;
+use super::robust::{Distributions, RobustTest};
+use super::shares::ShareCriterion;
+use super::skyline::{ProtectedValues, SkylineModel, SkylineRequirement};
 use super::*;
 use crate::error::Error;
 use crate::math::exact::{Rational, parse_fraction, ratio};
+use crate::math::shares::Ground;
+use crate::policy::{Coarseness, Role, Style};
 
 const DESIGN: &str = r#"
 [columns]
@@ -37,6 +44,10 @@ style  = "generalized"
 ranges = "label"
 "#;
 
+fn skyline(points: Vec<SkylineRequirement>) -> Model {
+    Model::Skyline(SkylineModel { points })
+}
+
 fn policy(text: &str) -> Policy {
     Policy::parse(text, "p.toml").unwrap_or_else(|why| panic!("{why}"))
 }
@@ -55,11 +66,12 @@ fn the_policy_of_the_design_is_understood() {
     assert_eq!(names, ["age", "city", "zip"]);
     let [target] = &policy.privacy.targets[..] else { panic!() };
     assert_eq!(target.name(), "disease");
-    let hiv = Protected::These(vec!["HIV".to_string()]);
-    let point = |values, l, confidence: Rational| Requirement { values, l, k: 1000, m: 10, confidence };
+    let hiv = ProtectedValues::These(vec!["HIV".to_string()]);
+    let point =
+        |values, l, confidence: Rational| SkylineRequirement { values, l, k: 1000, m: 10, confidence };
     assert_eq!(
         target.model,
-        Model::Skyline(vec![point(Protected::Every, 3, ratio(1, 2)), point(hiv, 4, ratio(1, 5))])
+        skyline(vec![point(ProtectedValues::Every, 3, ratio(1, 2)), point(hiv, 4, ratio(1, 5))])
     );
     let roles = policy.bind(&["age", "ssn", "zip", "city", "name", "disease", "cost"]).unwrap();
     use Role::*;
@@ -123,7 +135,9 @@ fn thresholds_are_exact() {
         ("1", ratio(1, 1)),
         ("1_0.0e-2", ratio(1, 10)),
     ] {
-        let Model::Skyline(points) = model(&format!("skyline = [{{ confidence = {text} }}]")) else {
+        let Model::Skyline(SkylineModel { points }) =
+            model(&format!("skyline = [{{ confidence = {text} }}]"))
+        else {
             panic!()
         };
         assert_eq!(points[0].confidence, exact, "{text}");
@@ -145,13 +159,14 @@ fn thresholds_are_exact() {
 
 #[test]
 fn shorthands_are_expanded() {
-    let every = |l, confidence| Requirement { values: Protected::Every, l, k: 0, m: 0, confidence };
-    assert_eq!(model("l_diversity = { c = 3, l = 6 }"), Model::Skyline(vec![every(4, ratio(3, 4))]));
-    assert_eq!(model("l_diversity = { c = 0.5, l = 2 }"), Model::Skyline(vec![every(0, ratio(1, 3))]));
+    let every =
+        |l, confidence| SkylineRequirement { values: ProtectedValues::Every, l, k: 0, m: 0, confidence };
+    assert_eq!(model("l_diversity = { c = 3, l = 6 }"), skyline(vec![every(4, ratio(3, 4))]));
+    assert_eq!(model("l_diversity = { c = 0.5, l = 2 }"), skyline(vec![every(0, ratio(1, 3))]));
     let sizes = policy(&private("k_anonymity = 10\nminimum_group_size = 7\nminimum_distinct = 3"));
     assert_eq!(sizes.privacy.minimum_group_size, 10);
     assert_eq!(sizes.privacy.targets[0].minimum_distinct, 3);
-    assert_eq!(sizes.privacy.targets[0].model, Model::Skyline(vec![]));
+    assert_eq!(sizes.privacy.targets[0].model, skyline(vec![]));
     let compared = policy(&private(
         "distinct_l_diversity = 4\nprobabilistic_l_diversity = 2.5\nt_closeness = { t = 0.2 }",
     ));
@@ -160,8 +175,8 @@ fn shorthands_are_expanded() {
     assert_eq!(
         target.criteria,
         [
-            Criterion::Closeness { t: ratio(1, 5), distance: Distance::Equal },
-            Criterion::LargestShare { l: ratio(5, 2) }
+            ShareCriterion::Closeness { t: ratio(1, 5), distance: Ground::Equal },
+            ShareCriterion::LargestShare { l: ratio(5, 2) }
         ]
     );
 }
@@ -170,7 +185,7 @@ fn shorthands_are_expanded() {
 fn the_other_adversaries_are_understood() {
     assert_eq!(
         model("model = \"implications\"\nimplications = 3\nconfidence = 0.5"),
-        Model::Implications { knows: 3, confidence: ratio(1, 2) }
+        Model::Implications(ImplicationsModel { knows: 3, confidence: ratio(1, 2) })
     );
     let Model::Robust(robust) = model("model = \"robust\"\nr = 2.5") else { panic!() };
     let names = |list: &[&str]| list.iter().map(|name| name.to_string()).collect::<Vec<_>>();
@@ -187,7 +202,7 @@ fn the_other_adversaries_are_understood() {
                    [[privacy.beliefs]]\nbandwidth = { a = 0.1, b = \"1/3\" }\nt = 0";
     let Model::Beliefs(beliefs) = model(beliefs) else { panic!() };
     assert_eq!(beliefs.smooth, Some(ratio(3, 4)));
-    let widths = |point: &Belief| point.bandwidth.values().cloned().collect::<Vec<_>>();
+    let widths = |point: &BeliefBound| point.bandwidth.values().cloned().collect::<Vec<_>>();
     assert_eq!(widths(&beliefs.points[0]), [ratio(3, 10), ratio(3, 10)]);
     assert_eq!(widths(&beliefs.points[1]), [ratio(1, 10), ratio(1, 3)]);
 }
@@ -214,10 +229,15 @@ l_diversity = { c = 1, l = 3 }
     let policy = policy(text);
     let names: Vec<String> = policy.privacy.targets.iter().map(Target::name).collect();
     assert_eq!(names, ["disease", "job", "disease+job"]);
-    assert!(matches!(policy.privacy.targets[1].model, Model::Implications { knows: 1, .. }));
-    assert!(matches!(&policy.privacy.targets[0].model, Model::Skyline(points) if points[0].k == 5));
+    assert!(matches!(
+        policy.privacy.targets[1].model,
+        Model::Implications(ImplicationsModel { knows: 1, .. })
+    ));
+    assert!(matches!(&policy.privacy.targets[0].model, Model::Skyline(model) if model.points[0].k == 5));
     // The point of all columns holds for the combination too.
-    let Model::Skyline(points) = &policy.privacy.targets[2].model else { panic!("another model") };
+    let Model::Skyline(SkylineModel { points }) = &policy.privacy.targets[2].model else {
+        panic!("another model")
+    };
     assert_eq!(points.iter().map(|point| (point.l, point.k)).collect::<Vec<_>>(), [(0, 5), (1, 0)]);
     assert_eq!(
         mistakes(&text.replace("column.job", "column.jbo").replace("\"disease+job\"", "age")),
@@ -250,12 +270,12 @@ confidence = 0.5
 ";
     let stated = policy(text);
     let [a, b] = &stated.privacy.targets[..] else { panic!("two columns") };
-    assert!(matches!(&a.model, Model::Skyline(points) if points.len() == 1 && points[0].k == 3));
-    assert!(matches!(b.model, Model::Implications { knows: 1, .. }));
-    let closeness = Criterion::Closeness { t: ratio(3, 10), distance: Distance::Equal };
+    assert!(matches!(&a.model, Model::Skyline(model) if model.points.len() == 1 && model.points[0].k == 3));
+    assert!(matches!(b.model, Model::Implications(ImplicationsModel { knows: 1, .. })));
+    let closeness = ShareCriterion::Closeness { t: ratio(3, 10), distance: Ground::Equal };
     assert_eq!((a.minimum_distinct, b.minimum_distinct), (3, 3));
-    assert_eq!(a.criteria, [closeness.clone(), Criterion::LargestShare { l: ratio(3, 1) }]);
-    assert_eq!(b.criteria, [closeness, Criterion::LargestShare { l: ratio(2, 1) }]);
+    assert_eq!(a.criteria, [closeness.clone(), ShareCriterion::LargestShare { l: ratio(3, 1) }]);
+    assert_eq!(b.criteria, [closeness, ShareCriterion::LargestShare { l: ratio(2, 1) }]);
     assert_eq!(policy(&stated.canonical()).privacy, stated.privacy);
     // A model other than the skyline is taken as a whole, or replaced as a whole.
     let implied = "\
@@ -273,7 +293,7 @@ implications = 3
 confidence = 0.8
 ";
     let models: Vec<Model> = policy(implied).privacy.targets.into_iter().map(|target| target.model).collect();
-    let expected = |knows, confidence| Model::Implications { knows, confidence };
+    let expected = |knows, confidence| Model::Implications(ImplicationsModel { knows, confidence });
     assert_eq!(models, [expected(2, ratio(1, 2)), expected(3, ratio(4, 5))]);
 }
 
@@ -531,6 +551,10 @@ fn mistakes_in_the_privacy() {
             "line 4: privacy.implications: is missing; write how many the adversary knows: implications = 3",
         ),
         ("model = \"robust\"", "line 4: privacy.r: is missing; no posterior is above 1/r: write r = 3"),
+        (
+            "model = \"robust\"\nr = 2\ntest = \"delta\"",
+            "line 7: privacy.test: \"delta\" accepts groups whose posteriors are above 1/r; write \"ratio\" or \"exact\"",
+        ),
         ("model = \"robust\"\nr = 1", "line 6: privacy.r: 1 is out of range; r is more than 1"),
         (
             "model = \"robust\"\nr = 2\nknown = [[\"a\", \"d\"]]",
@@ -726,19 +750,4 @@ fn deep_policies_are_refused() {
     assert_eq!(mistakes(&deep), "syntax: recursion limit; see https://toml.io for the format");
     mistakes(&with("", &format!("x = {}", "[".repeat(100_000))));
     mistakes(&with("", &format!("x = {}", "{x=".repeat(100_000))));
-}
-
-#[test]
-fn different_combinations_of_values_have_different_names() {
-    let parts = ["", "a", "+", " + ", "\\", "a + b", "\\+"];
-    let mut names = std::collections::BTreeSet::new();
-    for one in parts {
-        for other in parts {
-            let name = joint_value(&[one, other]);
-            assert_eq!(joint_parts(&name), [one, other]);
-            assert!(names.insert(name), "{one:?} {other:?}");
-        }
-    }
-    assert_eq!(joint_value(&["R+D", "b"]), "R\\+D + b");
-    assert_eq!(joint_value(&["R+D"]), "R+D");
 }

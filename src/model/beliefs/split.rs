@@ -1,13 +1,16 @@
-//! Do the beliefs about the people of a group stay where they were?
+//! Bounds on how far beliefs move, as a split test.
 //!
 //! The test looks at the rows of a group, not at its counts alone, and it is not monotone: a part of a group that
-//! passes may fail, and a part of one that fails may pass. So the planner asks it of every part of a cut, and gives a
-//! group that fails back to the next larger one that passes ([`plan::subtree`](crate::group::subtree)).
+//! passes may fail, and a part of one that fails may pass. So splitting asks it of every part of a cut, and gives a
+//! group that fails back to the next larger one that passes.
 //!
-//! Memory: the combinations and priors of the table, reserved from the budget; see [`original`].
+//! Memory: the combinations and priors of the table, reserved from the budget; see [`super::original`].
 
 use std::sync::Arc;
 
+use super::original::{self, Gatherer};
+use super::policy::BeliefsModel;
+use super::priors::{Means, kernels};
 use super::{Priors, Question};
 use crate::encode::attribute::Attribute;
 use crate::encode::group_counts::GroupCounts;
@@ -19,9 +22,8 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::beliefs::divergence::Threshold;
 use crate::math::beliefs::group::{Group, Member, Passes, passes};
-use crate::model::beliefs::original::{self, Gatherer};
-use crate::model::beliefs::priors::{Means, kernels};
-use crate::model::criterion::{Criterion, Effort, Room};
+use crate::model::protection::CodedTarget;
+use crate::model::split::{Effort, Scratch, SplitTest};
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
@@ -33,7 +35,7 @@ const TRIED_STATES: u64 = 1 << 13;
 const TRIED_WORK: usize = 100_000_000;
 
 /// The rows of the table, and what their columns mean.
-pub struct Known<'a> {
+pub struct TableRows<'a> {
     /// What the run may use.
     pub resources: &'a Resources<'a>,
     /// The rows.
@@ -44,37 +46,37 @@ pub struct Known<'a> {
     pub quasi: &'a [&'a Quasi],
 }
 
-/// The test as a criterion for the planner: what the adversaries of a policy believe of everybody.
-pub struct BeliefsCriterion {
+/// What the adversaries of a policy believe about everybody.
+pub struct BeliefsTest {
     combinations: Combinations,
     adversaries: Vec<(Priors, Threshold)>,
     comparison: Comparison,
-    _room: Reservation,
+    _reservation: Reservation,
 }
 
-impl BeliefsCriterion {
+impl BeliefsTest {
     /// For one sensitive column; `code` tells the value of that column by the sensitive code of a row.
     pub fn new(
-        known: &Known<'_>,
+        known: &TableRows<'_>,
         question: &Question,
         sensitive: &SensitiveCoding,
         code: &[u16],
     ) -> Result<Self> {
-        let Known { resources, store, attributes, quasi } = known;
+        let TableRows { resources, store, attributes, quasi } = known;
         let budget = &resources.budget;
         let spill = Arc::new(Spill::create(&resources.temp)?);
         let distances = attributes.iter().zip(*quasi).map(|(a, quasi)| original::distance(a, quasi));
         let distances = distances.collect::<Result<Vec<_>>>()?;
         let comparison = question.comparison(sensitive)?;
         let gatherer = Gatherer::new(&spill, budget)?;
-        let mut room = store.layout().empty(0);
+        let mut page_rows = store.layout().empty(0);
         resources.progress.start("counting combinations", Some(store.rows()));
         for page in 0..store.len() {
-            let rows = store.load(page, &mut room)?;
+            let rows = store.load(page, &mut page_rows)?;
             gatherer.add(rows, |own| code[usize::from(own)])?;
             resources.progress.advance(rows.len() as u64);
         }
-        let (combinations, room) = gatherer.finish(attributes.len(), sensitive.len(), budget)?;
+        let (combinations, reservation) = gatherer.finish(attributes.len(), sensitive.len(), budget)?;
         let means = Means { threads: resources.threads, budget, progress: resources.progress };
         let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
         let mut adversaries = Vec::new();
@@ -82,11 +84,11 @@ impl BeliefsCriterion {
             let kernels = kernels(&names, &distances, &point.bandwidth)?;
             let priors = Priors::compute(&combinations, kernels, &means)?;
             let threshold = point.thresholds.iter().min().ok_or_else(|| {
-                Error::input("an adversary has no threshold", "write t beside the bandwidth")
+                Error::input("an adversary has no threshold", "write t next to the bandwidth")
             })?;
             adversaries.push((priors, Threshold::new(threshold.clone())));
         }
-        Ok(BeliefsCriterion { combinations, adversaries, comparison, _room: room })
+        Ok(BeliefsTest { combinations, adversaries, comparison, _reservation: reservation })
     }
 
     fn judge_group(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
@@ -124,8 +126,8 @@ impl BeliefsCriterion {
     }
 }
 
-impl Criterion for BeliefsCriterion {
-    fn admits(&self, _parts: &[GroupCounts], _room: &mut Room) -> bool {
+impl SplitTest for BeliefsTest {
+    fn admits(&self, _parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
         true
     }
 
@@ -141,5 +143,18 @@ impl Criterion for BeliefsCriterion {
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
         self.judge_group(rows, of, part, effort)
+    }
+}
+
+impl BeliefsModel {
+    pub(in crate::model) fn split_test(&self, coded: &CodedTarget<'_>) -> Result<Box<dyn SplitTest>> {
+        let question = Question::of(coded.policy, coded.target, self)?;
+        let (Some(rows), [coding]) = (coded.rows, &coded.values.codings[..]) else {
+            return Err(Error::input(
+                "the model \"beliefs\" is judged by the rows of a table with one column to protect",
+                "choose another model",
+            ));
+        };
+        Ok(Box::new(BeliefsTest::new(rows, &question, coding, coded.code)?))
     }
 }

@@ -1,0 +1,8 @@
+//! The adversary who knows implications: "if this person has this value, then that person has that value".
+
+mod policy;
+mod split;
+
+pub use policy::ImplicationsModel;
+pub(super) use policy::KEYS;
+pub use split::ImplicationsTest;

@@ -1,0 +1,91 @@
+//! Safety against implications as a split test.
+
+use super::policy::ImplicationsModel;
+use crate::encode::group_counts::GroupCounts;
+use crate::error::{Error, Result};
+use crate::math::implications::{Bucket, Confidence, Safety, Scanner, Verdict};
+use crate::math::skyline::Values;
+use crate::model::protection::{CodedTarget, Obstacle, threshold};
+use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+
+/// Safety against k implications; only for single values.
+///
+/// Minima over all groups ever accepted decide exactly as the live groups would, see
+/// [`implications`](crate::math::implications), so nothing has to be taken back when a group is replaced by its parts.
+#[derive(Debug, Clone)]
+pub struct ImplicationsTest {
+    minimum: MinimumSizes,
+    least_people: u64,
+    implications: usize,
+    safety: Safety,
+}
+
+impl ImplicationsTest {
+    /// With no group accepted yet.
+    pub fn new(implications: usize, confidence: Confidence, minimum: MinimumSizes) -> Self {
+        let safety = Safety::new(implications, confidence);
+        let least_people = minimum.people.max(safety.least_people());
+        ImplicationsTest { minimum, least_people, implications, safety }
+    }
+
+    /// `None` if a part has nobody, or too many people for exact arithmetic.
+    fn buckets(&self, parts: &[GroupCounts]) -> Option<Vec<Bucket>> {
+        let bucket = |part: &GroupCounts| Bucket::from_counts(part.counts.iter().copied(), self.implications);
+        parts.iter().map(bucket).collect()
+    }
+}
+
+impl SplitTest for ImplicationsTest {
+    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+        parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
+            && self.buckets(parts).is_some_and(|buckets| self.safety.allows(&buckets) == Verdict::Safe)
+    }
+
+    fn accept(&mut self, parts: &[GroupCounts]) {
+        let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
+        debug_assert_eq!(admitted, Some(Verdict::Safe), "only what is admitted may be accepted");
+    }
+
+    fn least_people(&self) -> u64 {
+        self.least_people
+    }
+}
+
+impl ImplicationsModel {
+    /// Refuses people with any number of values, for whom implications are not defined.
+    pub(in crate::model) fn refuse(&self, values: Values) -> Result<()> {
+        if values != Values::Single {
+            return Err(Error::input(
+                "the model \"implications\" is defined for single values only",
+                "set privacy.values = \"single\", or privacy.model = \"skyline\"",
+            ));
+        }
+        threshold(&self.confidence).map(drop)
+    }
+
+    fn known(&self) -> usize {
+        usize::try_from(self.knows).unwrap_or(usize::MAX)
+    }
+
+    pub(in crate::model) fn split_test(&self, coded: &CodedTarget<'_>) -> Result<Box<dyn SplitTest>> {
+        let confidence = threshold(&self.confidence)?;
+        Ok(Box::new(ImplicationsTest::new(self.known(), confidence, coded.minimum)))
+    }
+
+    /// What implications disclose of the whole table as one group, if that is too much.
+    pub(in crate::model) fn obstacles(&self, whole: &GroupCounts) -> Result<Vec<Obstacle>> {
+        let (knows, confidence) = (self.known(), threshold(&self.confidence)?);
+        let mut scanner = Scanner::new(knows);
+        if let Some(bucket) = Bucket::from_counts(whole.counts.iter().copied(), knows) {
+            scanner.observe(&bucket, 0);
+        }
+        let disclosure = scanner.finish();
+        let worst = disclosure.curve().pop().filter(|_| disclosure.verdict(&confidence) == Verdict::Unsafe);
+        let obstacle = worst.map(|point| Obstacle::Disclosure {
+            implications: knows,
+            confidence,
+            disclosure: point.disclosure,
+        });
+        Ok(obstacle.into_iter().collect())
+    }
+}

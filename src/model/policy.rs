@@ -1,0 +1,129 @@
+//! A policy as a whole: the rules for the table, and what must hold for a release of it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::adversaries::{Grouping, Model, Needs};
+use super::privacy::{Privacy, Target};
+use super::robust::RobustModel;
+use crate::error::{Error, Mistake, Result};
+use crate::math::skyline::Values;
+use crate::policy::{Document, TableRules, parse_toml};
+
+/// A policy without mistakes.
+///
+/// It can be used wherever [`TableRules`] are expected: the layers below the adversaries see no more of it.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// What must hold for a release.
+    pub privacy: Privacy,
+    rules: TableRules,
+}
+
+impl Deref for Policy {
+    type Target = TableRules;
+
+    fn deref(&self) -> &TableRules {
+        &self.rules
+    }
+}
+
+impl Policy {
+    /// Reads a policy and the hierarchy files it names.
+    pub fn read(path: impl AsRef<Path>) -> Result<Policy> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|why| Error::io(path, why))?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Policy::parse(&text, path),
+            Err(why) => {
+                let before = &why.as_bytes()[..why.utf8_error().valid_up_to()];
+                let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let mistake = Mistake {
+                    line: Some(line),
+                    key: "file".to_string(),
+                    problem: "is not text in UTF-8".to_string(),
+                    remedy: "save the policy as UTF-8".to_string(),
+                };
+                Err(Error::Policy { file: path.to_path_buf(), mistakes: vec![mistake] })
+            }
+        }
+    }
+
+    /// Reads the text of a policy that is (or would be) at `path`.
+    pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Policy> {
+        let file = path.as_ref();
+        let table = parse_toml(text, file)?;
+        let mut document = Document::read(table.get_ref(), text, file);
+        let privacy = read_privacy(&mut document);
+        let Document { rules, mistakes, .. } = document;
+        let mistakes = mistakes.into_sorted();
+        match (rules, privacy) {
+            (Some(rules), Some(privacy)) if mistakes.is_empty() => Ok(Policy { privacy, rules }),
+            _ => Err(Error::Policy { file: file.to_path_buf(), mistakes }),
+        }
+    }
+
+    /// The policy in its one canonical form, which is itself a policy and reads back as the same value.
+    pub fn canonical(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("writing to a string cannot fail");
+        text
+    }
+
+    /// The SHA-256 of the canonical text, in hexadecimal.
+    pub fn hash(&self) -> String {
+        Sha256::digest(self.canonical()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn write(&self, text: &mut String) -> fmt::Result {
+        self.rules.write_columns(text)?;
+        self.privacy.write(text)?;
+        self.rules.write_publish(text)
+    }
+
+    /// How groups are made.
+    pub fn grouping(&self) -> Grouping {
+        match self.publish.strategy {
+            Some(strategy) => Grouping::GivenFunctions(strategy),
+            None => self
+                .models()
+                .map(Model::grouping)
+                .find(|own| *own != Grouping::Split)
+                .unwrap_or(Grouping::Split),
+        }
+    }
+
+    /// What a check of a release needs in addition to the release: the most that any column needs.
+    pub fn needs(&self) -> Needs {
+        self.models().map(Model::needs).max().unwrap_or(Needs::Counts)
+    }
+
+    /// The adversary who knows distributions, and the column protected from it, if a column is.
+    pub fn robust(&self) -> Option<(&Target, &RobustModel)> {
+        self.privacy.targets.iter().find_map(|target| Some((target, target.model.robust()?)))
+    }
+
+    fn models(&self) -> impl Iterator<Item = &Model> {
+        self.privacy.targets.iter().map(|target| &target.model)
+    }
+}
+
+/// Completes a document by its `[privacy]` table; `None` only where a mistake was noted.
+fn read_privacy(document: &mut Document<'_, '_>) -> Option<Privacy> {
+    let (rules, section) = (document.rules.as_ref()?, document.privacy.as_ref()?);
+    let privacy = Privacy::read(section, &rules.columns, rules.folder(), &mut document.mistakes);
+    let columns = rules.columns.clone();
+    for target in privacy.targets.iter().filter(|target| target.values != Values::Single) {
+        if columns.sensitive(&target.name()).is_some_and(|column| column.null_is.is_some()) {
+            document.refuse_null_is(&target.name(), target.values.name());
+        }
+    }
+    let exact_cells = |target: &&Target| target.model.grouping() == Grouping::SimilarPeople;
+    if let Some(target) = privacy.targets.iter().find(exact_cells) {
+        document.require_bucketized(target.model.name());
+    }
+    Some(privacy)
+}

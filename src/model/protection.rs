@@ -1,0 +1,264 @@
+//! What must hold for the groups of a table that was read?
+
+use super::beliefs::TableRows;
+use super::policy::Policy;
+use super::privacy::Target;
+use super::several::{ProjectedTest, Several};
+use super::shares::SharesTest;
+use super::split::{Every, MinimumSizes, SplitTest};
+use crate::encode::combination::{Projection, SensitiveColumns};
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::sensitive::SensitiveCoding;
+use crate::error::{Error, Result};
+use crate::math::confidence::Confidence;
+use crate::math::exact::Rational;
+use crate::math::shares::ShareRule;
+use crate::math::skyline::{Breach, Point, Values};
+use crate::policy::{Nearness, joint_parts, joint_value};
+
+/// Why the whole table in one group is not safe.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Obstacle {
+    /// A skyline point does not hold.
+    Breach {
+        /// The sensitive value.
+        value: String,
+        /// The skyline point.
+        point: Point,
+        /// The breach probability.
+        breach: Breach,
+    },
+    /// Implications disclose too much.
+    Disclosure {
+        /// How many are known.
+        implications: usize,
+        /// What the maximum disclosure must stay below.
+        confidence: Confidence,
+        /// The maximum disclosure.
+        disclosure: Rational,
+    },
+    /// A criterion over shares does not hold.
+    Share {
+        /// The criterion in words.
+        criterion: &'static str,
+        /// What it measures of the whole table.
+        measured: Rational,
+        /// The most that is allowed.
+        most: Rational,
+    },
+    /// The table has fewer people or fewer different values than a group must have.
+    TooSmall {
+        /// What there is too little of.
+        what: &'static str,
+        /// How many there are.
+        has: u64,
+        /// How many there must be.
+        needs: u64,
+    },
+}
+
+/// All that a policy protects while its table is split.
+pub struct Protection<'a> {
+    policy: &'a Policy,
+}
+
+/// The values of a protected column, or combination of columns, by their codes.
+pub(super) struct ValueTexts<'v> {
+    pub column: &'v str,
+    pub texts: &'v [String],
+    /// The columns, whose values may be written in other ways than their text.
+    pub codings: Vec<&'v SensitiveCoding>,
+}
+
+impl ValueTexts<'_> {
+    /// The code of a value as a policy names it.
+    pub fn code(&self, text: &str) -> Option<u32> {
+        if let [only] = self.codings[..] {
+            return only.code_of_text(text).map(u32::from);
+        }
+        let parts = joint_parts(text);
+        let own = |(coding, part): (&&SensitiveCoding, &String)| {
+            Some(coding.texts().swap_remove(usize::from(coding.code_of_text(part)?)))
+        };
+        let own: Vec<String> = self.codings.iter().zip(&parts).map(own).collect::<Option<_>>()?;
+        let name = joint_value(&own.iter().map(String::as_str).collect::<Vec<_>>());
+        let known = self.codings.len() == parts.len();
+        self.texts.iter().position(|text| known && *text == name).map(|code| code as u32)
+    }
+}
+
+/// A protected column, or combination of columns, of a table that was read.
+pub(super) struct CodedTarget<'a> {
+    pub policy: &'a Policy,
+    pub target: &'a Target,
+    pub minimum: MinimumSizes,
+    pub values: &'a ValueTexts<'a>,
+    /// The code of the value by the sensitive code of a row.
+    pub code: &'a [u16],
+    /// The rows themselves, for tests that judge them.
+    pub rows: Option<&'a TableRows<'a>>,
+}
+
+impl<'a> Protection<'a> {
+    /// Of a policy whose table is to be split.
+    pub fn new(policy: &'a Policy) -> Result<Self> {
+        let targets = &policy.privacy.targets;
+        if let (Some(listed), true) =
+            (targets.iter().find(|target| target.values != Values::Single), targets.len() > 1)
+        {
+            return Err(Error::input(
+                format!(
+                    "column {:?}: several sensitive columns need one value per person each",
+                    listed.name()
+                ),
+                "write values = \"single\", or make a release for each of the columns that hold several values",
+            ));
+        }
+        targets.iter().try_for_each(|target| target.model.refuse_unsplittable(policy, target))?;
+        Ok(Protection { policy })
+    }
+
+    fn targets(&self) -> &'a [Target] {
+        &self.policy.privacy.targets
+    }
+
+    /// How many sensitive values a person may have; where there are several columns, one in each.
+    pub fn values(&self) -> Values {
+        self.targets().first().map_or(Values::Single, |target| target.values)
+    }
+
+    /// Whether groups are judged by their rows too.
+    pub fn judges_rows(&self) -> bool {
+        self.targets().iter().any(|target| target.model.judges_rows())
+    }
+
+    /// The test for splitting a table that has `whole` in all.
+    pub fn split_test(
+        &self,
+        sensitive: &SensitiveColumns,
+        whole: &GroupCounts,
+        rows: Option<&TableRows<'_>>,
+    ) -> Result<Box<dyn SplitTest>> {
+        if let ([target], [only]) = (self.targets(), sensitive.columns()) {
+            let texts = only.texts();
+            let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
+            let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
+            return self.coded(target, &values, &code, rows).split_test(whole);
+        }
+        let mut tests = Vec::new();
+        for target in self.targets() {
+            let (Projection { code, texts }, name) = projection(target, sensitive)?;
+            let own = projected(whole, &code, texts.len());
+            let values = value_texts(target, &name, &texts, sensitive);
+            let test = self.coded(target, &values, &code, rows).split_test(&own)?;
+            tests.push(ProjectedTest { code, values: texts.len(), test });
+        }
+        Ok(Box::new(Several::new(tests)))
+    }
+
+    /// Why the whole table cannot be one group, with the column.
+    pub fn obstacles(
+        &self,
+        whole: &GroupCounts,
+        sensitive: &SensitiveColumns,
+    ) -> Result<Vec<(String, Obstacle)>> {
+        let mut all = Vec::new();
+        for target in self.targets() {
+            let (Projection { code, texts }, name) = projection(target, sensitive)?;
+            let own = projected(whole, &code, texts.len());
+            let values = value_texts(target, &name, &texts, sensitive);
+            let obstacles = self.coded(target, &values, &code, None).obstacles(&own)?;
+            all.extend(obstacles.into_iter().map(|obstacle| (name.clone(), obstacle)));
+        }
+        Ok(all)
+    }
+
+    fn coded<'c>(
+        &self,
+        target: &'c Target,
+        values: &'c ValueTexts<'c>,
+        code: &'c [u16],
+        rows: Option<&'c TableRows<'c>>,
+    ) -> CodedTarget<'c>
+    where
+        'a: 'c,
+    {
+        let distinct = target.minimum_distinct as usize;
+        let minimum = MinimumSizes { people: self.policy.privacy.minimum_group_size, distinct };
+        CodedTarget { policy: self.policy, target, minimum, values, code, rows }
+    }
+}
+
+impl CodedTarget<'_> {
+    /// The tests of the model and of all other criteria; `whole` is the whole table in the codes of this target.
+    fn split_test(&self, whole: &GroupCounts) -> Result<Box<dyn SplitTest>> {
+        let rules = self.share_rules(whole)?;
+        let mut tests = self.target.model.split_tests(self)?;
+        if !rules.is_empty() {
+            tests.push(Box::new(SharesTest::new(rules)));
+        }
+        match tests.len() {
+            1 => Ok(tests.remove(0)),
+            _ => Ok(Box::new(Every::new(tests))),
+        }
+    }
+
+    fn share_rules(&self, whole: &GroupCounts) -> Result<Vec<ShareRule>> {
+        let nearness = self.policy.columns.sensitive(&self.target.name()).map(|column| &column.nearness);
+        let nearness = nearness.unwrap_or(&Nearness::Equal);
+        let ValueTexts { column, texts, .. } = self.values;
+        let criteria = self.target.criteria.iter();
+        criteria.map(|criterion| criterion.rule(nearness, column, texts, &whole.counts)).collect()
+    }
+
+    fn obstacles(&self, whole: &GroupCounts) -> Result<Vec<Obstacle>> {
+        let minima = [
+            ("people", whole.people, self.minimum.people),
+            ("different sensitive values", whole.distinct() as u64, self.minimum.distinct as u64),
+        ];
+        let too_small = minima.into_iter().filter(|(_, has, needs)| has < needs);
+        let too_small = too_small.map(|(what, has, needs)| Obstacle::TooSmall { what, has, needs });
+        let of_model = self.target.model.obstacles(self, whole)?;
+        let counts = || (0u32..).zip(whole.counts.iter().copied());
+        let rules = self.share_rules(whole)?.into_iter();
+        let shares = rules.map(|rule| (rule.name(), rule.measure(counts()), rule.most().clone()));
+        let shares = shares.filter(|(_, measured, most)| measured > most);
+        let shares = shares.map(|(criterion, measured, most)| Obstacle::Share { criterion, measured, most });
+        Ok(too_small.chain(of_model).chain(shares).collect())
+    }
+}
+
+/// What the sensitive codes mean for a target, and its name.
+fn projection(target: &Target, sensitive: &SensitiveColumns) -> Result<(Projection, String)> {
+    let name = target.name();
+    let projection = sensitive.projection(&target.columns).ok_or_else(|| {
+        Error::input(format!("the table has no sensitive column {name:?}"), "check columns.sensitive")
+    })?;
+    Ok((projection, name))
+}
+
+fn value_texts<'v>(
+    target: &Target,
+    column: &'v str,
+    texts: &'v [String],
+    sensitive: &'v SensitiveColumns,
+) -> ValueTexts<'v> {
+    let coding = |name: &String| sensitive.columns().iter().find(|coding| coding.name == *name);
+    ValueTexts { column, texts, codings: target.columns.iter().filter_map(coding).collect() }
+}
+
+/// A part in the codes of one target, of which there are `values`.
+fn projected(part: &GroupCounts, code: &[u16], values: usize) -> GroupCounts {
+    let mut own = GroupCounts { people: part.people, counts: vec![0; values] };
+    for (&count, &code) in part.counts.iter().zip(code) {
+        own.counts[usize::from(code)] += count;
+    }
+    own
+}
+
+/// A confidence of a policy as the mathematics takes it.
+pub(super) fn threshold(confidence: &Rational) -> Result<Confidence> {
+    Confidence::new(confidence.clone()).ok_or_else(|| {
+        Error::input("a confidence of [privacy] is not in (0, 1]", "give one above 0 and at most 1")
+    })
+}

@@ -1,0 +1,8 @@
+//! Criteria of other tools over the shares of the sensitive values in a group: t-closeness, probabilistic l-diversity.
+
+mod policy;
+mod split;
+
+pub use policy::ShareCriterion;
+pub(super) use policy::{KEYS, LARGEST_SHARE, T_CLOSENESS, add, read};
+pub use split::SharesTest;

@@ -1,0 +1,9 @@
+//! The adversary who knows l values that the target does not have, the values of k other people, and m people who share
+//! the target's value.
+
+mod policy;
+mod split;
+
+pub(super) use policy::{KEYS, L_DIVERSITY};
+pub use policy::{ProtectedValues, SkylineModel, SkylineRequirement};
+pub use split::SkylineTest;

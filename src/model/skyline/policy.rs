@@ -1,0 +1,132 @@
+//! The keys of the skyline in a policy.
+
+use std::fmt::{self, Write};
+
+use crate::math::exact::Rational;
+use crate::model::privacy::{MAX_COUNT, read_confidence};
+use crate::policy::{Item, Mistakes, Section, fraction_text, list_text, quoted};
+
+/// The key of recursive (c,l)-diversity.
+pub(in crate::model) const L_DIVERSITY: &str = "l_diversity";
+/// All keys.
+pub(in crate::model) const KEYS: [&str; 2] = ["skyline", L_DIVERSITY];
+
+/// The adversary with (l,k,m) knowledge; safe if every breach is below its confidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkylineModel {
+    /// The points that must all hold.
+    pub points: Vec<SkylineRequirement>,
+}
+
+/// A skyline point and the sensitive values it protects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkylineRequirement {
+    /// The protected values.
+    pub values: ProtectedValues,
+    /// Values that the target is known not to have.
+    pub l: u64,
+    /// Other people whose values are known.
+    pub k: u64,
+    /// People who are known to share the target's value.
+    pub m: u64,
+    /// The breach must be below this; above 0, at most 1.
+    pub confidence: Rational,
+}
+
+/// Which sensitive values a requirement protects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProtectedValues {
+    /// Every value of the column.
+    Every,
+    /// These, sorted.
+    These(Vec<String>),
+}
+
+impl SkylineModel {
+    pub(in crate::model) fn read(section: &Section, mistakes: &mut Mistakes) -> Self {
+        SkylineModel { points: read_skyline(section, mistakes) }
+    }
+
+    /// With the points of a further section in addition.
+    pub(in crate::model) fn extended(&self, section: &Section, mistakes: &mut Mistakes) -> Self {
+        let mut points = self.points.clone();
+        for point in read_skyline(section, mistakes) {
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+        SkylineModel { points }
+    }
+
+    pub(in crate::model) fn write(&self, section: &str, text: &mut String) -> fmt::Result {
+        writeln!(text, "model = \"skyline\"")?;
+        for point in &self.points {
+            writeln!(text, "[[{section}.skyline]]")?;
+            if let ProtectedValues::These(values) = &point.values {
+                writeln!(text, "for = {}", list_text(values.iter().map(|value| quoted(value))))?;
+            }
+            let (l, k, m, confidence) = (point.l, point.k, point.m, fraction_text(&point.confidence));
+            writeln!(text, "l = {l}\nk = {k}\nm = {m}\nconfidence = {confidence}")?;
+        }
+        Ok(())
+    }
+}
+
+fn read_skyline(section: &Section, mistakes: &mut Mistakes) -> Vec<SkylineRequirement> {
+    let mut requirements = Vec::new();
+    let points = section.get("skyline").map_or(Vec::new(), |item| item.sections(mistakes));
+    if let Some(item) = section.get("skyline").filter(|item| item.items().is_empty()) {
+        item.wrong("has no points", "add [[privacy.skyline]] with l, k, m and confidence", mistakes);
+    }
+    for point in points {
+        point.only(&["for", "l", "k", "m", "confidence"], mistakes);
+        let mut count = |key: &str| match point.get(key) {
+            Some(item) => item.whole(0..=MAX_COUNT, mistakes),
+            None => Some(0),
+        };
+        let (l, k, m) = (count("l"), count("k"), count("m"));
+        let values = match point.get("for") {
+            Some(item) => read_protected(&item, mistakes),
+            None => Some(ProtectedValues::Every),
+        };
+        let confidence = read_confidence(&point, mistakes);
+        if let (Some(values), Some(l), Some(k), Some(m), Some(confidence)) = (values, l, k, m, confidence) {
+            requirements.push(SkylineRequirement { values, l, k, m, confidence });
+        }
+    }
+    if let Some(item) = section.get("l_diversity")
+        && let Some(point) = read_l_diversity(&item, mistakes)
+    {
+        requirements.push(point);
+    }
+    requirements
+}
+
+fn read_protected(item: &Item, mistakes: &mut Mistakes) -> Option<ProtectedValues> {
+    let mut values = item.labels(mistakes);
+    if values.is_empty() {
+        let remedy = "list the values to protect, or leave out for to protect every value";
+        item.wrong("names no value", remedy, mistakes);
+        return None;
+    }
+    values.sort();
+    Some(ProtectedValues::These(values))
+}
+
+/// Strict (c,l)-diversity is the point (l-2, 0, 0) with confidence c/(c+1) for every value.
+fn read_l_diversity(item: &Item, mistakes: &mut Mistakes) -> Option<SkylineRequirement> {
+    let example = "l_diversity = { c = 3, l = 6 }";
+    let stated = item.section(example, mistakes)?;
+    stated.only(&["c", "l"], mistakes);
+    for key in ["c", "l"] {
+        if stated.get(key).is_none() {
+            stated.missing(key, &format!("write {example}"), mistakes);
+        }
+    }
+    let positive = |c: &Rational| *c > Rational::ZERO;
+    let c = stated.get("c").and_then(|item| item.fraction_where(positive, "c is more than 0", "3", mistakes));
+    let l = stated.get("l").and_then(|item| item.whole(2..=MAX_COUNT, mistakes));
+    let (c, l) = (c?, l?);
+    let confidence = &c / (&c + Rational::ONE);
+    Some(SkylineRequirement { values: ProtectedValues::Every, l: l - 2, k: 0, m: 0, confidence })
+}

@@ -1,0 +1,116 @@
+//! The privacy skyline as a split test.
+
+use super::policy::{ProtectedValues, SkylineModel};
+use crate::encode::group_counts::GroupCounts;
+use crate::error::{Error, Result};
+use crate::math::confidence::Verdict;
+use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState, TargetPoint};
+use crate::model::protection::{CodedTarget, Obstacle, threshold};
+use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+
+/// The statistics of every skyline point over all groups accepted.
+#[derive(Debug, Clone)]
+pub struct SkylineTest {
+    minimum: MinimumSizes,
+    least_people: u64,
+    state: SkylineState,
+}
+
+impl SkylineTest {
+    /// With no group accepted yet.
+    pub fn new(state: SkylineState, minimum: MinimumSizes, distinct: usize) -> Self {
+        let least_people = minimum.people.max(state.least_people(distinct)).max(1);
+        SkylineTest { minimum, least_people, state }
+    }
+
+    /// Takes in the groups that another test of the same skyline accepted.
+    ///
+    /// Commutative and associative: each statistic is the minimum over all groups.
+    pub fn merge(&mut self, other: &SkylineTest) {
+        self.state.merge(&other.state);
+    }
+}
+
+impl SplitTest for SkylineTest {
+    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+        if !parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part)) {
+            return false;
+        }
+        scratch.rankings.resize_with(parts.len().max(scratch.rankings.len()), Ranking::default);
+        let ranked = scratch.rankings.iter_mut().zip(parts);
+        let ranked = ranked.map(|(ranking, part)| {
+            (ranking.rank(part.people, part.counts.iter().copied()), &part.counts[..])
+        });
+        match parts {
+            [_, _] => {
+                let mut ranked = ranked;
+                match (ranked.next(), ranked.next()) {
+                    (Some(below), Some(from)) => self.state.admits(&[below, from]),
+                    _ => false,
+                }
+            }
+            _ => self.state.admits(&ranked.collect::<Vec<_>>()),
+        }
+    }
+
+    fn accept(&mut self, parts: &[GroupCounts]) {
+        let mut ranking = Ranking::default();
+        for part in parts {
+            self.state.observe(&mut ranking, part.people, &part.counts, 0);
+        }
+    }
+
+    fn least_people(&self) -> u64 {
+        self.least_people
+    }
+}
+
+impl SkylineModel {
+    pub(in crate::model) fn split_test(&self, coded: &CodedTarget<'_>) -> Result<Box<dyn SplitTest>> {
+        Ok(Box::new(SkylineTest::new(self.state(coded)?, coded.minimum, coded.values.texts.len())))
+    }
+
+    fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
+        let code = |text: &String| {
+            coded.values.code(text).ok_or_else(|| {
+                Error::input(
+                    format!(
+                        "a value in `for` of privacy.skyline does not occur in {:?}",
+                        coded.values.column
+                    ),
+                    "check its spelling, or leave it out: what does not occur needs no protection",
+                )
+            })
+        };
+        let mut skyline = Vec::new();
+        for requirement in &self.points {
+            let codes = match &requirement.values {
+                ProtectedValues::Every => ProtectedCodes::Every,
+                ProtectedValues::These(texts) => {
+                    ProtectedCodes::These(texts.iter().map(code).collect::<Result<_>>()?)
+                }
+            };
+            let knowledge = Knowledge { l: requirement.l, k: requirement.k, m: requirement.m };
+            let confidence = threshold(&requirement.confidence)?;
+            skyline.push((codes, Point { knowledge, confidence }));
+        }
+        Ok(SkylineState::new(coded.target.values, coded.values.texts.len(), &skyline))
+    }
+
+    /// The skyline points that the whole table as one group does not fulfil.
+    pub(in crate::model) fn obstacles(
+        &self,
+        coded: &CodedTarget<'_>,
+        whole: &GroupCounts,
+    ) -> Result<Vec<Obstacle>> {
+        let mut state = self.state(coded)?;
+        state.observe(&mut Default::default(), whole.people, &whole.counts, 0);
+        let breaches = state.entries().iter().filter(|entry| entry.verdict() == Verdict::Unsafe);
+        let obstacle = |entry: &TargetPoint| Obstacle::Breach {
+            value: coded.values.texts[entry.code as usize].clone(),
+            point: entry.point.clone(),
+            breach: entry.statistics.breach(),
+        };
+        Ok(breaches.map(obstacle).collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! May these groups be published in addition to the others?
+//!
+//! Every adversary has a test of its own, in its folder; here are the trait and what combines them.
+
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::rows::Rows;
+use crate::math::beliefs::group::Passes;
+use crate::math::skyline::Ranking;
+
+/// Memory that is reused from one question to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Ranked counts of parts.
+    pub(super) rankings: Vec<Ranking>,
+    /// Parts as one of several tests sees them.
+    pub(super) projected: Vec<GroupCounts>,
+}
+
+/// A privacy test over all groups of a release, with statistics of those accepted so far.
+///
+/// Invariant: what [`SplitTest::admits`] refuses it refuses for ever, whatever is accepted meanwhile.
+/// Splitting relies on it: a node without an admissible cut is finished.
+pub trait SplitTest: Send + Sync {
+    /// Whether a group may be replaced by these parts; `scratch` is reused from one question to the next.
+    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool;
+
+    /// Takes in parts that were admitted; they become groups.
+    fn accept(&mut self, parts: &[GroupCounts]);
+
+    /// No group with fewer people can be admitted.
+    fn least_people(&self) -> u64;
+
+    /// Whether groups are judged by their rows too, with [`SplitTest::judge`].
+    fn asks_for_rows(&self) -> bool {
+        false
+    }
+
+    /// Whether the rows numbered `of`, which publish `part`, may be a group, whatever the others are. Not monotone: groups
+    /// that pass may have parts that do not, and the other way round.
+    fn judge(&self, _rows: &Rows, _of: &[u32], _part: &GroupCounts, _effort: Effort) -> Passes {
+        Passes::Yes
+    }
+}
+
+/// How much work an answer is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// One of many cuts is tried; "unknown" is an answer.
+    Try,
+    /// The answer decides what is published.
+    Settle,
+}
+
+/// Several tests that must all hold.
+pub struct Every {
+    tests: Vec<Box<dyn SplitTest>>,
+}
+
+impl Every {
+    /// All of these; at least one.
+    pub fn new(tests: Vec<Box<dyn SplitTest>>) -> Self {
+        Every { tests }
+    }
+}
+
+impl SplitTest for Every {
+    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+        self.tests.iter().all(|test| test.admits(parts, scratch))
+    }
+
+    fn accept(&mut self, parts: &[GroupCounts]) {
+        self.tests.iter_mut().for_each(|test| test.accept(parts));
+    }
+
+    fn least_people(&self) -> u64 {
+        self.tests.iter().map(|test| test.least_people()).max().unwrap_or(1)
+    }
+
+    fn asks_for_rows(&self) -> bool {
+        self.tests.iter().any(|test| test.asks_for_rows())
+    }
+
+    fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
+        let judged = self.tests.iter().map(|test| test.judge(rows, of, part, effort));
+        judged.fold(Passes::Yes, Passes::and)
+    }
+}
+
+/// The fewest people and values of a group, whatever the model; a split test of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MinimumSizes {
+    /// People per group.
+    pub people: u64,
+    /// Different sensitive values per group.
+    pub distinct: usize,
+}
+
+impl MinimumSizes {
+    /// Whether a group is large and diverse enough.
+    pub fn holds(&self, part: &GroupCounts) -> bool {
+        part.people >= self.people && (self.distinct <= 1 || part.distinct() >= self.distinct)
+    }
+}
+
+impl SplitTest for MinimumSizes {
+    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+        parts.iter().all(|part| part.people >= self.least_people() && self.holds(part))
+    }
+
+    fn accept(&mut self, _parts: &[GroupCounts]) {}
+
+    fn least_people(&self) -> u64 {
+        self.people.max(1)
+    }
+}

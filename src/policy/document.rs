@@ -1,0 +1,134 @@
+//! Reads a policy file up to its `[privacy]` table.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::columns::Columns;
+use super::parse::{Item, Mistakes, Section};
+use super::publish::{Function, Publish, Style, read_functions};
+use crate::error::{Error, Result};
+
+/// Everything in a policy except `[privacy]`: what the columns mean, and the form of the release.
+#[derive(Debug, Clone)]
+pub struct TableRules {
+    /// Where the policy came from; the files it names are relative to its folder.
+    pub file: PathBuf,
+    /// The roles of the columns.
+    pub columns: Columns,
+    /// The form of the release.
+    pub publish: Publish,
+    /// The generalization functions of `[[audit.function]]`, in order.
+    pub functions: Vec<Function>,
+    /// The line and key at which each column is named.
+    pub(super) places: BTreeMap<String, (usize, String)>,
+}
+
+impl TableRules {
+    /// The folder of the policy, to which the files it names are relative.
+    pub(crate) fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// A policy file whose `[privacy]` table is still to be read, with the mistakes found so far.
+pub(crate) struct Document<'a, 't> {
+    /// What was read; `None` only where a mistake was noted.
+    pub rules: Option<TableRules>,
+    /// The table `[privacy]`; `None` only where a mistake was noted.
+    pub privacy: Option<Section<'a>>,
+    /// All mistakes so far.
+    pub mistakes: Mistakes<'t>,
+    columns: Option<Section<'a>>,
+    publish: Option<Section<'a>>,
+}
+
+/// The keys of a file; mistakes of syntax are reported alone.
+pub(crate) fn parse_toml<'t>(text: &'t str, file: &Path) -> Result<Spanned<DeTable<'t>>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut mistakes = Mistakes::new(text);
+    for error in errors {
+        let at = error.span().map(|span| span.start);
+        let problem = error.message().replace('\n', ", ");
+        mistakes.add(at, "syntax", problem, "see https://toml.io for the format");
+    }
+    match mistakes.into_sorted() {
+        none if none.is_empty() => Ok(table),
+        mistakes => Err(Error::Policy { file: file.to_path_buf(), mistakes }),
+    }
+}
+
+impl<'a, 't> Document<'a, 't> {
+    /// Reads everything but `[privacy]` of a policy at `file`.
+    pub fn read(table: &'a DeTable<'a>, text: &'t str, file: &Path) -> Self {
+        let mut mistakes = Mistakes::new(text);
+        let whole = Section::whole_file(table);
+        whole.only(&["columns", "privacy", "publish", "audit"], &mut mistakes);
+        for (key, remedy) in [
+            ("columns", "add [columns] with sensitive = \"the column to protect\""),
+            ("privacy", "add [privacy]"),
+        ] {
+            if whole.get(key).is_none() {
+                whole.missing(key, remedy, &mut mistakes);
+            }
+        }
+        let [columns, privacy, publish, audit] = ["columns", "privacy", "publish", "audit"]
+            .map(|key| whole.get(key).and_then(|item| item.section(&format!("[{key}]"), &mut mistakes)));
+        let rules = columns.as_ref().map(|columns| {
+            read_rules(columns, publish.as_ref(), audit.as_ref(), file.to_path_buf(), &mut mistakes)
+        });
+        Document { rules, privacy, mistakes, columns, publish }
+    }
+
+    /// Notes that nulls of a column have no meaning because its people have any number of values.
+    pub fn refuse_null_is(&mut self, column: &str, values: &str) {
+        let Some(columns) = &self.columns else { return };
+        let mistakes = &mut self.mistakes;
+        let own = columns.get("sensitive").filter(Item::is_table);
+        let own = own.and_then(|item| item.section("", mistakes)?.get(column)?.section("", mistakes));
+        let null_is = own.and_then(|own| own.get("null_is")).or_else(|| columns.get("null_is"));
+        if let Some(item) = null_is {
+            let problem = format!("has no meaning with values = \"{values}\"");
+            item.wrong(problem, "leave it out: there a null is a person without a value", mistakes);
+        }
+    }
+
+    /// Makes the release two tables, or notes that the policy wants one although `model` publishes two.
+    pub fn require_bucketized(&mut self, model: &str) {
+        let Some(rules) = &mut self.rules else { return };
+        match self.publish.as_ref().and_then(|publish| publish.get("style")) {
+            Some(item) if rules.publish.style == Style::Generalized => {
+                let problem = format!("model = \"{model}\" publishes two tables");
+                item.wrong(problem, "write style = \"bucketized\"", &mut self.mistakes);
+            }
+            _ => rules.publish.style = Style::Bucketized,
+        }
+    }
+}
+
+fn read_rules(
+    columns_at: &Section,
+    publish_at: Option<&Section>,
+    audit_at: Option<&Section>,
+    file: PathBuf,
+    mistakes: &mut Mistakes,
+) -> TableRules {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let (columns, places) = Columns::read(columns_at, folder, mistakes);
+    let functions = read_functions(audit_at, &columns, mistakes);
+    let publish = Publish::read(publish_at, mistakes);
+    publish.check_names(&columns, &places, mistakes);
+    if let (Some(_), [], Some(publish_at)) = (publish.strategy, &functions[..], publish_at)
+        && let Some(item) = publish_at.get("strategy")
+    {
+        item.wrong(
+            "has no functions to choose from",
+            "add [[audit.function]], from fine to coarse",
+            mistakes,
+        );
+    }
+    let places = places.into_iter().map(|(name, (key, at))| (name, (mistakes.line(at), key))).collect();
+    TableRules { file, columns, publish, functions, places }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 const DOCUMENTS: [&str; 2] =
-    [include_str!("../docs/several-columns.md"), include_str!("../docs/long-and-weighted-tables.md")];
+    [include_str!("../docs/how-to/several-columns.md"), include_str!("../docs/how-to/long-and-weighted-tables.md")];
 
 /// The words of a command line; quotes hold words together.
 fn words(line: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The worked example of docs/algorithm-knowledge.md, computed: five people in a row of ages, one ordered
+//! The worked example of docs/explanation/algorithm-knowledge.md, computed: five people in a row of ages, one ordered
 //! quasi-identifier, the greedy anonymizer replayed on every table the release leaves possible.
 
 #![allow(clippy::unwrap_used)]

@@ -143,7 +143,7 @@ fn the_five_people_of_the_documentation_are_audited() {
         "l_diversity = { c = 2, l = 2 }",
         "[[privacy.skyline]]\nl = 0\nk = 0\nm = 0\nconfidence = \"2/3\"",
     );
-    let document = include_str!("../docs/algorithm-knowledge.md");
+    let document = include_str!("../docs/explanation/algorithm-knowledge.md");
     let (_, groups) = document.split_once("```text\ng1,").unwrap();
     let groups = format!("g1,{}", groups.split_once("```").unwrap().0);
     let place = Place::new(&[

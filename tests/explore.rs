@@ -223,7 +223,7 @@ fn explanations_end_at_the_breach_of_the_check_in_every_style() {
     }
 }
 
-/// The second and the third term of the bound (SPEC 1.4): the others sit with the family, or with the target.
+/// The second and the third term of the bound (mathematics 1.4): the others sit with the family, or with the target.
 #[test]
 fn others_are_asked_where_it_pays_most() {
     let folder = Folder::new();

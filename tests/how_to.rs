@@ -172,7 +172,7 @@ fn the_how_to_pages_say_what_happens() {
 
 #[test]
 fn commands_in_other_pages_that_are_marked_say_what_happens() {
-    for page in pages("docs") {
+    for page in ["docs", "docs/reference", "docs/explanation"].into_iter().flat_map(pages) {
         run_page(&page, Run::Marked);
     }
 }

@@ -5,10 +5,12 @@ use std::path::Path;
 #[test]
 fn relative_links_of_the_documents_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut documents =
-        vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("datasets/README.md")];
-    let pages =
-        ["docs", "docs/how-to"].map(|folder| std::fs::read_dir(root.join(folder)).expect("docs exists"));
+    let mut documents: Vec<_> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "datasets/README.md"]
+            .map(|name| root.join(name))
+            .into();
+    let pages = ["docs", "docs/how-to", "docs/reference", "docs/explanation"]
+        .map(|folder| std::fs::read_dir(root.join(folder)).expect("docs exists"));
     documents.extend(
         pages
             .into_iter()

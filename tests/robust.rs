@@ -647,30 +647,6 @@ fn a_group_too_large_for_posteriors_is_safe_only_by_the_ratio_condition() {
 }
 
 #[test]
-fn the_example_of_the_documentation_runs() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/robust.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    $ skyveil ")).collect();
-    assert!(commands.len() >= 2, "{commands:?}");
-    let folder = tempfile::tempdir().unwrap();
-    for command in commands {
-        let out = folder.path().join("release");
-        let arguments: Vec<String> = command
-            .split_whitespace()
-            .map(|word| match word {
-                "release" => text(&out).to_string(),
-                word => word.replace("datasets/", &format!("{}/", text(&dataset("")).trim_end_matches('/'))),
-            })
-            .collect();
-        let output = skyveil(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(output.status.code(), Some(0), "{command}: {}", told(&output));
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let first = printed.lines().next().unwrap().replace(text(&out), "release");
-        assert!(page.contains(&format!("    {first}\n")), "{first}");
-    }
-}
-
-#[test]
 fn rows_that_are_not_people_and_flags_that_say_so_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

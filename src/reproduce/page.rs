@@ -149,10 +149,10 @@ pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
     let page = results.join("page");
     let plots = page.join("results");
     std::fs::create_dir_all(&plots).map_err(|source| Error::io(&plots, source))?;
-    let mut text = String::from(
-        "# Measured results\n\nMade by `skyveil reproduce page` from the results of the commands named here; \
-         [reproduce.md](reproduce.md) tells how to run them.\n",
-    );
+    let mut text = format!("{SUMMARY}\n## Contents\n\n");
+    for (_, outcome) in &outcomes {
+        text.push_str(&format!("- [{}](#{})\n", outcome.question, anchor(&outcome.question)));
+    }
     for (folder, outcome) in &outcomes {
         let plot = folder.join("plot.svg");
         let picture = plot.is_file().then(|| format!("results/{}.svg", outcome.experiment));
@@ -165,6 +165,15 @@ pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
     let file = page.join("results.md");
     std::fs::write(&file, text).map_err(|source| Error::io(&file, source))?;
     Ok(file)
+}
+
+/// What was found, in one screen: written by hand, so it has to be compared with new results.
+const SUMMARY: &str = include_str!("../../docs/results-summary.md");
+
+/// The anchor that Markdown viewers give to a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 /// Rows of a table on the page; the rest is in the CSV file.

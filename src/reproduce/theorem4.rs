@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_smallest_known_failures_are_found() {
-        // SPEC 1.6: BP rises from 1/2 to 9/17 by merging.
+        // mathematics 1.6: BP rises from 1/2 to 9/17 by merging.
         let size = Knowledge { l: 2, k: 0, m: 0 };
         assert_eq!(fails(Values::Set, &[(2, &[1, 0, 0]), (1, &[0, 1, 1])], size), [true, false, true]);
         let size = Knowledge { l: 1, k: 0, m: 0 };

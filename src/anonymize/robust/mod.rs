@@ -7,7 +7,7 @@
 //!
 //! Memory: the distributions, and the budget's share for sorting and grouping parts.
 //! Invariant: the same table and policy give the same bytes, whatever the order of the rows: a person's index is the
-//! place in the order of contents. A table of one part is grouped as SPEC 3.3 groups it in that order.
+//! place in the order of contents. A table of one part is grouped as mathematics 3.3 groups it in that order.
 //! Not here: the mathematics (`robust`), the distributions (`distributions`), the judgement (`check`).
 
 mod grouping;

@@ -1,6 +1,6 @@
 //! How far apart are two distributions, and is that certainly within a threshold?
 //!
-//! The Jensen-Shannon divergence in base 2 (SPEC 4.3), in floats with a proven bound, and as an exact
+//! The Jensen-Shannon divergence in base 2 (mathematics 4.3), in floats with a proven bound, and as an exact
 //! enclosure where the bound does not decide.
 //!
 //! Memory: O(values).
@@ -100,7 +100,7 @@ pub(super) const LARGEST_RELATIVE_ERROR: f64 = 1e-3;
 
 /// The divergence of two distributions whose entries are off by at most `relative_error`.
 ///
-/// Bound (SPEC 8.3): (6 D + 16) u for exact inputs of dimension D, and 2 x the relative error: along the
+/// Bound (mathematics 8.3): (6 D + 16) u for exact inputs of dimension D, and 2 x the relative error: along the
 /// way from the true to the given vectors the divergence changes by at most the error times
 /// (sum of p |ln r| + q |ln r'|) / (2 ln 2), r = 2p/(p+q), which is below 1.27 for distributions.
 pub fn divergence(p: &[f64], q: &[f64], relative_error: f64) -> Measured {

@@ -1,6 +1,6 @@
 //! How much does a row tell the adversary about a person whose value differs in one column?
 //!
-//! The Epanechnikov weight of SPEC 4.1 in its integer form: with distance s/R and bandwidth B = n/d the
+//! The Epanechnikov weight of mathematics 4.1 in its integer form: with distance s/R and bandwidth B = n/d the
 //! weight is (nR)^2 - (ds)^2, clamped at 0, without the constants that cancel in a prior.
 //!
 //! Memory: the metric, and 16 B x codes^2 for columns of at most 256 codes.

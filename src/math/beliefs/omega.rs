@@ -1,6 +1,6 @@
 //! What would the paper's quick estimate say the adversary believes after the release?
 //!
-//! For display only: it understates risks (SPEC 4.2), so nothing is accepted on it.
+//! For display only: it understates risks (mathematics 4.2), so nothing is accepted on it.
 //!
 //! Memory: O(members x values) of the group, for the result.
 

@@ -1,6 +1,6 @@
 //! How wrong can a float be after so many roundings?
 //!
-//! The standard model of SPEC 8: u = 2^-53, and N roundings on one path are a relative error of at most
+//! The standard model of mathematics 8: u = 2^-53, and N roundings on one path are a relative error of at most
 //! gamma_N = N u / (1 - N u). Bounds here are rounded up.
 
 /// The unit roundoff 2^-53.

@@ -1,6 +1,6 @@
 //! Which sensitive values count as nearly the same?
 //!
-//! Kernel smoothing over the sensitive domain (SPEC 4.3): each value gets the weighted mean of its
+//! Kernel smoothing over the sensitive domain (mathematics 4.3): each value gets the weighted mean of its
 //! neighbours, and the result is divided by its total, because in general the means do not add up to 1.
 //!
 //! Memory: 8 B x values^2, and as many exact fractions.

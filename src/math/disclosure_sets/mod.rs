@@ -2,7 +2,7 @@
 //!
 //! A sequence of generalization functions (partitions of the people) is tried in order, and the first one
 //! that passes a check is published. Whoever knows this rules out every table for which an earlier function
-//! would have been published; what is left is the disclosure set (SPEC section 5). [`Audit`] computes, for
+//! would have been published; what is left is the disclosure set (mathematics 5). [`Audit`] computes, for
 //! every function, the rearrangements of its publication (PER), and what is left of them under three ways
 //! to choose: naive (check PER, unsafe), inclusive (check the disclosure set, go on if it fails) and exclusive
 //! (stop at the first PER that passes, publish only if its disclosure set passes too).

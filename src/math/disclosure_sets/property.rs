@@ -3,9 +3,9 @@
 //! In a set of equally likely instances a person's share of a value is the part of the instances in which the
 //! person has it. Every property here is a list of conditions on the shares of one person: with S the sum
 //! of the l largest shares of other values, share / (1 - S) < limit. That is the chance that the person has
-//! the value, given l values the person does not have: the point (l,0,0) of the skyline (SPEC 1.2) with the
+//! the value, given l values the person does not have: the point (l,0,0) of the skyline (mathematics 1.2) with the
 //! set in place of the reconstructions. Recursive (c,l)-diversity r_1 < c (r_l + ...) is the same condition with
-//! l-2 and c/(c+1) (SPEC 1.11).
+//! l-2 and c/(c+1) (mathematics 1.11).
 //!
 //! Invariant used by the counting: a condition says share + limit * S < limit for all choices of values, which
 //! is linear in the shares; so if it holds in two disjoint groups, or sets, it holds in their union.
@@ -143,7 +143,7 @@ fn risk(shares: &[(Kind, UBig)], total: &UBig, bit: usize, negations: usize) -> 
     };
     let others = shares.iter().enumerate().filter(|&(at, _)| at != worst).map(|(_, (_, count))| count);
     let rest = total - others.take(negations).sum::<UBig>();
-    // With nothing left the value itself is absent and the negations contradict the set (SPEC 0).
+    // With nothing left the value itself is absent and the negations contradict the set (mathematics 0).
     if rest == UBig::ZERO { (UBig::ZERO, UBig::ONE) } else { (shares[worst].1.clone(), rest) }
 }
 

@@ -11,7 +11,7 @@ use super::property::Judge;
 use super::{Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary, SkylinePoint};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 
-/// SPEC 5.1 word for word, over the list of all instances with the table's values.
+/// Mathematics 5.1 word for word, over the list of all instances with the table's values.
 struct Reference {
     functions: Vec<Partition>,
     instances: Vec<Vec<u32>>,

@@ -1,6 +1,6 @@
 //! Which tuples go together? ART, bottom-up and deterministic.
 //!
-//! The grouping is that of the quadratic reference of SPEC 3.3 (tests compare them), only the search is faster; under
+//! The grouping is that of the quadratic reference of mathematics 3.3 (tests compare them), only the search is faster; under
 //! the exact test it may differ once a group passes the limit of states, where the ratio condition decides.
 //! Memory: the priors of the tuples at hand, the classes and boxes of `nearest`, and about 100 B per tuple for
 //! finished groups.

@@ -1,6 +1,6 @@
 //! Does the Delta, ratio or exact test hold for a group of distinct values?
 //!
-//! Invariants: `ratio` and `exact` are sound, `delta` is the printed condition and is not (SPEC 3.2). Every
+//! Invariants: `ratio` and `exact` are sound, `delta` is the printed condition and is not (mathematics 3.2). Every
 //! decision is that of exact arithmetic; binary64 only decides what its error bound allows. For r > 1 a test holds
 //! only if some assignment has a positive weight, so a contradiction never passes.
 
@@ -42,7 +42,7 @@ impl Test {
 }
 
 /// The largest difference of priors that the printed condition allows in a group of `tuples`, for the largest prior
-/// `largest`: Dceil of SPEC 3.2.
+/// `largest`: Dceil of mathematics 3.2.
 pub fn delta_ceiling(tuples: u64, r: &Rational, largest: &Rational) -> Rational {
     let rest = Rational::ONE - largest;
     if rest == Rational::ZERO {

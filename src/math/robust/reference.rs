@@ -1,4 +1,4 @@
-//! What does SPEC 3.3 say, read literally? Quadratic, in fractions, for tests only.
+//! ART as in mathematics 3.3, read literally: quadratic, in fractions, for tests only.
 
 use crate::math::exact::{Rational, ratio};
 use crate::math::posterior;
@@ -83,7 +83,7 @@ fn spread(tuples: &[Tuple], group: &[usize]) -> Rational {
     differences.max().unwrap()
 }
 
-/// Whether the test holds for a group, by the formulas of SPEC 3.2.
+/// Whether the test holds for a group, by the formulas of mathematics 3.2.
 pub(super) fn holds(tuples: &[Tuple], group: &[usize], r: &Rational, test: Named) -> bool {
     let size = ratio(group.len() as u64, 1);
     let values: Vec<usize> = group.iter().map(|&member| tuples[member].value).collect();

@@ -151,7 +151,7 @@ fn small_worked_numbers_come_out() {
     assert_eq!(breach(Values::Single, &hundred, (0, 4, 0)), ratio(5, 24));
 }
 
-/// A group without the target value must not let its size decide (SPEC 1.5, the literal reading).
+/// A group without the target value must not let its size decide (mathematics 1.5, the literal reading).
 #[test]
 fn a_group_without_the_value_is_no_threat() {
     let groups = [Sample { people: 2, counts: vec![0, 1, 1] }, Sample { people: 50, counts: vec![1, 49] }];

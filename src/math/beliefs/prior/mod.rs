@@ -1,6 +1,6 @@
 //! What does the adversary believe about a person before the release?
 //!
-//! The Nadaraya-Watson estimate with the Epanechnikov product kernel (SPEC 4.1) at every combination that
+//! The Nadaraya-Watson estimate with the Epanechnikov product kernel (mathematics 4.1) at every combination that
 //! occurs. The kernel is a product, so the sum over rows is contracted one column at a time. A column in
 //! which only equal values have a weight cuts the table into independent blocks and costs nothing. A
 //! [`Plan`] orders the columns, estimates the ways and takes the cheapest that fits the memory:

@@ -4,6 +4,7 @@
 
 pub mod beliefs;
 pub mod criterion;
+pub mod finding;
 pub mod robust;
 pub mod several;
 pub mod shares;

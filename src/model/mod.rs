@@ -8,6 +8,7 @@
 
 pub mod adversaries;
 pub mod beliefs;
+pub mod finding;
 pub mod implications;
 pub mod policy;
 pub mod privacy;

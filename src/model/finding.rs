@@ -1,0 +1,431 @@
+//! What a judge found about one sensitive column: the same shape for every adversary.
+//!
+//! The manifest, the page, the text and the JSON render findings without knowing which adversary a claim is about.
+//! Memory: O(claims), which is values x points for the skyline and a handful otherwise.
+//! Invariant: risks are exact or rounded up, and a finding is safe only if every claim is proven to hold.
+
+use crate::math::exact::{Rational, f64_at_least};
+
+/// What a judge found about one sensitive column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The sensitive column, or the name of a combination of columns.
+    pub column: String,
+    /// The name of the adversary for programs, such as `skyline`.
+    pub model: &'static str,
+    /// Whether every claim holds and the release was promised to be safe.
+    pub safe: bool,
+    /// What was required, with what was found.
+    pub claims: Vec<Claim>,
+    /// What people should read besides the claims.
+    pub notes: Vec<Note>,
+    /// The largest risk of each sensitive value, where that is measured but no claim of its own.
+    pub worst: Option<WorstByValue>,
+    /// Sums over all groups, for programs.
+    pub totals: Vec<Total>,
+}
+
+/// One requirement, with what was found about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What is protected.
+    pub subject: ClaimSubject,
+    /// What the adversary knows, in the order in which it is shown.
+    pub knows: Vec<(&'static str, Datum)>,
+    /// What was found.
+    pub measured: Measurement,
+    /// What was required of it.
+    pub limit: Limit,
+    /// The number of the worst group, where it is known.
+    pub group: Option<u64>,
+    /// Whether the claim holds.
+    pub verdict: ClaimVerdict,
+    /// People or groups counted by how the claim holds for them. May depend on the original: never published.
+    pub counts: Vec<(&'static str, u64)>,
+    /// Evidence that a manifest publishes next to the claim.
+    pub evidence: Vec<(&'static str, Datum)>,
+}
+
+/// What a claim is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimSubject {
+    /// A sensitive value.
+    Value(String),
+    /// A criterion over the shares of the values in each group, in words.
+    Criterion(&'static str),
+    /// What a group has at least: `people`, `different sensitive values`.
+    Size(&'static str),
+    /// Every value of every person.
+    Everybody,
+}
+
+/// What was measured, by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// Such as `breach`, `disclosure`, `people`.
+    pub name: &'static str,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// How much was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Amount {
+    /// A risk as an exact fraction.
+    Exact(Rational),
+    /// An upper bound on a risk whose fraction would have too many digits.
+    AtMost(f64),
+    /// A number of people, values or groups.
+    Count(u64),
+    /// Both ends of a proven interval. It depends on the original and not on the release alone, so it is never published.
+    Between(f64, f64),
+    /// Nothing was measured.
+    Unknown,
+}
+
+/// What was required of a measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// Such as `confidence`, `most`, `t`, `minimum`.
+    pub name: &'static str,
+    /// On which side of the value the measure must be.
+    pub side: Side,
+    /// The value.
+    pub value: Rational,
+}
+
+/// On which side of its limit a measure must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Strictly below.
+    Below,
+    /// Below or equal.
+    AtMost,
+    /// Above or equal.
+    AtLeast,
+}
+
+/// Whether a claim holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimVerdict {
+    /// Proven.
+    Safe,
+    /// Neither proven nor refuted.
+    Undecided,
+    /// Refuted, or not proven where nothing less than a proof counts.
+    Unsafe,
+    /// Nobody looked: it takes the original table.
+    NotJudged,
+}
+
+/// What people should read besides the claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A part of the one-line verdict.
+    Summary(String),
+    /// A sentence below the claims.
+    Remark(String),
+    /// Something that the owner of the data may not expect.
+    Warning(String),
+}
+
+/// The largest risk of each sensitive value over all groups in which it was computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorstByValue {
+    /// What was measured, such as `posterior`.
+    pub measured: &'static str,
+    /// The values with their risks, rounded up; sorted by value.
+    pub values: Vec<(String, f64)>,
+}
+
+/// Sums over all groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Total {
+    /// The name for programs.
+    pub name: &'static str,
+    /// Who may see it.
+    pub audience: Audience,
+    /// The sums by name.
+    pub fields: Vec<(&'static str, Datum)>,
+}
+
+/// Who may see a total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody: it is in the manifest, once for a release.
+    Public,
+    /// Whoever has the original; one for each column.
+    Owner,
+}
+
+/// A piece of evidence in a form that every renderer can write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Datum {
+    /// Nothing.
+    Nothing,
+    /// Yes or no.
+    Flag(bool),
+    /// A count.
+    Count(u64),
+    /// The number of a group.
+    Number(i64),
+    /// A risk that was rounded up.
+    Decimal(f64),
+    /// An exact fraction, which a renderer may leave out if it is long.
+    Fraction(Rational),
+    /// A text that is always written.
+    Text(String),
+    /// Several.
+    List(Vec<Datum>),
+    /// Several by name.
+    Fields(Vec<(String, Datum)>),
+}
+
+impl Finding {
+    /// The finding of these claims; safe if all of them are.
+    pub fn new(column: impl Into<String>, model: &'static str, claims: Vec<Claim>) -> Self {
+        let safe = claims.iter().all(|claim| claim.verdict == ClaimVerdict::Safe);
+        let column = column.into();
+        Finding { column, model, safe, claims, notes: Vec::new(), worst: None, totals: Vec::new() }
+    }
+
+    /// Whether nothing is refuted, and something is not proven.
+    pub fn is_undecided(&self) -> bool {
+        let open = |claim: &Claim| claim.verdict == ClaimVerdict::Undecided;
+        !self.safe
+            && self.claims.iter().any(open)
+            && self.claims.iter().all(|claim| claim.is_safe() || open(claim))
+    }
+
+    /// Whether every claim holds that was judged.
+    pub fn holds_as_far_as_judged(&self) -> bool {
+        self.claims.iter().all(|claim| claim.is_safe() || claim.verdict == ClaimVerdict::NotJudged)
+    }
+
+    /// Whether some claim was not judged.
+    pub fn is_open(&self) -> bool {
+        self.claims.iter().any(|claim| claim.verdict == ClaimVerdict::NotJudged)
+    }
+
+    /// The claims that do not hold.
+    pub fn failing(&self) -> impl Iterator<Item = &Claim> {
+        self.claims.iter().filter(|claim| !claim.is_safe())
+    }
+
+    /// The claims about how much an adversary can learn, in contrast to those about the sizes of groups.
+    pub fn risks(&self) -> impl Iterator<Item = &Claim> {
+        self.claims.iter().filter(|claim| !matches!(claim.measured.amount, Amount::Count(_)))
+    }
+
+    /// The total with this name.
+    pub fn total(&self, name: &str) -> Option<&Total> {
+        self.totals.iter().find(|total| total.name == name)
+    }
+
+    /// The parts of the one-line verdict.
+    pub fn summary(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| match note {
+            Note::Summary(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl Claim {
+    /// Whether the claim is proven.
+    pub fn is_safe(&self) -> bool {
+        self.verdict == ClaimVerdict::Safe
+    }
+
+    /// That every group has at least so many `what`.
+    pub fn minimum(what: &'static str, has: u64, least: u64) -> Self {
+        Claim {
+            subject: ClaimSubject::Size(what),
+            knows: Vec::new(),
+            measured: Measurement { name: what, amount: Amount::Count(has) },
+            limit: Limit { name: "minimum", side: Side::AtLeast, value: least.into() },
+            group: None,
+            verdict: if has >= least { ClaimVerdict::Safe } else { ClaimVerdict::Unsafe },
+            counts: Vec::new(),
+            evidence: Vec::new(),
+        }
+    }
+
+    /// How far the measure is on the right side of its limit, rounded down; `None` where nothing was measured.
+    pub fn margin(&self) -> Option<Rational> {
+        let measured = self.measured.amount.upper_bound()?;
+        Some(match self.limit.side {
+            Side::Below | Side::AtMost => &self.limit.value - measured,
+            Side::AtLeast => measured - &self.limit.value,
+        })
+    }
+}
+
+impl Amount {
+    /// The amount, or the least bound above it, as a fraction.
+    pub fn upper_bound(&self) -> Option<Rational> {
+        match self {
+            Amount::Exact(exact) => Some(exact.clone()),
+            Amount::AtMost(bound) | Amount::Between(_, bound) => {
+                Some(Rational::try_from(*bound).unwrap_or(Rational::ONE))
+            }
+            Amount::Count(count) => Some((*count).into()),
+            Amount::Unknown => None,
+        }
+    }
+
+    /// The amount, or a bound on it, rounded up to binary64.
+    pub fn at_least(&self) -> Option<f64> {
+        match self {
+            Amount::Exact(exact) => Some(f64_at_least(exact)),
+            Amount::AtMost(bound) | Amount::Between(_, bound) => Some(*bound),
+            Amount::Count(count) => Some(*count as f64),
+            Amount::Unknown => None,
+        }
+    }
+}
+
+impl Side {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Side::Below => "below",
+            Side::AtMost => "at most",
+            Side::AtLeast => "at least",
+        }
+    }
+}
+
+impl ClaimVerdict {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ClaimVerdict::Safe => "safe",
+            ClaimVerdict::Undecided => "estimated",
+            ClaimVerdict::Unsafe => "unsafe",
+            ClaimVerdict::NotJudged => "not judged",
+        }
+    }
+}
+
+impl From<bool> for ClaimVerdict {
+    fn from(holds: bool) -> Self {
+        if holds { ClaimVerdict::Safe } else { ClaimVerdict::Unsafe }
+    }
+}
+
+impl ClaimSubject {
+    /// What kind of thing it is, and its name; `None` for everybody.
+    pub fn named(&self) -> Option<(&'static str, &str)> {
+        match self {
+            ClaimSubject::Value(value) => Some(("value", value)),
+            ClaimSubject::Criterion(name) => Some(("criterion", name)),
+            ClaimSubject::Size(what) => Some(("size", what)),
+            ClaimSubject::Everybody => None,
+        }
+    }
+}
+
+impl Total {
+    /// The sum with this name.
+    pub fn field(&self, name: &str) -> &Datum {
+        self.fields.iter().find(|(own, _)| *own == name).map_or(&Datum::Nothing, |(_, datum)| datum)
+    }
+}
+
+impl Datum {
+    /// A list of data.
+    pub fn list(items: impl IntoIterator<Item = Datum>) -> Self {
+        Datum::List(items.into_iter().collect())
+    }
+
+    /// Data by name.
+    pub fn fields<N: Into<String>>(fields: impl IntoIterator<Item = (N, Datum)>) -> Self {
+        Datum::Fields(fields.into_iter().map(|(name, datum)| (name.into(), datum)).collect())
+    }
+
+    /// The datum, or nothing.
+    pub fn of<T: Into<Datum>>(value: Option<T>) -> Self {
+        value.map_or(Datum::Nothing, Into::into)
+    }
+
+    /// A count; 0 if it is none.
+    pub fn count(&self) -> u64 {
+        match self {
+            Datum::Count(count) => *count,
+            _ => 0,
+        }
+    }
+
+    /// The datum with this name; nothing if there is none.
+    pub fn field(&self, name: &str) -> &Datum {
+        let Datum::Fields(fields) = self else { return &Datum::Nothing };
+        fields.iter().find(|(own, _)| own == name).map_or(&Datum::Nothing, |(_, datum)| datum)
+    }
+}
+
+impl From<u64> for Datum {
+    fn from(count: u64) -> Self {
+        Datum::Count(count)
+    }
+}
+
+impl From<i64> for Datum {
+    fn from(number: i64) -> Self {
+        Datum::Number(number)
+    }
+}
+
+impl From<f64> for Datum {
+    fn from(decimal: f64) -> Self {
+        Datum::Decimal(decimal)
+    }
+}
+
+impl From<bool> for Datum {
+    fn from(flag: bool) -> Self {
+        Datum::Flag(flag)
+    }
+}
+
+impl From<String> for Datum {
+    fn from(text: String) -> Self {
+        Datum::Text(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::exact::ratio;
+
+    fn claim(verdict: ClaimVerdict) -> Claim {
+        Claim { verdict, ..Claim::minimum("people", 3, 2) }
+    }
+
+    #[test]
+    fn only_proven_claims_make_a_finding_safe() {
+        use ClaimVerdict::{NotJudged, Safe, Undecided, Unsafe};
+        let found = |verdicts: &[ClaimVerdict]| {
+            let finding = Finding::new("sick", "skyline", verdicts.iter().map(|&own| claim(own)).collect());
+            (finding.safe, finding.is_undecided(), finding.holds_as_far_as_judged())
+        };
+        assert_eq!(found(&[]), (true, false, true));
+        assert_eq!(found(&[Safe, Safe]), (true, false, true));
+        assert_eq!(found(&[Safe, Undecided]), (false, true, false));
+        assert_eq!(found(&[Undecided, Unsafe]), (false, false, false));
+        assert_eq!(found(&[Safe, NotJudged]), (false, false, true));
+        assert_eq!(found(&[Undecided, NotJudged]), (false, false, false));
+    }
+
+    #[test]
+    fn margins_are_on_the_right_side_of_the_limit() {
+        assert_eq!(claim(ClaimVerdict::Safe).margin(), Some(ratio(1, 1)));
+        let limit = Limit { name: "confidence", side: Side::Below, value: ratio(1, 2) };
+        let measured = Measurement { name: "breach", amount: Amount::Exact(ratio(2, 3)) };
+        let breach = Claim { limit, measured, ..claim(ClaimVerdict::Unsafe) };
+        assert_eq!(breach.margin(), Some(-ratio(1, 6)));
+        let unknown = Measurement { name: "moved", amount: Amount::Unknown };
+        assert_eq!(Claim { measured: unknown, ..breach }.margin(), None);
+    }
+}

@@ -1,0 +1,349 @@
+//! The shape of the crate: which part may use which, and what has only one place.
+//!
+//! Reads `src` as text, without comments and without what only tests use.
+
+use crate::support::source::{Source, item_end, parse, sources};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parts of the crate. Each may only use those before it.
+const LAYERS: [&str; 18] = [
+    "error",
+    "math",
+    "resources",
+    "table",
+    "policy",
+    "encode",
+    "model",
+    "group",
+    "release",
+    "check",
+    "report",
+    "audit",
+    "anonymize",
+    "profile",
+    "generate",
+    "reproduce",
+    "lib",
+    "cli",
+];
+
+/// Uses against the order that are still to be removed.
+const AGAINST_THE_ORDER: [(&str, &str); 2] = [("release", "check"), ("report", "generate")];
+
+/// Files outside of `model` that still tell models apart.
+const TELL_MODELS_APART: [&str; 9] = [
+    "anonymize/robust/mod.rs",
+    "check/policy.rs",
+    "cli/attack.rs",
+    "group/given/promise.rs",
+    "policy/canonical.rs",
+    "policy/models.rs",
+    "policy/privacy.rs",
+    "policy/read.rs",
+    "report/page.rs",
+];
+
+/// Files outside of `cli` whose messages still name flags.
+const NAME_FLAGS: [&str; 26] = [
+    "anonymize/mod.rs",
+    "anonymize/robust/mod.rs",
+    "anonymize/robust/suppressed.rs",
+    "check/beliefs/mod.rs",
+    "check/counted.rs",
+    "check/criterion.rs",
+    "check/job.rs",
+    "check/robust.rs",
+    "error.rs",
+    "group/full_domain.rs",
+    "group/given/functions.rs",
+    "model/beliefs/original.rs",
+    "model/beliefs/priors.rs",
+    "profile/role.rs",
+    "release/staging.rs",
+    "report/comparison.rs",
+    "report/page.rs",
+    "report/required.rs",
+    "report/utility/queries.rs",
+    "reproduce/adult.rs",
+    "reproduce/adult_skyline.rs",
+    "reproduce/mod.rs",
+    "reproduce/page.rs",
+    "reproduce/scale_up.rs",
+    "resources/spill.rs",
+    "table/group_keys.rs",
+];
+
+/// Type names that still have several meanings.
+const SEVERAL_MEANINGS: [&str; 49] = [
+    "Adversary",
+    "Asked",
+    "Beliefs",
+    "Cell",
+    "Column",
+    "ColumnType",
+    "Columns",
+    "Combinations",
+    "Comparison",
+    "Counted",
+    "Criterion",
+    "Distance",
+    "Distinct",
+    "Estimate",
+    "Form",
+    "Group",
+    "Groups",
+    "Job",
+    "Keys",
+    "Kind",
+    "Known",
+    "Limits",
+    "Measure",
+    "Node",
+    "Order",
+    "Outcome",
+    "People",
+    "Plan",
+    "Point",
+    "PointReport",
+    "Priors",
+    "Proposal",
+    "Protection",
+    "Published",
+    "Release",
+    "Requirement",
+    "Rows",
+    "Scale",
+    "Sensitive",
+    "Shape",
+    "Statistics",
+    "Strategy",
+    "Table",
+    "Tally",
+    "Target",
+    "Texts",
+    "Values",
+    "Verdict",
+    "Witness",
+];
+
+/// Functions of the plot that are still too long.
+const TOO_LONG: [&str; 3] =
+    ["anonymize/mod.rs: run", "anonymize/robust/mod.rs: run", "anonymize/strategy.rs: run"];
+
+/// The most lines of a function in `anonymize`.
+const MOST_LINES: usize = 80;
+
+/// Every part of the crate that a file uses, with the line.
+fn uses(source: &Source) -> Vec<(usize, String)> {
+    let tokens = source.tokens();
+    let text = |at: usize| tokens.get(at).map_or("", |(_, token)| *token);
+    let mut used = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let (line, start) = (tokens[at].0, at);
+        let mut supers = 0;
+        while text(at) == "super" && text(at + 1) == "::" {
+            (supers, at) = (supers + 1, at + 2);
+        }
+        let root =
+            if supers > 0 { supers == source.depth() } else { text(at) == "crate" && text(at + 1) == "::" };
+        at += if supers == 0 && root { 2 } else { 0 };
+        if root && text(at) == "{" {
+            // The first names of `use crate::{a::b, c};`.
+            let (mut depth, mut first) = (1, true);
+            at += 1;
+            while depth > 0 && at < tokens.len() {
+                match text(at) {
+                    "{" => depth += 1,
+                    "}" => depth -= 1,
+                    "," if depth == 1 => first = true,
+                    name if first => {
+                        used.push((line, name.to_string()));
+                        first = false;
+                    }
+                    _ => {}
+                }
+                at += 1;
+            }
+        } else if root {
+            used.push((line, text(at).to_string()));
+        }
+        at = at.max(start + 1);
+    }
+    used
+}
+
+fn rank(layer: &str) -> Option<usize> {
+    LAYERS.iter().position(|name| *name == layer)
+}
+
+/// Every use of one part by another, with the first place of each.
+fn edges(sources: &[Source]) -> BTreeMap<(String, String), String> {
+    let mut edges = BTreeMap::new();
+    for source in sources.iter().filter(|source| !["lib", "main"].contains(&source.layer())) {
+        for (line, name) in uses(source) {
+            // What `lib.rs` exports at the root.
+            let used = if ["Error", "Result"].contains(&name.as_str()) { "error" } else { &name };
+            let used = if rank(used).is_some() { used } else { "lib" };
+            if used != source.layer() {
+                let place = format!("src/{}:{line} uses {name}", source.path);
+                edges.entry((source.layer().to_string(), used.to_string())).or_insert(place);
+            }
+        }
+    }
+    edges
+}
+
+#[test]
+fn each_part_uses_only_those_before_it() {
+    let sources = sources();
+    let unknown: BTreeSet<&str> = sources
+        .iter()
+        .map(|source| source.layer())
+        .filter(|layer| rank(layer).is_none() && *layer != "main")
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}: give each a place in LAYERS");
+    let edges = edges(sources);
+    assert!(edges.len() > 20, "the uses are not found: {edges:?}");
+    let known = |user: &str, used: &str| AGAINST_THE_ORDER.contains(&(user, used));
+    let wrong: Vec<&String> = edges
+        .iter()
+        .filter(|((user, used), _)| rank(user) < rank(used) && !known(user, used))
+        .map(|(_, place)| place)
+        .collect();
+    assert!(wrong.is_empty(), "against the order {LAYERS:?}:\n{wrong:#?}");
+}
+
+/// Places where the code has this sequence of tokens.
+fn places(source: &Source, sequence: &[&str]) -> Vec<String> {
+    let tokens = source.tokens();
+    let found = tokens.windows(sequence.len());
+    let found = found.filter(|window| window.iter().map(|(_, token)| token).eq(sequence));
+    found.map(|window| format!("src/{}:{}", source.path, window[0].0)).collect()
+}
+
+/// Fails with the places that are not in files of the list.
+fn none_but(places: Vec<String>, files: &[&str], says: &str) {
+    let listed = |place: &&String| {
+        let file = place.trim_start_matches("src/").split(':').next().unwrap();
+        files.contains(&file)
+    };
+    let wrong: Vec<&String> = places.iter().filter(|place| !listed(place)).collect();
+    assert!(wrong.is_empty(), "{says}:\n{wrong:#?}");
+}
+
+#[test]
+fn models_are_told_apart_in_one_place() {
+    let sources = sources();
+    let found = |within: bool| -> Vec<String> {
+        let files = sources.iter().filter(|source| (source.layer() == "model") == within);
+        let variants = ["Skyline", "Implications", "Robust", "Beliefs"];
+        files
+            .flat_map(|source| variants.iter().flat_map(|variant| places(source, &["Model", "::", variant])))
+            .collect()
+    };
+    assert!(!found(true).is_empty(), "the variants of Model have other names");
+    none_but(found(false), &TELL_MODELS_APART, "models are told apart outside of src/model");
+}
+
+#[test]
+fn mathematics_needs_no_arrow_files_or_threads() {
+    let sources = sources();
+    let mut wrong = Vec::new();
+    for source in sources.iter().filter(|source| source.layer() == "math") {
+        for name in ["arrow", "parquet", "rayon", "crossbeam_channel"] {
+            wrong.extend(places(source, &[name, "::"]));
+        }
+        for name in ["fs", "thread", "path", "io", "net", "process", "env"] {
+            wrong.extend(places(source, &["std", "::", name]));
+        }
+        let used = uses(source)
+            .into_iter()
+            .filter(|(_, name)| !["math", "error", "Error", "Result"].contains(&name.as_str()));
+        wrong.extend(used.map(|(line, name)| format!("src/{}:{line} uses {name}", source.path)));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether a text names a flag: two hyphens and a letter after a blank, a quotation mark or the start.
+fn names_a_flag(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let starts = |at: usize| at == 0 || b" `('\"\n>".contains(&bytes[at - 1]);
+    (0..bytes.len().saturating_sub(2))
+        .any(|at| &bytes[at..at + 2] == b"--" && bytes[at + 2].is_ascii_lowercase() && starts(at))
+}
+
+#[test]
+fn only_the_command_line_names_flags() {
+    let sources = sources();
+    let mut found = Vec::new();
+    for source in sources.iter().filter(|source| source.layer() != "cli") {
+        let literals = source.literals.iter().filter(|(_, text)| names_a_flag(text));
+        found.extend(literals.map(|(line, text)| format!("src/{}:{line}: {text}", source.path)));
+    }
+    none_but(found, &NAME_FLAGS, "flags are named outside of src/cli");
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources() {
+        let tokens = source.tokens();
+        for (at, (line, token)) in tokens.iter().enumerate() {
+            let text = |at: usize| tokens.get(at).map_or("", |(_, token)| *token);
+            // `pub` and `pub(crate)`; what is visible to its parent alone may have a local name.
+            let at = match (*token, text(at + 1), text(at + 2)) {
+                ("pub", "(", "crate") => at + 4,
+                ("pub", ..) => at + 1,
+                _ => continue,
+            };
+            if ["struct", "enum", "trait", "union", "type"].contains(&text(at)) {
+                named
+                    .entry(text(at + 1).to_string())
+                    .or_default()
+                    .push(format!("src/{}:{line}", source.path));
+            }
+        }
+    }
+    assert!(named.len() > 100, "the types are not found");
+    let doubled: BTreeMap<_, _> = named
+        .into_iter()
+        .filter(|(name, places)| places.len() > 1 && !SEVERAL_MEANINGS.contains(&name.as_str()))
+        .collect();
+    assert!(doubled.is_empty(), "{doubled:#?}");
+}
+
+#[test]
+fn the_plot_has_short_functions() {
+    let mut long = Vec::new();
+    for source in sources().iter().filter(|source| source.layer() == "anonymize") {
+        for (start, line) in source.code.iter().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let Some(at) = words.iter().position(|word| *word == "fn") else { continue };
+            let lines = item_end(&source.code, start) + 1 - start;
+            let name = words.get(at + 1).map_or("", |word| word.split(['(', '<']).next().unwrap());
+            let place = format!("{}: {name}", source.path);
+            if lines > MOST_LINES && !TOO_LONG.contains(&place.as_str()) {
+                long.push(format!("{place}, {lines} lines"));
+            }
+        }
+    }
+    assert!(long.is_empty(), "functions above {MOST_LINES} lines: {long:#?}");
+}
+
+/// The rules above would pass without a word if the source were read wrongly.
+#[test]
+fn source_is_read_as_the_compiler_reads_it() {
+    let text = "use crate::{math::exact, table};\nuse super::super::check::Job; // crate::cli\n\
+                fn f<'a>(c: char) -> &'a str { let _ = '\"'; let _ = '\\''; r#\"a \"--b\" c\"# }\n\
+                /* crate::report */ const T: &str = \"line\n --flag\\\" x\";\n\
+                #[cfg(test)]\nmod tests { use crate::group; const S: &str = \" --test\"; }\n\
+                pub fn g() { crate::encode::run() }\n";
+    let source = parse("model/robust.rs".to_string(), text);
+    let used: Vec<String> = uses(&source).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(used, ["math", "table", "check", "encode"]);
+    let literals: Vec<&str> = source.literals.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(literals, ["a \"--b\" c", "line\n --flag\\\" x"]);
+    assert!(!names_a_flag("a--b -- c") && names_a_flag("say --memory") && names_a_flag("--memory"));
+    assert_eq!(places(&source, &["crate", "::", "encode"]), ["src/model/robust.rs:8"]);
+}

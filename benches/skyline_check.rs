@@ -15,7 +15,7 @@ fn groups(records: u64) -> Vec<[u64; VALUES]> {
     let mut state = 1u64;
     let mut draw = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        skyveil::encode::distinct::mix(state)
+        skyveil::math::random::mix(state)
     };
     let group = |_| {
         let mut counts = [0; VALUES];

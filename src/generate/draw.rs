@@ -29,12 +29,12 @@ impl Draw {
 
 /// A choice among numbered things by integer weights.
 #[derive(Debug, Clone)]
-pub(super) struct Choice {
+pub(super) struct WeightedChoice {
     /// The sum of the weights up to and including each thing.
     upto: Vec<u32>,
 }
 
-impl Choice {
+impl WeightedChoice {
     /// At least one weight is positive, and their sum is below 2^32.
     pub fn new(weights: impl IntoIterator<Item = u32>) -> Self {
         let mut sum = 0;
@@ -42,7 +42,7 @@ impl Choice {
             sum += weight;
             sum
         });
-        Choice { upto: upto.collect() }
+        WeightedChoice { upto: upto.collect() }
     }
 
     /// The number of the chosen thing.
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn choices_follow_their_weights() {
-        let choice = Choice::new([0, 3, 0, 1]);
+        let choice = WeightedChoice::new([0, 3, 0, 1]);
         let mut counts = [0; 4];
         for row in 0..40_000 {
             counts[choice.draw(&mut Draw::of_row(7, row))] += 1;

@@ -1,19 +1,13 @@
-//! `check` of a clustered table against only decoding the same two columns with the parquet crate.
+//! `skyveil check` of a clustered table against only decoding the same two columns with the parquet crate.
 //!
 //! Prints the ratio of both in one run, same threads: `cargo bench --bench check_scan [ROWS]`.
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use skyveil::check::{Absent, Columns, Requirements, Subject, check};
-use skyveil::generate::{Kind, Table as Synthetic, write};
-use skyveil::math::skyline::{Confidence, Knowledge, Point};
-use skyveil::resources::Resources;
-use skyveil::resources::budget::Budget;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{ReadOptions, Table};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -45,43 +39,43 @@ fn decode(path: &Path) -> usize {
     rows.into_inner()
 }
 
+/// Runs a command as a user does, with the same number of threads.
+fn skyveil(arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+    command.args(arguments).args(["--threads", &THREADS.to_string()]).stdout(Stdio::null());
+    // A breach is an answer too; anything else is a failure.
+    let code = command.status().expect("the command runs").code();
+    assert!(matches!(code, Some(0 | 1)), "{arguments:?}");
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
 fn main() {
     let rows = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(5_000_000);
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("groups.parquet");
-    let synthetic = Synthetic { kind: Kind::Groups, rows, seed: 1 };
-    write(&synthetic, &path, THREADS, &mut |_| {}).expect("the table is written");
-    let knowledge = Knowledge { l: 3, k: 4, m: 2 };
-    let confidence = Confidence::parse("1").expect("a confidence");
-    let columns = Columns::single(vec!["group".to_string()], "value".to_string());
-    let requirements = Requirements {
-        skyline: vec![(None, Point { knowledge, confidence })],
-        shares: Vec::new(),
-        beliefs: None,
-        minimum_group_size: 1,
-        minimum_distinct_values: 0,
-        implications: None,
-        absent: Absent::Refuse,
-    };
-    let checked = || {
-        let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).expect("a table");
-        let progress = Progress::default();
-        let resources = Resources {
-            threads: THREADS,
-            budget: Budget::new(64 << 20),
-            temp: folder.path().to_path_buf(),
-            progress: &progress,
-        };
-        check(&Subject::Table(&table), &columns, &requirements, &resources).expect("a report").records
-    };
+    let table = path.to_str().expect("a plain path");
+    skyveil(&["generate", "groups", "--rows", &rows.to_string(), "--out", table]);
+    let check = [
+        "check",
+        table,
+        "--group",
+        "group",
+        "--sensitive",
+        "value",
+        "--point",
+        "3,4,2,1",
+        "--memory",
+        "64MiB",
+    ];
     let (mut decoding, mut checking) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..5 {
-        let start = Instant::now();
-        assert_eq!(decode(&path) as u64, rows);
-        decoding = decoding.min(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        assert_eq!(checked(), rows);
-        checking = checking.min(start.elapsed().as_secs_f64());
+        decoding = decoding.min(seconds(|| assert_eq!(decode(&path), rows)));
+        checking = checking.min(seconds(|| skyveil(&check)));
     }
     let line = format!(
         "{rows} rows, {THREADS} threads: decode {decoding:.3} s, check {checking:.3} s, ratio {:.2}\n",

@@ -1,19 +1,14 @@
 //! How much faster are priors by contraction than by the sum over all pairs?
 //!
-//! `cargo bench --bench priors -- [TABLE SENSITIVE QUASI,.. [BANDWIDTH]]`, by default UCI Adult, which scripts/fetch-adult.sh
-//! brings, with six quasi-identifiers and bandwidth 0.3. Both ways start from the merged combinations and run on all threads.
+//! `cargo bench --features bench-internals --bench priors -- [TABLE SENSITIVE QUASI,.. [BANDWIDTH]]`; default: UCI Adult, which
+//! scripts/fetch-adult.sh downloads, with six quasi-identifiers and bandwidth 0.3. Both ways start from the merged combinations and run on all threads.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use skyveil::math::beliefs::prior::naive_prior;
-use skyveil::math::exact::parse_fraction;
-use skyveil::model::beliefs::original::distance;
-use skyveil::model::beliefs::priors::{Means, kernels};
-use skyveil::model::beliefs::{Original, Priors, Roles};
-use skyveil::resources::Resources;
-use skyveil::resources::budget::Budget;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{ReadOptions, Table};
+use skyveil::bench::{
+    Budget, Means, Original, Priors, Progress, ReadOptions, Resources, Roles, Table, distance, kernels,
+    naive_prior, parse_fraction,
+};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

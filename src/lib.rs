@@ -19,3 +19,18 @@ pub mod resources;
 pub mod table;
 
 pub use error::{Error, Result};
+
+/// What the benches measure. Not part of the public interface: it may change at any time.
+#[cfg(feature = "bench-internals")]
+#[doc(hidden)]
+pub mod bench {
+    pub use crate::math::beliefs::prior::naive_prior;
+    pub use crate::math::exact::parse_fraction;
+    pub use crate::model::beliefs::original::distance;
+    pub use crate::model::beliefs::priors::{Means, kernels};
+    pub use crate::model::beliefs::{Original, Priors, Roles};
+    pub use crate::resources::Resources;
+    pub use crate::resources::budget::Budget;
+    pub use crate::resources::progress::Progress;
+    pub use crate::table::read::{ReadOptions, Table};
+}

@@ -36,7 +36,7 @@ confidence = 0.9
 
 /// A number that depends on `i` alone and looks random.
 fn scramble(i: u64) -> u64 {
-    skyveil::encode::distinct::mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    skyveil::math::random::mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// People number `rows` of an endless table.

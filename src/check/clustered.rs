@@ -17,7 +17,7 @@ use super::returns::{Begins, Finished, Returned, Trail};
 use super::values::Codes;
 use crate::error::Result;
 use crate::resources::Resources;
-use crate::table::group_keys::Keys;
+use crate::table::group_keys::GroupKeys as Keys;
 use crate::table::read::{Column, Table};
 
 /// What one scan can tell.

@@ -20,7 +20,7 @@ use crate::math::skyline::Values;
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::group_keys::{Keys, integer_of_key};
+use crate::table::group_keys::{GroupKeys as Keys, integer_of_key};
 use crate::table::read::{Column, Kind, Table};
 
 /// The item of a group that counts its people; no value has this code.

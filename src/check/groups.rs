@@ -13,7 +13,7 @@ use super::report::Order;
 use super::values::Codes;
 use crate::error::{Error, Result};
 use crate::resources::Resources;
-use crate::table::group_keys::{Keys, integer_key};
+use crate::table::group_keys::{GroupKeys as Keys, integer_key};
 use crate::table::read::{Column, Table};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;

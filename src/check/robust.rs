@@ -28,7 +28,7 @@ use crate::model::robust::dictionary::{Coder, UNKNOWN};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
-use crate::table::group_keys::{Keys, integer_of_key};
+use crate::table::group_keys::{GroupKeys as Keys, integer_of_key};
 use crate::table::read::{Column, Table};
 
 /// Posteriors of groups with up to so many states are always computed: twelve different values.

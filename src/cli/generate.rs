@@ -10,8 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Answer;
 use crate::error::{Error, Result};
-use crate::generate::{Kind, Table, write};
-use crate::table::write::Written;
+use crate::generate::{Generator, SyntheticTable, write};
+use crate::table::write::WrittenFile;
 
 /// Make a synthetic table: those of the papers, or a census.
 ///
@@ -53,15 +53,15 @@ pub enum KindName {
 /// Makes the table and says what was written.
 pub fn run(args: &GenerateArgs) -> Result<Answer> {
     let kind = match args.kind {
-        KindName::Agrawal => Kind::Agrawal,
-        KindName::Groups => Kind::Groups,
-        KindName::Census => Kind::Census,
+        KindName::Agrawal => Generator::Agrawal,
+        KindName::Groups => Generator::Groups,
+        KindName::Census => Generator::Census,
     };
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let table = Table { kind, rows: args.rows, seed: args.seed };
+    let table = SyntheticTable { generator: kind, rows: args.rows, seed: args.seed };
     let start = Instant::now();
     let bar = progress_bar(args.rows);
     let written = write(&table, &args.out, threads, &mut |rows| bar.set_position(rows));
@@ -70,7 +70,7 @@ pub fn run(args: &GenerateArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn print(args: &GenerateArgs, written: Written, seconds: f64) -> Result<()> {
+fn print(args: &GenerateArgs, written: WrittenFile, seconds: f64) -> Result<()> {
     let out = args.out.display();
     let text = if args.json {
         serde_json::json!({

@@ -5,7 +5,6 @@
 
 use super::attribute::{Attribute, Coding, Leaves};
 use super::combination::SensitiveColumns;
-use super::distinct::mix;
 use super::keys::{Keys, Texts, keys};
 use super::page::Lists;
 use super::scale::Scale;
@@ -13,6 +12,7 @@ use super::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::encode::codes::Codes;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result};
+use crate::math::random::mix;
 use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
 use arrow::array::{Array, ArrayRef, AsArray};

@@ -12,7 +12,7 @@ use super::source::Encoded;
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::codes::Codes;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::distinct::{MOST, hash_text};
+use crate::encode::distinct::MOST;
 use crate::encode::encoder::{Encoder, Fingerprint};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::keys::{Texts, keys};
@@ -20,6 +20,7 @@ use crate::encode::page::{Layout, PAGE_BYTES, Page, PageStore, Travelling, rows_
 use crate::encode::payload::Payload;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result, number_of};
+use crate::math::hash_sample::hash_text;
 use crate::math::skyline::Values;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;

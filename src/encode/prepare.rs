@@ -162,7 +162,7 @@ fn ordered(quasi: &Quasi, values: &[String], found: &Found) -> Result<Coding> {
     Ok(Coding::Set { values, other })
 }
 
-fn exact<K: crate::encode::distinct::Key>(name: &str, distinct: Distinct<K>) -> Result<Vec<K>> {
+fn exact<K: crate::math::hash_sample::SampleKey + Ord>(name: &str, distinct: Distinct<K>) -> Result<Vec<K>> {
     if distinct.is_exact() { Ok(distinct.into_sorted()) } else { Err(too_many(name)) }
 }
 

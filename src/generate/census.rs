@@ -12,9 +12,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 
-use super::draw::{Choice, Draw};
+use super::draw::{Draw, WeightedChoice};
 use super::marginals::*;
-use super::table::{Labels, labels_type};
+use super::synthetic::{Labels, labels_type};
 
 /// The columns of labels, in the order of the table; `age` stands before `sex`, `cost` at the end.
 const LABEL_COLUMNS: [&str; 9] =
@@ -23,21 +23,21 @@ const LABEL_COLUMNS: [&str; 9] =
 /// Everything that is known of all people before one is drawn.
 pub(super) struct Country {
     labels: [Labels; LABEL_COLUMNS.len()],
-    place: Choice,
+    place: WeightedChoice,
     /// Region, county and setting of each tract, as numbers of their labels and of [`SETTINGS`].
     tracts: Vec<(i32, i32, usize)>,
     /// By setting.
-    age: Vec<Choice>,
+    age: Vec<WeightedChoice>,
     /// By setting and band of age.
-    education: Vec<Vec<Choice>>,
+    education: Vec<Vec<WeightedChoice>>,
     /// By sex and band of age.
-    marital: Vec<Vec<Choice>>,
+    marital: Vec<Vec<WeightedChoice>>,
     /// By sex and level of education.
-    occupation: Vec<Vec<Choice>>,
+    occupation: Vec<Vec<WeightedChoice>>,
     /// By setting and occupation.
-    industry: Vec<Vec<Choice>>,
+    industry: Vec<Vec<WeightedChoice>>,
     /// By setting, sex and band of age.
-    diagnosis: Vec<Vec<Vec<Choice>>>,
+    diagnosis: Vec<Vec<Vec<WeightedChoice>>>,
 }
 
 struct Person {
@@ -57,8 +57,9 @@ impl Country {
 
     pub fn new() -> Self {
         let map = Map::draw();
-        let by_setting = |choice: &dyn Fn(Setting) -> Vec<Choice>| SETTINGS.map(choice).to_vec();
-        let by_sex = |choice: &dyn Fn(usize) -> Vec<Choice>| (0..SEXES.len()).map(choice).collect::<Vec<_>>();
+        let by_setting = |choice: &dyn Fn(Setting) -> Vec<WeightedChoice>| SETTINGS.map(choice).to_vec();
+        let by_sex =
+            |choice: &dyn Fn(usize) -> Vec<WeightedChoice>| (0..SEXES.len()).map(choice).collect::<Vec<_>>();
         Country {
             labels: [
                 Labels::new(SEXES),
@@ -71,10 +72,12 @@ impl Country {
                 Labels::new(INDUSTRY),
                 Labels::new(DIAGNOSES.iter().map(|diagnosis| diagnosis.name)),
             ],
-            place: Choice::new(map.weights),
+            place: WeightedChoice::new(map.weights),
             tracts: map.places,
             age: SETTINGS
-                .map(|setting| Choice::new((0..=OLDEST).map(|age| pyramid(age) * pyramid_tilt(setting, age))))
+                .map(|setting| {
+                    WeightedChoice::new((0..=OLDEST).map(|age| pyramid(age) * pyramid_tilt(setting, age)))
+                })
                 .to_vec(),
             education: by_setting(&|setting| {
                 EDUCATION_BY_AGE
@@ -213,12 +216,12 @@ fn band<const BANDS: usize>(age: u32, last_ages: [u32; BANDS]) -> usize {
     last_ages.iter().take_while(|&&last| last < age).count()
 }
 
-fn tilted(weights: &[u32], percent: impl Fn(usize) -> u32) -> Choice {
-    Choice::new(weights.iter().enumerate().map(|(index, weight)| weight * percent(index)))
+fn tilted(weights: &[u32], percent: impl Fn(usize) -> u32) -> WeightedChoice {
+    WeightedChoice::new(weights.iter().enumerate().map(|(index, weight)| weight * percent(index)))
 }
 
-fn diagnoses(setting: usize, sex: usize, band: usize) -> Choice {
-    Choice::new(DIAGNOSES.iter().map(|diagnosis| {
+fn diagnoses(setting: usize, sex: usize, band: usize) -> WeightedChoice {
+    WeightedChoice::new(DIAGNOSES.iter().map(|diagnosis| {
         let of_sex = if sex == FEMALE { 100 } else { diagnosis.men };
         diagnosis.by_age[band] * of_sex * diagnosis.by_setting[setting] / 100
     }))

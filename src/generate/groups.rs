@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use super::draw::Draw;
-use super::table::{Labels, labels_type};
+use super::synthetic::{Labels, labels_type};
 
 pub(super) const GROUP_ROWS: u64 = 100;
 pub(super) const VALUES: u32 = 20;

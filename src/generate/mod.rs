@@ -1,6 +1,6 @@
-//! Which rows does a synthetic table hold?
+//! Synthetic tables.
 //!
-//! Every cell is a pure function of (kind, seed, row number): any part of a table can be made alone, and the
+//! Every cell is a pure function of (generator, seed, row number): any part of a table can be made alone, and the
 //! number of threads changes nothing but the time.
 //! Memory: a few chunks of [`CHUNK_ROWS`] rows per thread, and what [`crate::table::write`] needs.
 //! Not here: file formats (`write`), the command line (`cli`).
@@ -10,9 +10,9 @@ mod census;
 pub(crate) mod draw;
 mod groups;
 mod marginals;
-mod table;
+mod synthetic;
 
 #[cfg(test)]
 mod tests;
 
-pub use table::{CHUNK_ROWS, Kind, Table, write};
+pub use synthetic::{CHUNK_ROWS, Generator, SyntheticTable, write};

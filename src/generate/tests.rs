@@ -9,10 +9,10 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use super::*;
 use crate::error::Error;
 
-const KINDS: [Kind; 3] = [Kind::Agrawal, Kind::Groups, Kind::Census];
+const KINDS: [Generator; 3] = [Generator::Agrawal, Generator::Groups, Generator::Census];
 
-fn rows_of(kind: Kind, rows: u64, seed: u64) -> RecordBatch {
-    Table { kind, rows, seed }.batch(0..rows).expect("rows")
+fn rows_of(generator: Generator, rows: u64, seed: u64) -> RecordBatch {
+    SyntheticTable { generator, rows, seed }.batch(0..rows).expect("rows")
 }
 
 fn ints(table: &RecordBatch, name: &str) -> Vec<i32> {
@@ -24,9 +24,10 @@ fn texts(table: &RecordBatch, name: &str) -> Vec<String> {
     column.as_string::<i32>().iter().map(|text| text.expect("no nulls").to_string()).collect()
 }
 
-fn file(kind: Kind, extension: &str, rows: u64, threads: usize, folder: &Path) -> Vec<u8> {
+fn file(generator: Generator, extension: &str, rows: u64, threads: usize, folder: &Path) -> Vec<u8> {
     let path = folder.join(format!("t.{extension}"));
-    let written = write(&Table { kind, rows, seed: 3 }, &path, threads, &mut |_| {}).expect("written");
+    let written =
+        write(&SyntheticTable { generator, rows, seed: 3 }, &path, threads, &mut |_| {}).expect("written");
     assert_eq!(written.rows, rows);
     fs::read(path).expect("the file")
 }
@@ -35,28 +36,28 @@ fn file(kind: Kind, extension: &str, rows: u64, threads: usize, folder: &Path) -
 fn threads_change_no_byte() {
     let folder = tempfile::tempdir().expect("folder");
     let rows = 3 * CHUNK_ROWS + 17;
-    for kind in KINDS {
-        let one = file(kind, "parquet", rows, 1, folder.path());
-        assert!(one == file(kind, "parquet", rows, 2, folder.path()), "{kind:?}");
-        assert!(one == file(kind, "parquet", rows, 5, folder.path()), "{kind:?}");
+    for generator in KINDS {
+        let one = file(generator, "parquet", rows, 1, folder.path());
+        assert!(one == file(generator, "parquet", rows, 2, folder.path()), "{generator:?}");
+        assert!(one == file(generator, "parquet", rows, 5, folder.path()), "{generator:?}");
     }
     for extension in ["arrow", "csv"] {
-        let one = file(Kind::Groups, extension, rows, 1, folder.path());
-        assert!(one == file(Kind::Groups, extension, rows, 3, folder.path()), "{extension}");
+        let one = file(Generator::Groups, extension, rows, 1, folder.path());
+        assert!(one == file(Generator::Groups, extension, rows, 3, folder.path()), "{extension}");
     }
 }
 
 #[test]
 fn a_row_depends_on_its_number_alone() {
-    for kind in KINDS {
-        let table = Table { kind, rows: 2_000, seed: 9 };
+    for generator in KINDS {
+        let table = SyntheticTable { generator, rows: 2_000, seed: 9 };
         let whole = table.batch(0..2_000).expect("rows");
         let parts: Vec<_> =
             [0..1, 1..700, 700..700, 700..2_000].map(|part| table.batch(part).expect("rows")).into();
         assert_eq!(concat_batches(&table.schema(), &parts).expect("one table"), whole);
-        let longer = Table { rows: 5_000, ..table };
+        let longer = SyntheticTable { rows: 5_000, ..table };
         assert_eq!(longer.batch(0..2_000).expect("rows"), whole);
-        let other = Table { seed: 10, ..table };
+        let other = SyntheticTable { seed: 10, ..table };
         assert_ne!(other.batch(0..2_000).expect("rows"), whole);
         assert!(matches!(table.batch(1_999..2_001), Err(Error::Input { .. })));
     }
@@ -66,10 +67,10 @@ fn a_row_depends_on_its_number_alone() {
 fn progress_ends_at_the_last_row() {
     let folder = tempfile::tempdir().expect("folder");
     let mut heard = Vec::new();
-    let table = Table { kind: Kind::Groups, rows: 2 * CHUNK_ROWS + 1, seed: 1 };
+    let table = SyntheticTable { generator: Generator::Groups, rows: 2 * CHUNK_ROWS + 1, seed: 1 };
     write(&table, &folder.path().join("t.parquet"), 2, &mut |rows| heard.push(rows)).expect("written");
     assert_eq!(heard, [CHUNK_ROWS, 2 * CHUNK_ROWS, 2 * CHUNK_ROWS + 1]);
-    let empty = Table { rows: 0, ..table };
+    let empty = SyntheticTable { rows: 0, ..table };
     assert_eq!(write(&empty, &folder.path().join("e.csv"), 2, &mut |_| {}).expect("written").rows, 0);
 }
 
@@ -79,13 +80,13 @@ fn a_full_disk_stops_the_threads() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("full.csv");
     std::os::unix::fs::symlink("/dev/full", &path).expect("link");
-    let table = Table { kind: Kind::Agrawal, rows: 20 * CHUNK_ROWS, seed: 1 };
+    let table = SyntheticTable { generator: Generator::Agrawal, rows: 20 * CHUNK_ROWS, seed: 1 };
     assert!(matches!(write(&table, &path, 3, &mut |_| {}), Err(Error::Io { .. })));
 }
 
 #[test]
 fn agrawal_follows_the_paper() {
-    let table = rows_of(Kind::Agrawal, 100_000, 1);
+    let table = rows_of(Generator::Agrawal, 100_000, 1);
     let records = table.column_by_name("record").expect("column").as_primitive::<Int64Type>();
     assert!(records.values().iter().copied().eq(1..=100_000));
     let uniform = |name: &str, low: i32, high: i32| {
@@ -124,7 +125,7 @@ fn agrawal_follows_the_paper() {
 
 #[test]
 fn groups_are_clustered_and_uniform() {
-    let table = rows_of(Kind::Groups, 100_050, 1);
+    let table = rows_of(Generator::Groups, 100_050, 1);
     let groups = table.column_by_name("group").expect("column").as_primitive::<Int64Type>();
     assert!(groups.values().iter().copied().eq((0..100_050).map(|row| row / 100 + 1)));
     let mut counts = BTreeMap::new();
@@ -147,7 +148,7 @@ fn share(rows: usize, among: impl Fn(usize) -> bool, of: impl Fn(usize) -> bool)
 #[test]
 fn the_census_is_a_plausible_country() {
     const ROWS: usize = 200_000;
-    let table = rows_of(Kind::Census, ROWS as u64, 1);
+    let table = rows_of(Generator::Census, ROWS as u64, 1);
     let age = ints(&table, "age");
     let [sex, region, education, marital, occupation, industry, diagnosis] =
         ["sex", "region", "education", "marital", "occupation", "industry", "diagnosis"]
@@ -199,7 +200,7 @@ fn datasets(name: &str) -> PathBuf {
 
 #[test]
 fn tracts_begin_with_their_county_and_region() {
-    let table = rows_of(Kind::Census, 50_000, 4);
+    let table = rows_of(Generator::Census, 50_000, 4);
     let hierarchy = fs::read_to_string(datasets("census-tract.csv")).expect("the hierarchy");
     let mut parents = HashMap::new();
     for line in hierarchy.lines() {
@@ -220,6 +221,7 @@ fn tracts_begin_with_their_county_and_region() {
 fn the_census_in_the_repository_is_that_of_seed_1() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("census.csv");
-    write(&Table { kind: Kind::Census, rows: 5_000, seed: 1 }, &path, 2, &mut |_| {}).expect("written");
+    write(&SyntheticTable { generator: Generator::Census, rows: 5_000, seed: 1 }, &path, 2, &mut |_| {})
+        .expect("written");
     assert!(fs::read(path).expect("new") == fs::read(datasets("census.csv")).expect("old"));
 }

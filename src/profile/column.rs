@@ -6,10 +6,11 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 
 use super::tally::{Counted, Tally};
-use crate::encode::distinct::{hash_text, mix};
 use crate::encode::keys::{Texts as Entries, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
+use crate::math::hash_sample::hash_text;
+use crate::math::random::mix;
 use crate::table::read::Kind;
 
 /// What was found in a column.

@@ -6,13 +6,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::ArrayRef;
-use hashbrown::HashMap;
 
 use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
 use super::names::{Hint, hint};
 use super::tally::{Counted, Tally};
-use crate::encode::distinct::{MOST, mix};
+use crate::encode::distinct::MOST;
 use crate::error::{Error, Result};
+use crate::math::hash_sample::HashSample;
+use crate::math::random::mix;
 use crate::resources::progress::Progress;
 use crate::table::read::{Column, Kind, Morsel, Table};
 
@@ -62,8 +63,7 @@ pub struct Persons {
 /// The first value in each column of some people.
 struct PersonScan {
     column: usize,
-    level: u32,
-    first: HashMap<u64, Box<[u64]>, foldhash::fast::FixedState>,
+    first: HashSample<u64, Box<[u64]>>,
 }
 
 /// Stands in place of a first value that another row contradicts.
@@ -73,27 +73,21 @@ impl PersonScan {
     fn observe(&mut self, ids: &[Option<Ids>], row: usize) {
         let value = |column: &Option<Ids>| column.as_ref().map_or(NULL, |ids| ids.rows[row]);
         let person = value(&ids[self.column]);
-        if person == NULL || mix(person).leading_zeros() < self.level {
+        if person == NULL {
             return;
         }
-        if let Some(first) = self.first.get_mut(&person) {
+        let contradict = |first: &mut Box<[u64]>| {
             for (known, column) in first.iter_mut().zip(ids) {
                 if *known != value(column) {
                     *known = VARIES;
                 }
             }
-            return;
-        }
-        self.first.insert(person, ids.iter().map(value).collect());
-        while self.first.len() > PERSON_SLOTS / ids.len().max(1) {
-            self.level += 1;
-            let level = self.level;
-            self.first.retain(|&person, _| mix(person).leading_zeros() >= level);
-        }
+        };
+        self.first.upsert(person, || ids.iter().map(value).collect(), contradict);
     }
 
     fn finish(self, columns: usize) -> Persons {
-        let varies = |column: usize| self.first.values().any(|first| first[column] == VARIES);
+        let varies = |column: usize| self.first.entries().values().any(|first| first[column] == VARIES);
         Persons { column: self.column, varies: (0..columns).map(varies).collect() }
     }
 }
@@ -118,8 +112,9 @@ impl Profile {
         let tallies: Vec<(Vec<usize>, Mutex<Tally>)> =
             sets.into_iter().map(|set| (set, Mutex::new(Tally::new(slots)))).collect();
         let person = read.iter().copied().find(|&i| hint(names[i]) == Hint::Person);
-        let person =
-            person.map(|column| Mutex::new(PersonScan { column, level: 0, first: HashMap::default() }));
+        let people = PERSON_SLOTS / names.len().max(1);
+        let person = person
+            .map(|column| Mutex::new(PersonScan { column, first: HashSample::new(people, usize::MAX) }));
 
         progress.start("profiling", table.rows());
         let observe = |columns: &[ArrayRef], first: usize, rows: usize| -> Result<()> {

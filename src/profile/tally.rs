@@ -1,23 +1,15 @@
 //! How many different things are there, and how often does each occur?
 //!
-//! All are counted while they are at most a limit; beyond it those whose hash lies below a threshold that halves whenever
-//! the room is full. Whatever is counted at the end was counted from the start, so its count is exact.
+//! All are counted while they are at most a limit; beyond it a [`HashSample`] of them, each with its exact count.
 //!
 //! Memory: `limit` counters of 17 bytes, in a table that may be less than half full.
 //! Invariant: the result depends on what was added, not on the order.
 
-use hashbrown::HashMap;
-
-use crate::encode::distinct::mix;
+use crate::math::hash_sample::HashSample;
 
 /// Counts of different things, or of a sample of them.
 #[derive(Debug)]
-pub struct Tally {
-    counts: HashMap<u64, u64, foldhash::fast::FixedState>,
-    /// Things whose hash has this many leading zeros are counted.
-    level: u32,
-    limit: usize,
-}
+pub struct Tally(HashSample<u64, u64>);
 
 /// What a tally tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,43 +27,36 @@ pub struct Counted {
 impl Tally {
     /// Counts at most `limit` things at a time.
     pub fn new(limit: usize) -> Self {
-        Tally { counts: HashMap::default(), level: 0, limit: limit.max(1) }
+        Tally(HashSample::new(limit.max(1), usize::MAX))
     }
 
     /// Counts one more of what has this number.
     #[inline]
     pub fn add(&mut self, id: u64, times: u64) {
-        if self.level > 0 && mix(id).leading_zeros() < self.level {
-            return;
-        }
-        *self.counts.entry(id).or_insert(0) += times;
-        while self.counts.len() > self.limit {
-            self.level += 1;
-            let level = self.level;
-            self.counts.retain(|&id, _| mix(id).leading_zeros() >= level);
-        }
+        self.0.upsert(id, || times, |count| *count += times);
     }
 
     /// Whether everything was counted.
     pub fn is_exact(&self) -> bool {
-        self.level == 0
+        self.0.is_exact()
     }
 
     /// The things counted, with their counts, in no order.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.counts.iter().map(|(&id, &count)| (id, count))
+        self.0.entries().iter().map(|(&id, &count)| (id, count))
     }
 
     /// What there is to tell.
     pub fn counted(&self) -> Counted {
         let whole =
-            |kept: usize| (kept as u64).saturating_mul(1u64.checked_shl(self.level).unwrap_or(u64::MAX));
-        let once = self.counts.values().filter(|&&count| count == 1).count();
+            |kept: usize| (kept as u64).saturating_mul(1u64.checked_shl(self.0.level()).unwrap_or(u64::MAX));
+        let counts = self.0.entries();
+        let once = counts.values().filter(|&&count| count == 1).count();
         Counted {
-            distinct: whole(self.counts.len()),
+            distinct: whole(counts.len()),
             once: whole(once),
-            most: self.is_exact().then(|| self.counts.values().copied().max().unwrap_or(0)),
-            error: if self.is_exact() { 0.0 } else { 3.0 / (self.counts.len().max(1) as f64).sqrt() },
+            most: self.is_exact().then(|| counts.values().copied().max().unwrap_or(0)),
+            error: if self.is_exact() { 0.0 } else { 3.0 / (counts.len().max(1) as f64).sqrt() },
         }
     }
 }

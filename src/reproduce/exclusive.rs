@@ -2,12 +2,13 @@
 //!
 //! Memory: the states of the disclosure sets of one table at a time.
 
-use super::{Cell, Findings, Setting, Table, random::Random};
+use super::{Cell, Findings, Setting, Table};
 use crate::error::Result;
 use crate::math::disclosure_sets::{
     Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary,
 };
 use crate::math::exact::{decimal_at_least, ratio};
+use crate::math::random::Random;
 use crate::report::plot::{Axis, Chart, Series};
 
 /// The paper's functions on ten people A to J.

@@ -19,7 +19,6 @@ mod implications;
 mod machine;
 mod mondrian;
 pub mod page;
-mod random;
 mod robust;
 mod scale_up;
 mod skyline_check;

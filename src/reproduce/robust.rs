@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use super::adult::{self, Coded};
 use super::mondrian::{Groups, Rows};
-use super::{Cell, Findings, Setting, Table, random::Random};
+use super::{Cell, Findings, Setting, Table};
 use crate::error::Result;
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
+use crate::math::random::Random;
 use crate::math::robust::{
     Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
     delta_claims, group, verify,

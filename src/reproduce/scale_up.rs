@@ -9,7 +9,7 @@ use std::process::Command;
 
 use super::{Findings, Setting, Table, child};
 use crate::error::{Error, Result};
-use crate::generate::{Kind, Table as Synthetic, write};
+use crate::generate::{Generator, SyntheticTable, write};
 use crate::report::plot::{Axis, Chart, Series};
 
 /// Bytes of a tuple in the paper.
@@ -63,7 +63,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         }
         let table = work.path().join("table.parquet");
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let synthetic = Synthetic { kind: Kind::Agrawal, rows, seed: 1 };
+        let synthetic = SyntheticTable { generator: Generator::Agrawal, rows, seed: 1 };
         let written = write(&synthetic, &table, threads, &mut |_| ())?;
         let mut most = 0;
         for (point, [l, k, m]) in POINTS.into_iter().enumerate() {

@@ -4,8 +4,9 @@
 
 use std::time::Instant;
 
-use super::{Findings, Scale, Setting, Table, random::Random};
+use super::{Findings, Scale, Setting, Table};
 use crate::error::{Error, Result, number_of};
+use crate::math::random::Random;
 use crate::math::skyline::program::Program;
 use crate::math::skyline::{Knowledge, Ranking, Statistics, Values};
 use crate::report::plot::{Axis, Chart, Series};

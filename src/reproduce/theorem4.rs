@@ -6,9 +6,10 @@
 
 use std::cmp::Ordering;
 
-use super::{Findings, Setting, Table, random::Random};
+use super::{Findings, Setting, Table};
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
+use crate::math::random::Random;
 use crate::math::skyline::shape::{Ratio, Shape};
 use crate::math::skyline::{Knowledge, Ranking, Values};
 use crate::report::plot::{Axis, Chart, Series};

@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn runs_merge_to_the_same_order() {
         let record = |i: u64| {
-            let hash = crate::encode::distinct::mix(i % 5000);
+            let hash = crate::math::random::mix(i % 5000);
             vec![hash as u8; 1 + (hash >> 8) as usize % 40]
         };
         let records: Vec<Vec<u8>> = (0..20_000).map(record).collect();

@@ -1,7 +1,7 @@
 //! Where does one group end and the next begin?
 //!
 //! A key is a row of the group columns as bytes that compare as the values do; null is a value of its own.
-//! Neighbours are compared within a batch by their columns, across batches by their keys.
+//! Neighbors are compared within a batch by their columns, across batches by their keys.
 //! Memory: O(groups that begin in a batch).
 
 use std::ops::{BitOr, BitXor};
@@ -14,54 +14,54 @@ use arrow::row::{RowConverter, Rows, SortField};
 use crate::error::{Error, Result};
 
 /// Turns group columns of fixed types into keys.
-pub(crate) struct Keys {
-    form: Form,
+pub(crate) struct GroupKeys {
+    encoding: KeyEncoding,
 }
 
-enum Form {
+enum KeyEncoding {
     /// One column of whole numbers, by far the most frequent case.
     Integer,
     Rows(RowConverter),
 }
 
 /// The runs of equal keys in one batch.
-pub(crate) struct Runs {
+pub(crate) struct KeyRuns {
     /// Where each run ends.
     pub ends: Vec<usize>,
-    keys: Bytes,
+    keys: KeyBytes,
 }
 
-enum Bytes {
+enum KeyBytes {
     Integers(Vec<[u8; 9]>),
     Rows(Rows),
 }
 
-impl Runs {
+impl KeyRuns {
     /// The key of a run.
     pub fn key(&self, run: usize) -> &[u8] {
         match &self.keys {
-            Bytes::Integers(keys) => &keys[run],
-            Bytes::Rows(rows) => rows.row(run).data(),
+            KeyBytes::Integers(keys) => &keys[run],
+            KeyBytes::Rows(rows) => rows.row(run).data(),
         }
     }
 }
 
-impl Keys {
+impl GroupKeys {
     /// For columns of these types.
     pub fn new<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Result<Self> {
         let types: Vec<DataType> = types.into_iter().cloned().collect();
         if types == [DataType::Int64] {
-            return Ok(Keys { form: Form::Integer });
+            return Ok(GroupKeys { encoding: KeyEncoding::Integer });
         }
         let fields = types.into_iter().map(SortField::new).collect();
         let converter = RowConverter::new(fields).map_err(|_| no_key())?;
-        Ok(Keys { form: Form::Rows(converter) })
+        Ok(GroupKeys { encoding: KeyEncoding::Rows(converter) })
     }
 
     /// The runs of a batch's group columns.
-    pub fn runs(&self, columns: &[ArrayRef]) -> Result<Runs> {
-        match &self.form {
-            Form::Integer => {
+    pub fn runs(&self, columns: &[ArrayRef]) -> Result<KeyRuns> {
+        match &self.encoding {
+            KeyEncoding::Integer => {
                 let column = columns[0].as_primitive::<Int64Type>();
                 let ends = match column.nulls().filter(|nulls| nulls.null_count() > 0) {
                     None => changes(column.values()),
@@ -72,40 +72,39 @@ impl Keys {
                     true => integer_key(column.value(row)),
                     false => [0; 9],
                 };
-                let keys = Bytes::Integers(starts.map(key).collect());
-                Ok(Runs { ends, keys })
+                let keys = KeyBytes::Integers(starts.map(key).collect());
+                Ok(KeyRuns { ends, keys })
             }
-            Form::Rows(converter) => {
+            KeyEncoding::Rows(converter) => {
                 let ends = column_ends(columns)?;
                 let first: UInt32Array = starts(&ends).map(|row| row as u32).collect();
                 let firsts: Result<Vec<ArrayRef>, _> =
                     columns.iter().map(|column| take(column, &first, None)).collect();
                 let rows =
                     firsts.and_then(|firsts| converter.convert_columns(&firsts)).map_err(|_| no_key())?;
-                Ok(Runs { ends, keys: Bytes::Rows(rows) })
+                Ok(KeyRuns { ends, keys: KeyBytes::Rows(rows) })
             }
         }
     }
 
-    /// The key of every row, for columns whose neighbours are rarely equal.
-    pub fn rows(&self, columns: &[ArrayRef]) -> Result<Runs> {
+    /// The key of every row, for columns whose neighbors are rarely equal.
+    pub fn rows(&self, columns: &[ArrayRef]) -> Result<KeyRuns> {
         let rows = columns[0].len();
-        let keys = match &self.form {
-            Form::Integer => {
+        let keys = match &self.encoding {
+            KeyEncoding::Integer => {
                 let column = columns[0].as_primitive::<Int64Type>();
-                Bytes::Integers(column.iter().map(|value| value.map_or([0; 9], integer_key)).collect())
+                KeyBytes::Integers(column.iter().map(|value| value.map_or([0; 9], integer_key)).collect())
             }
-            Form::Rows(converter) => Bytes::Rows(converter.convert_columns(columns).map_err(|_| no_key())?),
+            KeyEncoding::Rows(converter) => {
+                KeyBytes::Rows(converter.convert_columns(columns).map_err(|_| no_key())?)
+            }
         };
-        Ok(Runs { ends: (1..=rows).collect(), keys })
+        Ok(KeyRuns { ends: (1..=rows).collect(), keys })
     }
 }
 
 fn no_key() -> Error {
-    Error::input(
-        "the group columns cannot be compared",
-        "name columns of numbers, text, dates or times with --group",
-    )
+    Error::input("the group columns cannot be compared", "group by columns of numbers, text, dates or times")
 }
 
 fn starts(ends: &[usize]) -> impl Iterator<Item = usize> {
@@ -126,7 +125,7 @@ pub(crate) fn integer_of_key(key: &[u8]) -> Option<i64> {
     Some(if head == 0 { i64::MIN } else { (u64::from_be_bytes(bytes) ^ (1 << 63)) as i64 })
 }
 
-/// How many neighbours are compared at once; enough for the compiler to use vector instructions.
+/// How many neighbors are compared at once; enough for the compiler to use vector instructions.
 const BLOCK: usize = 16;
 
 fn changes<T: Copy + PartialEq + BitXor<Output = T> + BitOr<Output = T> + Default>(
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_end_where_neighbours_differ() {
+    fn runs_end_where_neighbors_differ() {
         let mut state = 7u64;
         for length in [0, 1, 15, 16, 17, 100, 1000] {
             for null in [false, true] {
@@ -221,7 +220,7 @@ mod tests {
                     })
                     .collect();
                 let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
-                let runs = Keys::new([&DataType::Int64]).unwrap().runs(&[column]).unwrap();
+                let runs = GroupKeys::new([&DataType::Int64]).unwrap().runs(&[column]).unwrap();
                 assert_eq!(runs.ends, naive(&values));
             }
         }
@@ -231,7 +230,7 @@ mod tests {
     fn keys_compare_as_values_do() {
         let values = [None, Some(i64::MIN), Some(-1), Some(0), Some(1), Some(i64::MAX)];
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let runs = Keys::new([&DataType::Int64]).unwrap().rows(&[column]).unwrap();
+        let runs = GroupKeys::new([&DataType::Int64]).unwrap().rows(&[column]).unwrap();
         assert!((1..values.len()).all(|i| runs.key(i - 1) < runs.key(i)));
     }
 
@@ -240,13 +239,13 @@ mod tests {
         let entries = Arc::new(StringArray::from(vec!["a", "b", "a"]));
         let column = DictionaryArray::<Int32Type>::new(vec![0, 2, 1, 0].into(), entries);
         let column: ArrayRef = Arc::new(column);
-        let runs = Keys::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
+        let runs = GroupKeys::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);
         assert_eq!(runs.key(0), runs.key(2));
         assert_ne!(runs.key(0), runs.key(1));
         let number: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1, 1]));
         let both = [number, column];
-        let runs = Keys::new(both.iter().map(|column| column.data_type())).unwrap().runs(&both).unwrap();
+        let runs = GroupKeys::new(both.iter().map(|column| column.data_type())).unwrap().runs(&both).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);
     }
 }

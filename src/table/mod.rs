@@ -1,5 +1,10 @@
 //! Reading and writing tables: Parquet, Arrow IPC and CSV.
 
 pub(crate) mod group_keys;
+pub mod kind;
 pub mod read;
+pub mod row_counts;
 pub mod write;
+
+pub use kind::ColumnKind;
+pub use row_counts::{MOST_EQUAL_ROWS, RowCounts};

@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Columns;
 use crate::anonymize::Job;
-use crate::encode::distinct::mix;
 use crate::encode::payload::Payload;
 use crate::error::Result;
+use crate::math::random::mix;
 use crate::math::robust::Place;
 use crate::model::robust::census::{Census, changed};
 use crate::model::robust::dictionary::{Coder, Dictionary, UNKNOWN};

@@ -28,7 +28,7 @@ use crate::model::beliefs::original::{Original, codes_of, other_table};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::group_keys::{Keys, integer_key, integer_of_key};
+use crate::table::group_keys::{GroupKeys as Keys, integer_key, integer_of_key};
 use crate::table::read::{Column, Kind, Table};
 
 /// Where people and their groups are found.
@@ -178,7 +178,7 @@ fn add_people(
 }
 
 enum GroupKeys<'a> {
-    Own(crate::table::group_keys::Runs),
+    Own(crate::table::group_keys::KeyRuns),
     Cut(&'a CutTree),
 }
 
@@ -226,7 +226,7 @@ fn add_values(
     })
 }
 
-fn keys(columns: &[ArrayRef]) -> Result<crate::table::group_keys::Runs> {
+fn keys(columns: &[ArrayRef]) -> Result<crate::table::group_keys::KeyRuns> {
     Keys::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
 }
 

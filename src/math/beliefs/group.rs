@@ -305,7 +305,7 @@ pub fn passes(
 mod tests {
     use super::*;
     use crate::math::beliefs::distance::Distance;
-    use crate::math::beliefs::prior::Plan;
+    use crate::math::beliefs::prior::PriorPlan;
     use crate::math::exact::ratio;
 
     /// The paper's Table I with bandwidths (1/2, 2): ages, sexes and diseases in three groups of three.
@@ -331,7 +331,7 @@ mod tests {
             Kernel::new(&numbers, &ratio(1, 2), "age").unwrap(),
             Kernel::new(&Distance::Flat(2), &ratio(2, 1), "sex").unwrap(),
         ];
-        let plan = Plan::new(&table, &kernels, u64::MAX).unwrap();
+        let plan = PriorPlan::new(&table, &kernels, u64::MAX).unwrap();
         let priors = plan.run_all().concat();
         let error = plan.relative_error();
         let adversary =

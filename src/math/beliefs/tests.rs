@@ -12,7 +12,7 @@ use super::distance::Distance;
 use super::divergence::{Threshold, Verdict};
 use super::kernel::Kernel;
 use super::omega::omega_estimate;
-use super::prior::{Plan, exact_prior};
+use super::prior::{PriorPlan, exact_prior};
 use super::smoothing::Smoothing;
 use crate::math::exact::{Rational, parse_fraction, ratio};
 
@@ -137,7 +137,7 @@ fn public_vectors() {
         let distribution =
             |value: &Value| -> Vec<Rational> { case.domain.iter().map(|name| text(&value[name])).collect() };
         let mut comparison = Comparison::new(case.smoothing.clone());
-        let plan = Plan::new(&case.table, &case.kernels, u64::MAX).unwrap();
+        let plan = PriorPlan::new(&case.table, &case.kernels, u64::MAX).unwrap();
         let float_priors = plan.run_all();
         let mut risk = (Rational::ZERO, Rational::ZERO);
         for group in expected["groups"].as_array().unwrap() {

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use super::partition::{Partition, Value};
+use crate::math::random::Random;
 
 /// How surely all intervals of an estimate hold together.
 const CONFIDENCE: f64 = 0.99;
@@ -58,14 +59,14 @@ pub(super) fn estimate<E>(
     seed: u64,
     mut is_member: impl FnMut(&[Value]) -> Result<bool, E>,
 ) -> Result<Estimate, E> {
-    let mut random = SplitMix(seed);
+    let mut random = Random::from_state(seed);
     let mut instance = table.to_vec();
     let mut held: HashMap<(u32, Value), u64> = HashMap::new();
     let mut members = 0;
     for _ in 0..samples {
         for people in function.groups() {
             for last in (1..people.len()).rev() {
-                let other = random.below(last as u64 + 1) as usize;
+                let other = random.below_unbiased(last as u64 + 1) as usize;
                 instance.swap(people[last] as usize, people[other] as usize);
             }
         }
@@ -106,28 +107,4 @@ fn interval(hits: u64, draws: u64, statements: usize) -> Interval {
     let width = ((2.0 * statements as f64 / error).ln() / (2.0 * draws as f64)).sqrt();
     let middle = hits as f64 / draws as f64;
     Interval { at_least: (middle - width).max(0.0), at_most: (middle + width).min(1.0) }
-}
-
-/// The splitmix64 generator: small, seeded, the same everywhere.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Uniform in 0..bound: draws from the incomplete last stretch are thrown away.
-    fn below(&mut self, bound: u64) -> u64 {
-        let fair = u64::MAX - u64::MAX % bound;
-        loop {
-            let drawn = self.next();
-            if drawn < fair {
-                return drawn % bound;
-            }
-        }
-    }
 }

@@ -17,7 +17,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::distance::Distance;
 use crate::math::beliefs::group::Adversary;
 use crate::math::beliefs::kernel::Kernel;
-use crate::math::beliefs::prior::{Method, Plan, Workspace};
+use crate::math::beliefs::prior::{PriorMethod, PriorPlan, Workspace};
 use crate::math::exact::Rational;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::progress::Progress;
@@ -37,7 +37,7 @@ pub struct Priors {
     /// One kernel per quasi-identifier.
     pub kernels: Vec<Kernel>,
     /// How they were computed.
-    pub method: Method,
+    pub method: PriorMethod,
     priors: Vec<f64>,
     error: f64,
     _room: Reservation,
@@ -90,7 +90,7 @@ impl Priors {
         })?;
         let shared = (combinations.len() * (SHARED + SHARED_PER_COLUMN * kernels.len())) as u64;
         let _shared = means.budget.reserve("the order of the combinations", shared)?;
-        let plan = Plan::new(combinations, &kernels, WORKSPACE)?;
+        let plan = PriorPlan::new(combinations, &kernels, WORKSPACE)?;
         let (method, error) = (plan.chosen().method, plan.relative_error());
         let workspace = plan.chosen().bytes.max(1);
         let threads = (1..=means.threads.max(1) as u64).rev();
@@ -124,7 +124,7 @@ impl Priors {
 /// Some finished priors: which combinations, and their numbers one after the other.
 type Finished = (Vec<u32>, Vec<f64>);
 
-fn run(plan: &Plan<'_>, threads: usize, values: usize, progress: &Progress, priors: &mut [f64]) {
+fn run(plan: &PriorPlan<'_>, threads: usize, values: usize, progress: &Progress, priors: &mut [f64]) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let (send, receive) = crossbeam_channel::bounded::<Finished>(2 * threads);

@@ -11,7 +11,7 @@ use crate::math::beliefs::comparison::Comparison;
 use crate::math::beliefs::distance::Distance;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::omega::omega_estimate;
-use crate::math::beliefs::prior::Plan;
+use crate::math::beliefs::prior::PriorPlan;
 use crate::math::beliefs::smoothing::Smoothing;
 use crate::math::exact::parse_fraction;
 use crate::math::posterior;
@@ -70,7 +70,7 @@ impl Adversary {
             let bandwidth = parse_fraction(bandwidth).ok_or_else(|| missing(&column.name))?;
             kernels.push(Kernel::new(distance, &bandwidth, &column.name)?);
         }
-        let priors = Plan::new(&table, &kernels, WORKSPACE)?.run_all();
+        let priors = PriorPlan::new(&table, &kernels, WORKSPACE)?.run_all();
         let seconds = start.elapsed().as_secs_f64();
         let of_row =
             (0..rows.len()).map(|row| table.find(&codes(row)).map_or(0, |found| found as u32)).collect();

@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use super::adult;
 use super::mondrian::{Groups, Rows};
-use super::{Findings, Setting, Table, random::Random};
+use super::{Findings, Setting, Table};
 use crate::error::{Error, Result};
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::exact::parse_fraction;
+use crate::math::random::Random;
 use crate::math::shares::{Ground, is_close, is_distinct_diverse, is_probabilistic_diverse};
 use crate::report::plot::{Axis, Chart, Series};
 use adversary::{Adversary, Attack, Posterior, comparison};

@@ -14,7 +14,7 @@ thread_local! {
 
 /// True while this thread decodes bytes of a file, so that a panic becomes an error of that file.
 ///
-/// The panic hook of a binary asks this, and prints nothing where it is true:
+/// A panic hook should print nothing while this is true:
 ///
 /// ```
 /// let print = std::panic::take_hook();

@@ -3,7 +3,7 @@
 //! A piece is a record batch. The messages of a stream are cut off by one reader and decoded by the workers;
 //! those of a file are read by the workers too. Memory: a record batch per thread, and the dictionaries.
 //!
-//! Invariant: no length that a message states is believed before memory is reserved for it.
+//! Invariant: no length that a message declares is believed before memory is reserved for it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,7 +20,7 @@ use arrow::ipc::reader::{RecordBatchDecoder, read_dictionary, read_footer_length
 use arrow::ipc::{Message as Header, MessageHeader, root_as_footer, root_as_message};
 
 use super::contain::damaged;
-use super::plan::Plan;
+use super::plan::FilePlan;
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
 
@@ -82,7 +82,7 @@ impl IpcFile {
         Ok(IpcFile { schema, dictionaries, batches })
     }
 
-    /// The schema as the file states it.
+    /// The schema as the file declares it.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -93,7 +93,7 @@ impl IpcFile {
     }
 
     /// The pieces of the file.
-    pub fn pieces<'t>(&'t self, path: &'t Path, plan: Plan, batch_rows: usize) -> Result<Pieces<'t>> {
+    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, batch_rows: usize) -> Result<Pieces<'t>> {
         let mut dictionaries = Dictionaries::new();
         for &at in &self.dictionaries {
             message_at(path, at)?.decode_dictionary(path, &self.schema, &mut dictionaries)?;
@@ -126,7 +126,7 @@ impl IpcStream {
         Ok(IpcStream { schema })
     }
 
-    /// The schema as the stream states it.
+    /// The schema as the stream declares it.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -136,7 +136,7 @@ impl IpcStream {
         &'t self,
         path: &'t Path,
         mut source: Box<dyn Read + Send + 't>,
-        plan: Plan,
+        plan: FilePlan,
         batch_rows: usize,
     ) -> Pieces<'t> {
         let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
@@ -166,7 +166,7 @@ impl IpcStream {
 struct Decoding<'t> {
     path: &'t Path,
     schema: SchemaRef,
-    plan: Plan,
+    plan: FilePlan,
     batch_rows: usize,
 }
 
@@ -233,10 +233,11 @@ impl Message {
                 .and_then(|(at, length)| self.body.get(at..)?.get(..length))
                 .ok_or_else(|| damaged(path, "a buffer reaches beyond its message"))?;
             // A compressed buffer begins with its length after decompression, or with -1.
-            let stated = stored.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
+            let declared = stored.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
             let limit = (stored.len() as u64).saturating_mul(EXPANSION);
-            if batch.compression().is_some() && u64::try_from(stated).is_ok_and(|stated| stated > limit) {
-                return Err(damaged(path, "a compressed buffer states an impossible length"));
+            if batch.compression().is_some() && u64::try_from(declared).is_ok_and(|declared| declared > limit)
+            {
+                return Err(damaged(path, "a compressed buffer declares an impossible length"));
             }
         }
         Ok(())

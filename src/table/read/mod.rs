@@ -1,7 +1,7 @@
-//! Which rows are there?
+//! Reading tables.
 //!
 //! A [`Table`] is one or several Parquet, Arrow IPC or CSV files of one schema. [`Table::scan`] decodes the
-//! columns that are asked for, in parallel, and hands the results of the workers on in the order of the table.
+//! requested columns, in parallel, and hands the results of the workers on in the order of the table.
 //!
 //! Memory: O(threads x batch), plus what a format forces on us: the footer of every Parquet file, the
 //! dictionary page of each Parquet column chunk being read, one record batch of an Arrow file per thread, the
@@ -16,20 +16,20 @@
 
 mod contain;
 mod csv;
+mod files;
 mod ipc;
-pub mod kind;
 mod parquet;
 mod plan;
-mod row_counts;
 mod scan;
-mod table;
 #[cfg(test)]
 mod tests;
 
 pub use contain::panic_is_contained;
-pub use csv::ColumnType;
-pub use kind::Kind;
-pub use plan::{Column, Form};
-pub use row_counts::{MOST_EQUAL_ROWS, RowCounts};
+pub use csv::CsvType;
+pub use files::{ReadOptions, Table, TableFile};
+pub use plan::{ColumnForm, ColumnRequest};
 pub use scan::Morsel;
-pub use table::{ReadOptions, Table, TableFile};
+
+// The names that the other layers still use.
+pub use crate::table::{ColumnKind as Kind, MOST_EQUAL_ROWS, RowCounts};
+pub use {ColumnForm as Form, ColumnRequest as Column, CsvType as ColumnType};

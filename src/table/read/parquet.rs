@@ -1,7 +1,7 @@
 //! How are the rows of a Parquet file decoded?
 //!
 //! A piece is a row group, or a run of tiny ones. Its pages are read one by one as they are decoded, so a huge
-//! row group does not sit in memory. Strings are asked for as dictionaries, which is how most files store them.
+//! row group does not sit in memory. Strings are requested as dictionaries, which is how most files store them.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -20,10 +20,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
-use super::kind::text_type;
-use super::plan::{Plan, Strings, is_string};
+use super::plan::{FilePlan, StringForm, is_string};
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
+use crate::table::kind::text_type;
 
 /// Row groups with fewer rows than this are joined to a piece.
 #[cfg(not(test))]
@@ -58,7 +58,7 @@ impl ParquetFile {
         Ok(ParquetFile { metadata, group_rows })
     }
 
-    /// The schema as the file states it.
+    /// The schema as the file declares it.
     pub fn schema(&self) -> &SchemaRef {
         self.metadata.schema()
     }
@@ -72,7 +72,7 @@ impl ParquetFile {
     pub fn pieces<'t>(
         &'t self,
         path: &'t Path,
-        plan: Plan,
+        plan: FilePlan,
         batch_rows: usize,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Pieces<'t> {
@@ -116,10 +116,10 @@ impl ParquetFile {
     }
 
     /// The metadata with the wanted strings declared as dictionaries, where the reader agrees to that.
-    fn with_packed_strings(&self, plan: &Plan) -> ArrowReaderMetadata {
+    fn with_packed_strings(&self, plan: &FilePlan) -> ArrowReaderMetadata {
         let schema = self.metadata.schema();
         let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
-        for wanted in plan.wanted.iter().filter(|w| w.strings == Strings::Packed) {
+        for wanted in plan.wanted.iter().filter(|w| w.strings == StringForm::Packed) {
             let field = &fields[wanted.index];
             if let Some(packed) = packed(field.data_type()) {
                 fields[wanted.index] = Arc::new(field.as_ref().clone().with_data_type(packed));
@@ -153,7 +153,7 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
     } else {
         format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
     };
-    // The reader flattens its errors to text; what it does not implement is the one kind worth telling apart.
+    // The reader flattens its errors to text; what it does not implement is the one kind worth distinguishing.
     match error.to_string().split_once("NYI: ") {
         Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
         None => damaged(path, format!("{place} cannot be decoded")),
@@ -205,7 +205,7 @@ mod tests {
     use parquet::arrow::ArrowWriter;
 
     use super::*;
-    use crate::table::read::plan::{Column, Request};
+    use crate::table::read::plan::{ColumnRequest, ScanRequest};
 
     #[test]
     fn the_reader_agrees_to_pack_strings() {
@@ -228,7 +228,7 @@ mod tests {
             writer.close().unwrap();
             let counter = Arc::default();
             let file = ParquetFile::open(&path, &counter).unwrap();
-            let plan = Request::new(file.schema(), &[Column::canonical("x")]).unwrap();
+            let plan = ScanRequest::new(file.schema(), &[ColumnRequest::canonical("x")]).unwrap();
             let plan = plan.plan(&path, file.schema()).unwrap();
             let packed = file.with_packed_strings(&plan);
             let field = packed.schema().field(0);

@@ -1,4 +1,4 @@
-//! Which columns of a file are decoded, and how do they become the columns that were asked for?
+//! Which columns of a file are decoded, and how do they become the columns that were requested?
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,34 +7,34 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_ar
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::damaged;
-use super::kind::Kind;
 use crate::error::{Error, Result};
+use crate::table::kind::ColumnKind;
 
 /// A column to read, and the form to read it in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct ColumnRequest {
     /// Its name in the table.
     pub name: String,
     /// How its values are handed on.
-    pub form: Form,
+    pub form: ColumnForm,
 }
 
-impl Column {
-    /// A column in one of the few types of [`Kind`].
+impl ColumnRequest {
+    /// A column in one of the few types of [`ColumnKind`].
     pub fn canonical(name: impl Into<String>) -> Self {
-        Column { name: name.into(), form: Form::Canonical }
+        ColumnRequest { name: name.into(), form: ColumnForm::Canonical }
     }
 
     /// A column in the type of the table's schema.
     pub fn as_is(name: impl Into<String>) -> Self {
-        Column { name: name.into(), form: Form::AsIs }
+        ColumnRequest { name: name.into(), form: ColumnForm::AsIs }
     }
 }
 
 /// How the values of a column are handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// In the type of the column's [`Kind`].
+pub enum ColumnForm {
+    /// In the type of the column's [`ColumnKind`].
     Canonical,
     /// In the type of the table's schema, unchanged.
     AsIs,
@@ -42,41 +42,41 @@ pub enum Form {
 
 /// How a decoder that can choose should deliver strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Strings {
-    /// As `Dictionary(Int32, Utf8)`, which spares copying each string.
+pub(super) enum StringForm {
+    /// As `Dictionary(Int32, Utf8)`, which avoids copying each string.
     Packed,
     /// As the file's schema says.
     Plain,
 }
 
-/// The columns that a scan asks for, resolved against the table.
-pub(super) struct Request {
+/// The columns that a scan requests, resolved against the table.
+pub(super) struct ScanRequest {
     /// The schema of the batches that the scan hands on.
     pub schema: SchemaRef,
-    columns: Vec<(String, Option<Kind>)>,
+    columns: Vec<(String, Option<ColumnKind>)>,
 }
 
-impl Request {
+impl ScanRequest {
     /// Resolves `columns`; fails before a row is read if one is missing or has no canonical form.
-    pub fn new(table: &Schema, columns: &[Column]) -> Result<Self> {
+    pub fn new(table: &Schema, columns: &[ColumnRequest]) -> Result<Self> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut resolved = Vec::with_capacity(columns.len());
-        for Column { name, form } in columns {
+        for ColumnRequest { name, form } in columns {
             let field = table.field_with_name(name).map_err(|_| missing(table, name))?;
             let kind = match form {
-                Form::AsIs => None,
-                Form::Canonical => Some(kind_of(field)?),
+                ColumnForm::AsIs => None,
+                ColumnForm::Canonical => Some(kind_of(field)?),
             };
-            let data_type = kind.as_ref().map_or_else(|| field.data_type().clone(), Kind::data_type);
+            let data_type = kind.as_ref().map_or_else(|| field.data_type().clone(), ColumnKind::data_type);
             fields.push(Field::new(name, data_type, true));
             resolved.push((name.clone(), kind));
         }
-        Ok(Request { schema: Arc::new(Schema::new(fields)), columns: resolved })
+        Ok(ScanRequest { schema: Arc::new(Schema::new(fields)), columns: resolved })
     }
 
     /// The plan for one file of the table.
-    pub fn plan(&self, path: &Path, file: &Schema) -> Result<Plan> {
-        let mut asked = Vec::with_capacity(self.columns.len());
+    pub fn plan(&self, path: &Path, file: &Schema) -> Result<FilePlan> {
+        let mut requested = Vec::with_capacity(self.columns.len());
         for ((name, kind), target) in self.columns.iter().zip(self.schema.fields()) {
             let index = file.index_of(name).map_err(|_| missing(file, name))?;
             let own = file.field(index).data_type();
@@ -90,50 +90,50 @@ impl Request {
                     "a kept column needs the same type in every file: convert the files, or drop the column",
                 ));
             }
-            asked.push((index, kind));
+            requested.push((index, kind));
         }
-        let mut indices: Vec<usize> = asked.iter().map(|(index, _)| *index).collect();
+        let mut indices: Vec<usize> = requested.iter().map(|(index, _)| *index).collect();
         indices.sort_unstable();
         indices.dedup();
-        let places = asked
+        let places = requested
             .iter()
             .map(|(index, kind)| (indices.partition_point(|i| i < index), (*kind).clone()))
             .collect();
         let wanted = indices
             .iter()
             .map(|&index| {
-                let plain = asked.iter().any(|(i, kind)| *i == index && kind.is_none());
-                Wanted { index, strings: if plain { Strings::Plain } else { Strings::Packed } }
+                let plain = requested.iter().any(|(i, kind)| *i == index && kind.is_none());
+                DecodedColumn { index, strings: if plain { StringForm::Plain } else { StringForm::Packed } }
             })
             .collect();
-        Ok(Plan { wanted, places, schema: self.schema.clone() })
+        Ok(FilePlan { wanted, places, schema: self.schema.clone() })
     }
 }
 
 /// A column of a file that has to be decoded.
-pub(super) struct Wanted {
+pub(super) struct DecodedColumn {
     /// Its position in the file.
     pub index: usize,
     /// The form of its strings.
-    pub strings: Strings,
+    pub strings: StringForm,
 }
 
-/// What to decode of one file, and how it becomes what was asked for.
-pub(super) struct Plan {
+/// What to decode of one file, and how it becomes what was requested.
+pub(super) struct FilePlan {
     /// The columns to decode, once each, in the order of the file.
-    pub wanted: Vec<Wanted>,
-    /// For each column asked for: which of `wanted`, and its kind if it is canonical.
-    places: Vec<(usize, Option<Kind>)>,
+    pub wanted: Vec<DecodedColumn>,
+    /// For each requested column: which of `wanted`, and its kind if it is canonical.
+    places: Vec<(usize, Option<ColumnKind>)>,
     schema: SchemaRef,
 }
 
-impl Plan {
+impl FilePlan {
     /// The positions of the columns to decode.
     pub fn indices(&self) -> Vec<usize> {
         self.wanted.iter().map(|w| w.index).collect()
     }
 
-    /// Turns the decoded columns into those that were asked for.
+    /// Turns the decoded columns into those that were requested.
     pub fn shape(&self, path: &Path, decoded: &RecordBatch) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.places.len());
         for ((place, kind), field) in self.places.iter().zip(self.schema.fields()) {
@@ -164,8 +164,8 @@ impl Plan {
 }
 
 /// The kind of a field, or an error that says what can be done.
-pub(super) fn kind_of(field: &Field) -> Result<Kind> {
-    Kind::of(field.data_type()).ok_or_else(|| {
+pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
+    ColumnKind::of(field.data_type()).ok_or_else(|| {
         Error::input(
             format!(
                 "column `{}` is {}, which has no order and no categories",

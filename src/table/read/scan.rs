@@ -38,14 +38,14 @@ pub(super) struct Piece<'t> {
 pub(super) type Pieces<'t> = Box<dyn Iterator<Item = Result<Piece<'t>>> + Send + 't>;
 
 /// A file of the table, ready to be taken apart.
-pub(super) struct Part<'t> {
+pub(super) struct FileScan<'t> {
     /// Its name, for errors.
     pub path: &'t Path,
     /// Opens the file.
     pub open: Box<dyn FnOnce() -> Result<Pieces<'t>> + Send + 't>,
 }
 
-/// A run of consecutive rows of the table: an iterator of batches that are decoded as they are asked for.
+/// A run of consecutive rows of the table: an iterator of batches that are decoded on demand.
 ///
 /// If another morsel fails, the iterator may end early; the result of this one is then not consumed.
 pub struct Morsel<'s> {
@@ -102,7 +102,7 @@ impl Iterator for Morsel<'_> {
 
 /// The rest of the table that no worker has taken.
 struct Feed<'t> {
-    files: std::vec::IntoIter<Part<'t>>,
+    files: std::vec::IntoIter<FileScan<'t>>,
     current: Option<(&'t Path, Pieces<'t>)>,
     index: u64,
     first_row: u64,
@@ -144,7 +144,7 @@ impl<'t> Feed<'t> {
     }
 }
 
-enum Outcome<T> {
+enum MorselOutcome<T> {
     Done(Result<T>),
     /// The caller's work panicked: a bug, which goes on as a panic on the calling thread.
     Panicked(Box<dyn Any + Send>),
@@ -152,7 +152,7 @@ enum Outcome<T> {
 
 /// Runs `work` on the morsels of `files` and hands its results to `consume` in the order of the table.
 pub(super) fn scan<T: Send>(
-    files: Vec<Part<'_>>,
+    files: Vec<FileScan<'_>>,
     threads: usize,
     work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
     consume: impl FnMut(T) -> Result<()>,
@@ -186,8 +186,8 @@ pub(super) fn scan<T: Send>(
         outcome
     });
     match outcome {
-        Outcome::Done(result) => result,
-        Outcome::Panicked(payload) => resume_unwind(payload),
+        MorselOutcome::Done(result) => result,
+        MorselOutcome::Panicked(payload) => resume_unwind(payload),
     }
 }
 
@@ -195,7 +195,7 @@ fn run_next<T>(
     feed: &Mutex<Feed<'_>>,
     limit: &AtomicU64,
     work: &(impl Fn(Morsel<'_>) -> Result<T> + Sync),
-) -> Option<(u64, Outcome<T>)> {
+) -> Option<(u64, MorselOutcome<T>)> {
     let (index, taken) = {
         let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
         if limit.load(Ordering::Relaxed) <= feed.index {
@@ -209,8 +209,8 @@ fn run_next<T>(
         let batches = Some(contain(path, piece.decode)?);
         work(Morsel { index, first_row, rows, seen: 0, path, batches, limit })
     }));
-    let outcome = outcome.map_or_else(Outcome::Panicked, Outcome::Done);
-    if !matches!(outcome, Outcome::Done(Ok(_))) {
+    let outcome = outcome.map_or_else(MorselOutcome::Panicked, MorselOutcome::Done);
+    if !matches!(outcome, MorselOutcome::Done(Ok(_))) {
         limit.fetch_min(index + 1, Ordering::Relaxed);
     }
     Some((index, outcome))
@@ -218,27 +218,27 @@ fn run_next<T>(
 
 /// Owns its ends of the channels, so that returning early stops the workers.
 fn consume_in_order<T>(
-    results: Receiver<(u64, Outcome<T>)>,
+    results: Receiver<(u64, MorselOutcome<T>)>,
     give_permit: Sender<()>,
     mut consume: impl FnMut(T) -> Result<()>,
-) -> Outcome<()> {
+) -> MorselOutcome<()> {
     let mut early = BTreeMap::new();
     let mut next = 0;
     for (index, outcome) in results {
         early.insert(index, outcome);
         while let Some(outcome) = early.remove(&next) {
             match outcome {
-                Outcome::Done(result) => {
+                MorselOutcome::Done(result) => {
                     if let Err(error) = result.and_then(&mut consume) {
-                        return Outcome::Done(Err(error));
+                        return MorselOutcome::Done(Err(error));
                     }
                 }
-                Outcome::Panicked(payload) => return Outcome::Panicked(payload),
+                MorselOutcome::Panicked(payload) => return MorselOutcome::Panicked(payload),
             }
             next += 1;
             // Fails only when all workers have ended, and then nobody waits for it.
             let _ = give_permit.send(());
         }
     }
-    Outcome::Done(Ok(()))
+    MorselOutcome::Done(Ok(()))
 }

@@ -18,6 +18,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::{Error, Result};
+use crate::table::ColumnKind;
+use crate::table::kind::text_type;
 
 fn write_parquet(path: &Path, batch: &RecordBatch, group_rows: usize) {
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
@@ -51,7 +53,7 @@ fn open(paths: &[&Path]) -> Result<Table> {
 }
 
 /// All rows as one batch; checks order, row numbers and batch sizes on the way.
-fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<RecordBatch> {
+fn read_with(table: &Table, columns: &[ColumnRequest], threads: usize) -> Result<RecordBatch> {
     let mut all = Vec::new();
     let mut morsels = 0;
     let mut rows = 0;
@@ -76,12 +78,12 @@ fn read_with(table: &Table, columns: &[Column], threads: usize) -> Result<Record
     Ok(concat_batches(&schema, &all).unwrap())
 }
 
-fn read(table: &Table, columns: &[Column]) -> Result<RecordBatch> {
+fn read(table: &Table, columns: &[ColumnRequest]) -> Result<RecordBatch> {
     read_with(table, columns, 2)
 }
 
-fn canonical(names: &[&str]) -> Vec<Column> {
-    names.iter().map(|name| Column::canonical(*name)).collect()
+fn canonical(names: &[&str]) -> Vec<ColumnRequest> {
+    names.iter().map(|name| ColumnRequest::canonical(*name)).collect()
 }
 
 fn one(array: ArrayRef) -> RecordBatch {
@@ -108,7 +110,7 @@ fn canonical_pairs() -> Vec<(ArrayRef, ArrayRef)> {
         Arc::new(Float64Array::from(vec![Some(1.5), None, Some(0.0), Some(-2.25), Some(8.0)]));
     let strings: ArrayRef =
         Arc::new(StringArray::from(vec![Some("flu"), None, Some(""), Some("flu"), Some("größe")]));
-    let text = cast(&strings, &kind::text_type()).unwrap();
+    let text = cast(&strings, &text_type()).unwrap();
     let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(0), None, Some(19_000), Some(-1), Some(1)]));
     let times: ArrayRef = Arc::new(Time64NanosecondArray::from(vec![
         Some(0),
@@ -180,13 +182,9 @@ fn list_pairs() -> Vec<(ArrayRef, ArrayRef)> {
     let offsets = OffsetBuffer::from_lengths([2, 0, 2, 0]);
     let nulls = Some(vec![true, false, true, true].into());
     let list = ListArray::new(item(DataType::Utf8), offsets.clone(), strings.clone(), nulls.clone());
-    let packed = cast(&strings, &kind::text_type()).unwrap();
-    let expected: ArrayRef = Arc::new(ListArray::new(
-        Arc::new(Field::new("item", kind::text_type(), true)),
-        offsets,
-        packed,
-        nulls,
-    ));
+    let packed = cast(&strings, &text_type()).unwrap();
+    let expected: ArrayRef =
+        Arc::new(ListArray::new(Arc::new(Field::new("item", text_type(), true)), offsets, packed, nulls));
     let list: ArrayRef = Arc::new(list);
     let large = cast(&list, &DataType::LargeList(item(DataType::LargeUtf8))).unwrap();
     let numbers = |t: DataType, name: &str| -> FieldRef { Arc::new(Field::new(name, t, true)) };
@@ -231,7 +229,7 @@ fn every_type_becomes_canonical_from_every_format() {
                 }
                 _ => assert_eq!(back.column(0), &expected, "{place}"),
             }
-            let as_is = read(&table, &[Column::as_is("x")]).unwrap();
+            let as_is = read(&table, &[ColumnRequest::as_is("x")]).unwrap();
             assert_eq!(as_is.column(0).data_type(), table.schema().field(0).data_type(), "{place}");
         }
     }
@@ -272,10 +270,10 @@ fn the_order_does_not_depend_on_threads_or_format() {
     fs::write(path("a.csv"), sample_csv()).unwrap();
     fs::write(path("a.tsv"), sample_csv().replace(',', "\t")).unwrap();
     let columns = [
-        Column::canonical("flag"),
-        Column::canonical("word"),
-        Column::canonical("age"),
-        Column::as_is("word"),
+        ColumnRequest::canonical("flag"),
+        ColumnRequest::canonical("word"),
+        ColumnRequest::canonical("age"),
+        ColumnRequest::as_is("word"),
     ];
     let expected = sample();
     for name in ["a.parquet", "a.arrow", "lz4.feather", "zstd.ipc", "a.arrows", "a.csv", "a.tsv"] {
@@ -284,7 +282,7 @@ fn the_order_does_not_depend_on_threads_or_format() {
             let back = read_with(&table, &columns, threads).unwrap();
             assert_eq!(back.column(0), expected.column(2), "{name}");
             assert_eq!(texts(back.column(1)), texts(expected.column(1)), "{name}");
-            assert_eq!(back.column(1).data_type(), &kind::text_type());
+            assert_eq!(back.column(1).data_type(), &text_type());
             assert_eq!(texts(back.column(2)), texts(expected.column(0)), "{name}");
             assert_eq!(back.column(3), expected.column(1), "{name}");
         }
@@ -362,14 +360,14 @@ fn a_file_of_nulls_agrees_with_a_typed_one() {
     write_parquet(&numbers, &one(Arc::new(Int16Array::from(vec![7]))), 10);
     for paths in [[&*nulls, &*numbers], [&*numbers, &*nulls]] {
         let table = open(&paths).unwrap();
-        assert_eq!(table.kind("x").unwrap(), Kind::Integer);
-        for column in [Column::canonical("x"), Column::as_is("x")] {
+        assert_eq!(table.kind("x").unwrap(), ColumnKind::Integer);
+        for column in [ColumnRequest::canonical("x"), ColumnRequest::as_is("x")] {
             let back = read(&table, &[column]).unwrap();
             assert_eq!((back.num_rows(), back.column(0).null_count()), (3, 2));
         }
     }
     let table = open(&[&nulls]).unwrap();
-    assert_eq!(read(&table, &canonical(&["x"])).unwrap().column(0).data_type(), &kind::text_type());
+    assert_eq!(read(&table, &canonical(&["x"])).unwrap().column(0).data_type(), &text_type());
 }
 
 #[test]
@@ -406,7 +404,7 @@ fn files_must_agree() {
 
     let table = open(&[&path("wide.parquet"), &path("narrow.parquet")]).unwrap();
     assert_eq!(texts(read(&table, &canonical(&["x"])).unwrap().column(0)), ["1", "2", "1", "2"]);
-    let kept = message(read(&table, &[Column::as_is("x")]));
+    let kept = message(read(&table, &[ColumnRequest::as_is("x")]));
     assert!(kept.contains("narrow.parquet") && kept.contains("`x` is Int16"), "{kept}");
 
     let text = message(open(&[&path("wide.parquet"), &path("text.parquet")]));
@@ -433,9 +431,9 @@ fn csv_types_are_guessed_from_all_files() {
     fs::write(directory.path().join("a.csv"), "zip,age,note\n12345,1,\n").unwrap();
     fs::write(directory.path().join("b.csv"), "zip,age,note\n01234,2.5,\n").unwrap();
     let table = open(&[directory.path()]).unwrap();
-    assert_eq!(table.kind("zip").unwrap(), Kind::Text);
-    assert_eq!(table.kind("age").unwrap(), Kind::Float);
-    assert_eq!(table.kind("note").unwrap(), Kind::Text);
+    assert_eq!(table.kind("zip").unwrap(), ColumnKind::Text);
+    assert_eq!(table.kind("age").unwrap(), ColumnKind::Float);
+    assert_eq!(table.kind("note").unwrap(), ColumnKind::Text);
     let back = read(&table, &canonical(&["zip", "age"])).unwrap();
     assert_eq!(texts(back.column(0)), ["12345", "01234"]);
 }
@@ -453,7 +451,7 @@ fn missing_and_unusable_columns_are_named() {
     let binary = message(read(&table, &canonical(&["disease"])));
     assert!(binary.contains("`disease` is Binary") && binary.contains("drop it"), "{binary}");
     assert_eq!(table.scans(), 0);
-    assert_eq!(read(&table, &[Column::as_is("disease")]).unwrap().column(0), batch.column(0));
+    assert_eq!(read(&table, &[ColumnRequest::as_is("disease")]).unwrap().column(0), batch.column(0));
 }
 
 #[test]
@@ -585,9 +583,9 @@ fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
         let open = move || -> Result<scan::Pieces<'static>> {
             Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
         };
-        let part = scan::Part { path: Path::new("t"), open: Box::new(open) };
+        let file = scan::FileScan { path: Path::new("t"), open: Box::new(open) };
         let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
-        let result = scan::scan(vec![part], 2, count, |_| Ok(()));
+        let result = scan::scan(vec![file], 2, count, |_| Ok(()));
         assert!(message(result).contains("does not hold the rows it announces"));
     }
 }
@@ -595,7 +593,7 @@ fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
 #[test]
 fn a_slice_of_a_list_keeps_its_own_items() {
     let (list, expected) = list_pairs().swap_remove(0);
-    let kind = Kind::of(list.data_type()).unwrap();
+    let kind = ColumnKind::of(list.data_type()).unwrap();
     let plain = DataType::new_list(DataType::Utf8, true);
     let back = kind.canonical(&list.slice(2, 2)).unwrap();
     assert_eq!(&cast(&back, &plain).unwrap(), &cast(&expected.slice(2, 2), &plain).unwrap());
@@ -609,16 +607,16 @@ fn views_and_runs_become_canonical_too() {
     let DataType::List(item) = list.data_type().clone() else { panic!("a list") };
     for layout in [DataType::ListView(item.clone()), DataType::LargeListView(item)] {
         let view = cast(&list, &layout).unwrap();
-        let back = Kind::of(&layout).unwrap().canonical(&view).unwrap();
+        let back = ColumnKind::of(&layout).unwrap().canonical(&view).unwrap();
         assert_eq!(&cast(&back, &plain).unwrap(), &cast(&list, &plain).unwrap(), "{layout}");
     }
     let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("a"), None]));
     let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
     let runs = DataType::RunEndEncoded(ends, Arc::new(Field::new("values", DataType::Utf8, true)));
-    let back = Kind::of(&runs).unwrap().canonical(&cast(&words, &runs).unwrap()).unwrap();
-    assert_eq!((back.data_type(), texts(&back)), (&kind::text_type(), texts(&words)));
-    assert_eq!(Kind::of(&DataType::new_list(plain, true)), None);
-    assert_eq!(Kind::of(&DataType::Binary), None);
+    let back = ColumnKind::of(&runs).unwrap().canonical(&cast(&words, &runs).unwrap()).unwrap();
+    assert_eq!((back.data_type(), texts(&back)), (&text_type(), texts(&words)));
+    assert_eq!(ColumnKind::of(&DataType::new_list(plain, true)), None);
+    assert_eq!(ColumnKind::of(&DataType::Binary), None);
 }
 
 #[test]
@@ -712,7 +710,7 @@ mod damaged_files {
             Arc::new(StringArray::from_iter_values((0..19).map(|i| format!("v{i}")))),
             None,
         );
-        let packed = cast(base.column(1), &kind::text_type()).unwrap();
+        let packed = cast(base.column(1), &text_type()).unwrap();
         let floats = cast(base.column(0), &DataType::Float32).unwrap();
         let decimals = cast(base.column(0), &DataType::Decimal128(10, 2)).unwrap();
         let columns: [(&str, ArrayRef, bool); 7] = [
@@ -748,11 +746,11 @@ mod damaged_files {
         fs::write(&path, bytes).unwrap();
         let table = open(&[&path])?;
         let names: Vec<String> = table.schema().fields().iter().map(|field| field.name().clone()).collect();
-        for form in [Form::Canonical, Form::AsIs] {
-            let columns: Vec<Column> = names
+        for form in [ColumnForm::Canonical, ColumnForm::AsIs] {
+            let columns: Vec<ColumnRequest> = names
                 .iter()
-                .filter(|name| form == Form::AsIs || table.kind(name).is_ok())
-                .map(|name| Column { name: name.clone(), form })
+                .filter(|name| form == ColumnForm::AsIs || table.kind(name).is_ok())
+                .map(|name| ColumnRequest { name: name.clone(), form })
                 .collect();
             table.scan(
                 &columns,

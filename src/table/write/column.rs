@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::runs::{RunChunk, RunEncoder};
-use super::table::Statistics;
+use super::writer::StoredStatistics;
 
 /// Encodes one column of one row group.
 pub(super) enum ColumnEncoder {
@@ -37,7 +37,7 @@ impl ColumnEncoder {
         writer: &SerializedFileWriter<File>,
         factory: &ArrowRowGroupWriterFactory,
         row_group: usize,
-        statistics: Statistics,
+        statistics: StoredStatistics,
     ) -> Result<Vec<ColumnEncoder>, ParquetError> {
         let descr = writer.schema_descr();
         let empty = |field: &FieldRef| ColumnEncoder::Values { field: field.clone(), leaves: Vec::new() };
@@ -45,7 +45,7 @@ impl ColumnEncoder {
         for (leaf, leaf_writer) in factory.create_column_writers(row_group)?.into_iter().enumerate() {
             let column = &mut columns[descr.get_column_root_idx(leaf)];
             if let ColumnEncoder::Values { field, leaves } = column {
-                if statistics != Statistics::Page && RunEncoder::takes(field.data_type()) {
+                if statistics != StoredStatistics::Page && RunEncoder::takes(field.data_type()) {
                     *column = ColumnEncoder::Runs(Box::new(RunEncoder::new(descr.column(leaf), statistics)));
                 } else {
                     leaves.push(leaf_writer);

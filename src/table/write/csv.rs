@@ -1,63 +1,46 @@
-//! How do rows become lines of text?
+//! Writing CSV.
 //!
 //! Memory: the text of one slab. Threads format parts of a slab; the parts are written in order.
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 
-use arrow::array::RecordBatch;
-use arrow::csv::WriterBuilder;
+use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use rayon::prelude::*;
 
 use super::parquet::pool;
 use super::slab::Slab;
-use super::table::{SinkError, WriteOptions};
+use super::writer::{SinkError, WriteOptions};
 
 pub(super) struct CsvSink {
-    schema: SchemaRef,
+    columns: usize,
     file: File,
     pool: rayon::ThreadPool,
 }
 
 impl CsvSink {
     pub fn new(mut file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
-        for field in schema.fields() {
-            if field.data_type().is_nested() {
-                return Err(SinkError::Unwritable(format!(
-                    "column {} is of type {}",
-                    field.name(),
-                    field.data_type()
-                )));
-            }
+        let fields = schema.fields();
+        if let Some(field) = fields.iter().find(|field| field.data_type().is_nested()) {
+            let problem = format!("column {} is of type {}", field.name(), field.data_type());
+            return Err(SinkError::Unwritable(problem));
         }
-        let mut header = Vec::new();
-        WriterBuilder::new()
-            .with_header(true)
-            .build(&mut header)
-            .write(&RecordBatch::new_empty(schema.clone()))?;
-        file.write_all(&header)?;
-        Ok(CsvSink { schema, file, pool: pool(options)? })
+        let mut header = csv::Writer::from_writer(Vec::new());
+        header.write_record(fields.iter().map(|field| field.name()))?;
+        file.write_all(&written(header)?)?;
+        Ok(CsvSink { columns: fields.len(), file, pool: pool(options)? })
     }
 
     pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {
-        let columns =
-            (0..self.schema.fields().len()).map(|i| slab.column(i)).collect::<Result<Vec<_>, _>>()?;
-        let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
+        let columns = (0..self.columns).map(|i| slab.column(i)).collect::<Result<Vec<_>, _>>()?;
         let part_rows = slab.rows.div_ceil(self.pool.current_num_threads());
         let starts: Vec<usize> = (0..slab.rows).step_by(part_rows).collect();
         let parts: Vec<Vec<u8>> = self.pool.install(|| {
-            starts
-                .par_iter()
-                .map(|&start| {
-                    let mut text = Vec::new();
-                    WriterBuilder::new()
-                        .with_header(false)
-                        .build(&mut text)
-                        .write(&batch.slice(start, part_rows.min(slab.rows - start)))?;
-                    Ok::<_, SinkError>(text)
-                })
-                .collect::<Result<_, _>>()
+            let text = |&start: &usize| lines(&columns, start..(start + part_rows).min(slab.rows));
+            starts.par_iter().map(text).collect::<Result<_, _>>()
         })?;
         for part in parts {
             self.file.write_all(&part)?;
@@ -68,4 +51,26 @@ impl CsvSink {
     pub fn finish(self) -> Result<(), SinkError> {
         Ok(())
     }
+}
+
+/// Some rows as text; a null is an empty cell.
+fn lines(columns: &[ArrayRef], rows: Range<usize>) -> Result<Vec<u8>, SinkError> {
+    let options = FormatOptions::default().with_null("");
+    let cells: Vec<ArrayFormatter<'_>> =
+        columns.iter().map(|column| ArrayFormatter::try_new(column, &options)).collect::<Result<_, _>>()?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut text = String::new();
+    for row in rows {
+        for cell in &cells {
+            text.clear();
+            cell.value(row).write(&mut text)?;
+            writer.write_field(&text)?;
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    written(writer)
+}
+
+fn written(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, SinkError> {
+    writer.into_inner().map_err(|error| SinkError::Io(error.into_error()))
 }

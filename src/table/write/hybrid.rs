@@ -3,13 +3,13 @@
 //! Parquet's hybrid of run lengths and bit packing, for dictionary codes and definition levels. The work grows
 //! with the number of runs, not of values.
 
-/// Runs of equal numbers; neighbours differ.
+/// Runs of equal numbers; neighbors differ.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct CodeRuns {
     runs: Vec<(u32, u32)>,
 }
 
-impl Runs {
+impl CodeRuns {
     /// Appends `length` times `number`; the sum of all lengths is below 2^31.
     pub fn push(&mut self, number: u32, length: u32) {
         match self.runs.last_mut() {

@@ -1,4 +1,4 @@
-//! How do rows become an Arrow IPC file?
+//! Writing Arrow IPC files.
 //!
 //! Memory: one slab, plain and encoded. Every slab is a record batch of the file.
 //! Dictionaries are written as their values and nulls hide nothing: neither the layout of a dictionary nor the
@@ -16,7 +16,7 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 
 use super::slab::Slab;
-use super::table::{Compression, SinkError, WriteOptions};
+use super::writer::{Compression, SinkError, WriteOptions};
 
 pub(super) struct IpcSink {
     schema: SchemaRef,

@@ -1,11 +1,11 @@
-//! How does a table reach a file?
+//! Writing tables.
 //!
 //! Memory: one slab of raw rows ([`SLAB_ROWS`], and the batches that hold them) and, for Parquet, one encoded
 //! row group; independent of the number of rows and of threads.
 //! Invariant: the bytes of a file depend on its rows, its schema and the options that shape the format, never on
 //! the number of threads or on how the rows were cut into batches: rows are cut again into slabs by count.
 //! Invariant: a file that was not finished is removed.
-//! Not here: staging directories and renaming (`publish`), reading (`read`).
+//! Not here: staging directories and renaming (`release`), reading (`read`).
 
 mod column;
 mod csv;
@@ -14,10 +14,10 @@ mod ipc;
 mod parquet;
 mod runs;
 mod slab;
-mod table;
+mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use slab::SLAB_ROWS;
-pub use table::{Compression, Format, Statistics, TableWriter, WriteOptions, Written};
+pub use writer::{Compression, OutputFormat, StoredStatistics, TableWriter, WriteOptions, WrittenFile};

@@ -1,4 +1,4 @@
-//! How do rows become a Parquet file?
+//! Writing Parquet.
 //!
 //! Memory: one slab of rows and the encoded pages of one row group.
 //! The columns of a slab are encoded in parallel; a column chunk is the work of one thread at a time.
@@ -18,12 +18,12 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 
 use super::column::{ColumnChunk, ColumnEncoder};
-use super::slab::{End, Slab};
-use super::table::{Compression, SinkError, Statistics, WriteOptions};
+use super::slab::{Slab, SlabEnd};
+use super::writer::{Compression, SinkError, StoredStatistics, WriteOptions};
 
 pub(super) struct ParquetSink {
     schema: SchemaRef,
-    statistics: Statistics,
+    statistics: StoredStatistics,
     /// Of the row group in progress, one per column of the table; empty between row groups.
     columns: Vec<ColumnEncoder>,
     row_groups: usize,
@@ -43,11 +43,11 @@ impl ParquetSink {
                 Compression::Small => Codec::ZSTD(ZstdLevel::try_new(1)?),
             })
             .set_statistics_enabled(match options.statistics {
-                Statistics::None => EnabledStatistics::None,
-                Statistics::RowGroup => EnabledStatistics::Chunk,
-                Statistics::Page => EnabledStatistics::Page,
+                StoredStatistics::None => EnabledStatistics::None,
+                StoredStatistics::RowGroup => EnabledStatistics::Chunk,
+                StoredStatistics::Page => EnabledStatistics::Page,
             })
-            .set_offset_index_disabled(options.statistics != Statistics::Page)
+            .set_offset_index_disabled(options.statistics != StoredStatistics::Page)
             // Row groups are cut here, by rows alone.
             .set_max_row_group_row_count(None)
             .build();
@@ -85,8 +85,8 @@ impl ParquetSink {
                 .try_for_each(|(index, column)| column.encode(&slab.column(index)?).map_err(SinkError::from))
         })?;
         match slab.end {
-            End::Open => Ok(()),
-            End::RowGroup => self.finish_row_group(),
+            SlabEnd::Open => Ok(()),
+            SlabEnd::RowGroup => self.finish_row_group(),
         }
     }
 

@@ -25,8 +25,8 @@ use parquet::file::statistics::Statistics as ChunkStatistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::hybrid::Runs;
-use super::table::Statistics;
+use super::hybrid::CodeRuns;
+use super::writer::StoredStatistics;
 
 /// Rows of a page.
 const PAGE_ROWS: u32 = 1 << 17;
@@ -36,16 +36,16 @@ const LONGEST_STATISTIC: usize = 64;
 /// Encodes one column chunk of type `Dictionary(_, Utf8)`.
 pub(super) struct RunEncoder {
     descr: ColumnDescPtr,
-    statistics: Statistics,
+    statistics: StoredStatistics,
     rows: u64,
     nulls: u64,
     page_rows: u32,
-    codes: Runs,
+    codes: CodeRuns,
     /// 1 where a row has a value, 0 where it is null.
-    present: Runs,
+    present: CodeRuns,
     pages: Vec<DataPage>,
-    texts: Texts,
-    known: Known,
+    texts: ChunkDictionary,
+    known: KnownKeys,
 }
 
 struct DataPage {
@@ -55,13 +55,13 @@ struct DataPage {
 
 /// The dictionary of the chunk: codes in the order of first appearance.
 #[derive(Default)]
-struct Texts {
+struct ChunkDictionary {
     codes: HashMap<Box<str>, u32>,
     /// Lengths and bytes, as the dictionary page holds them.
     page: Vec<u8>,
 }
 
-impl Texts {
+impl ChunkDictionary {
     fn code(&mut self, text: &str) -> u32 {
         if let Some(&code) = self.codes.get(text) {
             return code;
@@ -81,13 +81,13 @@ impl Texts {
 
 /// The codes of the keys of the last array; arrays of a table mostly share their dictionary.
 #[derive(Default)]
-struct Known {
+struct KnownKeys {
     values: Option<ArrayRef>,
-    code_of_key: Vec<Code>,
+    code_of_key: Vec<KeyCode>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum KeyCode {
     NotSeen,
     Null,
     Text(u32),
@@ -99,18 +99,18 @@ impl RunEncoder {
         matches!(data_type, DataType::Dictionary(_, value) if **value == DataType::Utf8)
     }
 
-    pub fn new(descr: ColumnDescPtr, statistics: Statistics) -> Self {
+    pub fn new(descr: ColumnDescPtr, statistics: StoredStatistics) -> Self {
         RunEncoder {
             descr,
             statistics,
             rows: 0,
             nulls: 0,
             page_rows: 0,
-            codes: Runs::default(),
-            present: Runs::default(),
+            codes: CodeRuns::default(),
+            present: CodeRuns::default(),
             pages: Vec::new(),
-            texts: Texts::default(),
-            known: Known::default(),
+            texts: ChunkDictionary::default(),
+            known: KnownKeys::default(),
         }
     }
 
@@ -129,7 +129,7 @@ impl RunEncoder {
             let (code, length) = match nulls {
                 None => (self.code(key, texts), equal_at_start(&numbers[row..])),
                 Some(nulls) if nulls.is_null(row) => {
-                    (Code::Null, (row..numbers.len()).take_while(|&row| nulls.is_null(row)).count())
+                    (KeyCode::Null, (row..numbers.len()).take_while(|&row| nulls.is_null(row)).count())
                 }
                 Some(nulls) => {
                     let same = |&row: &usize| numbers[row] == key && nulls.is_valid(row);
@@ -142,26 +142,26 @@ impl RunEncoder {
         Ok(())
     }
 
-    fn code(&mut self, key: i32, texts: &StringArray) -> Code {
+    fn code(&mut self, key: i32, texts: &StringArray) -> KeyCode {
         let code = &mut self.known.code_of_key[key as usize];
-        if *code == Code::NotSeen {
+        if *code == KeyCode::NotSeen {
             *code = match texts.is_null(key as usize) {
-                true => Code::Null,
-                false => Code::Text(self.texts.code(texts.value(key as usize))),
+                true => KeyCode::Null,
+                false => KeyCode::Text(self.texts.code(texts.value(key as usize))),
             };
         }
         *code
     }
 
-    fn push(&mut self, code: Code, mut length: usize) {
+    fn push(&mut self, code: KeyCode, mut length: usize) {
         while length > 0 {
             let part = (length as u64).min(u64::from(PAGE_ROWS - self.page_rows)) as u32;
             match code {
-                Code::Text(code) => {
+                KeyCode::Text(code) => {
                     self.codes.push(code, part);
                     self.present.push(1, part);
                 }
-                Code::Null | Code::NotSeen => {
+                KeyCode::Null | KeyCode::NotSeen => {
                     self.present.push(0, part);
                     self.nulls += u64::from(part);
                 }
@@ -249,7 +249,7 @@ impl RunEncoder {
     }
 
     fn chunk_statistics(&self) -> Option<ChunkStatistics> {
-        if self.statistics == Statistics::None {
+        if self.statistics == StoredStatistics::None {
             return None;
         }
         let texts = || self.texts.codes.keys().map(|text| text.as_bytes());
@@ -260,13 +260,13 @@ impl RunEncoder {
     }
 }
 
-impl Known {
+impl KnownKeys {
     fn look_at(&mut self, values: &ArrayRef) {
         let same = self.values.as_ref().is_some_and(|known| known.to_data().ptr_eq(&values.to_data()));
         if !same {
             self.values = Some(values.clone());
             self.code_of_key.clear();
-            self.code_of_key.resize(values.len(), Code::NotSeen);
+            self.code_of_key.resize(values.len(), KeyCode::NotSeen);
         }
     }
 }

@@ -13,7 +13,7 @@ pub const SLAB_ROWS: usize = 1 << 16;
 
 /// What stands behind a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SlabEnd {
     /// More rows of the same row group may follow.
     Open,
     /// The row group is full.
@@ -23,7 +23,7 @@ pub(super) enum End {
 /// Rows that are encoded together.
 pub(super) struct Slab {
     pub rows: usize,
-    pub end: End,
+    pub end: SlabEnd,
     pieces: Vec<Vec<ArrayRef>>,
 }
 
@@ -71,8 +71,8 @@ impl Cutter {
         }
         let rows = std::mem::take(&mut self.rows_pending);
         self.rows_in_group += rows;
-        let end = if self.rows_in_group == self.row_group_rows { End::RowGroup } else { End::Open };
-        if end == End::RowGroup {
+        let end = if self.rows_in_group == self.row_group_rows { SlabEnd::RowGroup } else { SlabEnd::Open };
+        if end == SlabEnd::RowGroup {
             self.rows_in_group = 0;
         }
         Some(Slab { rows, end, pieces: std::mem::take(&mut self.pending) })

@@ -83,7 +83,7 @@ fn write_cut(path: &Path, table: &RecordBatch, cuts: &[usize], options: &WriteOp
     }
     let written = writer.finish().expect("finish");
     let bytes = fs::read(path).expect("the file");
-    assert_eq!(written, Written { rows: table.num_rows() as u64, bytes: bytes.len() as u64 });
+    assert_eq!(written, WrittenFile { rows: table.num_rows() as u64, bytes: bytes.len() as u64 });
     bytes
 }
 
@@ -124,7 +124,7 @@ fn what_was_written_is_read_back() {
     let folder = tempfile::tempdir().expect("folder");
     let table = table(150_003);
     let parquet = folder.path().join("t.parquet");
-    for statistics in [Statistics::None, Statistics::RowGroup, Statistics::Page] {
+    for statistics in [StoredStatistics::None, StoredStatistics::RowGroup, StoredStatistics::Page] {
         for compression in [Compression::None, Compression::Fast, Compression::Small] {
             let options = WriteOptions { statistics, compression, ..options(2) };
             write_cut(&parquet, &table, &[9_999], &options);
@@ -232,9 +232,9 @@ fn statistics_are_those_of_the_column() {
     let schema = Arc::new(Schema::new(vec![Field::new("c", column.data_type().clone(), true)]));
     let table = RecordBatch::try_new(schema, vec![column]).expect("table");
     for (statistics, expected) in [
-        (Statistics::None, None),
-        (Statistics::RowGroup, Some(("b", "x"))),
-        (Statistics::Page, Some(("b", "x"))),
+        (StoredStatistics::None, None),
+        (StoredStatistics::RowGroup, Some(("b", "x"))),
+        (StoredStatistics::Page, Some(("b", "x"))),
     ] {
         write_cut(&path, &table, &[usize::MAX], &WriteOptions { statistics, ..options(1) });
         let reader = SerializedFileReader::new(fs::File::open(&path).expect("open")).expect("a Parquet file");
@@ -276,7 +276,7 @@ fn lists_reach_parquet_and_arrow_but_not_csv() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_with_the_path() {
+fn a_full_disk_is_reported_with_the_path() {
     let folder = tempfile::tempdir().expect("folder");
     let table = table(150_003);
     for format in FORMATS {
@@ -287,8 +287,8 @@ fn a_full_disk_is_told_with_the_path() {
             writer.write(&table)?;
             writer.finish()
         })();
-        let Err(Error::Io { path: told, source }) = result else { panic!("{format}: {result:?}") };
-        assert_eq!((told, source.kind()), (path.clone(), std::io::ErrorKind::StorageFull));
+        let Err(Error::Io { path: reported, source }) = result else { panic!("{format}: {result:?}") };
+        assert_eq!((reported, source.kind()), (path.clone(), std::io::ErrorKind::StorageFull));
         assert!(path.is_symlink(), "a device is not ours to remove");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Memory: 8 B x values x product of the codes of all contracted columns but the first.
 
-use super::layout::{Layout, Slice};
+use super::layout::{PeopleSlice, PriorLayout};
 use super::pairs::normalise;
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
@@ -11,22 +11,22 @@ use crate::math::beliefs::kernel::Kernel;
 const STRIP: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct GridScratch {
     cells: Vec<f64>,
     strip: Vec<f64>,
     prior: Vec<f64>,
 }
 
 /// The number of sums in the grid of one slice; `None` if it is beyond counting.
-pub(super) fn size(layout: &Layout, kernels: &[Kernel], values: usize) -> Option<usize> {
+pub(super) fn size(layout: &PriorLayout, kernels: &[Kernel], values: usize) -> Option<usize> {
     let codes = layout.columns.iter().skip(1).map(|column| kernels[*column].codes());
     codes.chain([values]).try_fold(1usize, usize::checked_mul)
 }
 
 pub(super) fn run(
-    (combinations, kernels, layout): (&Combinations, &[Kernel], &Layout),
-    slice: &Slice,
-    scratch: &mut Scratch,
+    (combinations, kernels, layout): (&Combinations, &[Kernel], &PriorLayout),
+    slice: &PeopleSlice,
+    scratch: &mut GridScratch,
     mut emit: impl FnMut(usize, &[f64]),
 ) {
     let values = combinations.values();
@@ -41,7 +41,7 @@ pub(super) fn run(
     scratch.cells.resize(dimensions.iter().product::<usize>() * values, 0.0);
     let first = &kernels[layout.columns[0]];
     let person = layout.code(combinations, slice.people.start, 0);
-    for Slice { people: rows, .. } in layout.block(slice) {
+    for PeopleSlice { people: rows, .. } in layout.block(slice) {
         let weight = first.weight(person, layout.code(combinations, rows.start, 0));
         if weight > 0.0 {
             for row in rows.clone() {

@@ -9,26 +9,26 @@ use std::ops::Range;
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
 
-pub(super) struct Layout {
+pub(super) struct PriorLayout {
     /// The columns that are contracted, those with the most codes first: they leave the fewest suffixes.
     pub columns: Vec<usize>,
     /// Combinations in the order of the layout.
     pub order: Vec<u32>,
-    pub slices: Vec<Slice>,
+    pub slices: Vec<PeopleSlice>,
     /// For j = 0, 1, ..: how many prefixes of the block and the first j columns occur.
     pub prefixes: Vec<u64>,
 }
 
 /// People who share a block and the code of the first contracted column, and the rows of their block.
 #[derive(Clone)]
-pub(super) struct Slice {
+pub(super) struct PeopleSlice {
     pub people: Range<u32>,
     /// The rows of the block, as positions and as slices.
     pub block: Range<u32>,
     slices: Range<u32>,
 }
 
-impl Layout {
+impl PriorLayout {
     pub fn new(combinations: &Combinations, kernels: &[Kernel]) -> Self {
         let (cutting, mut columns): (Vec<usize>, Vec<usize>) =
             (0..kernels.len()).partition(|column| kernels[*column].is_identity());
@@ -41,7 +41,8 @@ impl Layout {
                 keys.iter().map(|key| a[*key]).cmp(keys.iter().map(|key| b[*key]))
             });
         }
-        let mut layout = Layout { slices: Vec::new(), prefixes: vec![0; columns.len() + 1], columns, order };
+        let mut layout =
+            PriorLayout { slices: Vec::new(), prefixes: vec![0; columns.len() + 1], columns, order };
         layout.cut(combinations, &keys, cutting.len());
         layout
     }
@@ -73,7 +74,7 @@ impl Layout {
                     last.people.end = position;
                 }
                 let slices = first_of_block as u32..0;
-                self.slices.push(Slice { people: position..count, block: block..count, slices });
+                self.slices.push(PeopleSlice { people: position..count, block: block..count, slices });
             }
         }
         self.close(first_of_block, block..count);
@@ -92,7 +93,7 @@ impl Layout {
     }
 
     /// All slices of the block of a slice; their people are the rows of the block by first code.
-    pub fn block(&self, slice: &Slice) -> &[Slice] {
+    pub fn block(&self, slice: &PeopleSlice) -> &[PeopleSlice] {
         &self.slices[slice.slices.start as usize..slice.slices.end as usize]
     }
 

@@ -3,13 +3,13 @@
 //! The Nadaraya-Watson estimate with the Epanechnikov product kernel (mathematics 4.1) at every combination that
 //! occurs. The kernel is a product, so the sum over rows is contracted one column at a time. A column in
 //! which only equal values have a weight cuts the table into independent blocks and costs nothing. A
-//! [`Plan`] orders the columns, estimates the ways and takes the cheapest that fits the memory:
+//! [`PriorPlan`] orders the columns, estimates the ways and takes the cheapest that fits the memory:
 //!
 //! | way | what it keeps per slice | when |
 //! |---|---|---|
-//! | [`Method::Pairs`] | one vector of values | the reference; tiny tables; no memory |
-//! | [`Method::Grid`] | the grid of the columns after the first, times the values | dense, small grids |
-//! | [`Method::Trie`] | (person's prefix) x (rows' suffix) pairs that occur, times the values | sparse grids |
+//! | [`PriorMethod::Pairs`] | one vector of values | the reference; tiny tables; no memory |
+//! | [`PriorMethod::Grid`] | the grid of the columns after the first, times the values | dense, small grids |
+//! | [`PriorMethod::Trie`] | (person's prefix) x (rows' suffix) pairs that occur, times the values | sparse grids |
 //!
 //! A slice is all people of one block with one code of the first contracted column. Slices are independent
 //! and may run on any thread, each with its own [`Workspace`]; a slice emits finished priors.
@@ -37,4 +37,4 @@ mod tests;
 mod trie;
 
 pub use pairs::{exact_prior, naive_prior};
-pub use plan::{Estimate, Method, Plan, Workspace};
+pub use plan::{CostEstimate, PriorMethod, PriorPlan, Workspace};

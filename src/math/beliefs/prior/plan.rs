@@ -1,10 +1,10 @@
 //! Which way to the priors is the cheapest that fits?
 //!
 //! Memory: the layout and, if that way is taken, the suffixes of the trie; the workspace of each thread is
-//! bounded by the bytes of the [`Estimate`]. Priors go to the caller as they are finished; keeping all takes
+//! bounded by the bytes of the [`CostEstimate`]. Priors go to the caller as they are finished; keeping all takes
 //! 8 B x values per combination.
 
-use super::layout::Layout;
+use super::layout::PriorLayout;
 use super::trie::Trie;
 use super::{grid, trie};
 use crate::math::beliefs::combinations::Combinations;
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// A way to the priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum PriorMethod {
     /// Every person against every combination.
     Pairs,
     /// Contraction over the dense grid of codes.
@@ -25,9 +25,9 @@ pub enum Method {
 
 /// What a way is expected to cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Estimate {
+pub struct CostEstimate {
     /// The way.
-    pub method: Method,
+    pub method: PriorMethod,
     /// Multiplications and additions, roughly.
     pub operations: f64,
     /// At most so many bytes for each workspace.
@@ -35,38 +35,38 @@ pub struct Estimate {
 }
 
 /// How the priors of a table are computed: independent slices of people.
-pub struct Plan<'a> {
+pub struct PriorPlan<'a> {
     combinations: &'a Combinations,
     kernels: &'a [Kernel],
-    layout: Layout,
+    layout: PriorLayout,
     trie: Option<Trie>,
-    chosen: Estimate,
-    estimates: Vec<Estimate>,
+    chosen: CostEstimate,
+    estimates: Vec<CostEstimate>,
 }
 
 /// The memory of one thread, used again from slice to slice of one plan.
 #[derive(Default)]
 pub struct Workspace {
     pairs: Vec<f64>,
-    grid: grid::Scratch,
-    trie: trie::Scratch,
+    grid: grid::GridScratch,
+    trie: trie::TrieScratch,
 }
 
 /// A contraction over suffixes follows indices; one over the grid does not.
 const INDIRECTION: f64 = 2.0;
 
-impl<'a> Plan<'a> {
+impl<'a> PriorPlan<'a> {
     /// The cheapest plan whose workspaces take at most `bytes` each; one kernel per column.
     pub fn new(combinations: &'a Combinations, kernels: &'a [Kernel], bytes: u64) -> Result<Self> {
-        Plan::build(combinations, kernels, |estimates| {
+        PriorPlan::build(combinations, kernels, |estimates| {
             let fitting = estimates.iter().filter(|estimate| estimate.bytes <= bytes);
             fitting.min_by(|a, b| a.operations.total_cmp(&b.operations)).copied()
         })
     }
 
     /// The plan that takes the given way, whatever it costs.
-    pub fn with(combinations: &'a Combinations, kernels: &'a [Kernel], method: Method) -> Result<Self> {
-        Plan::build(combinations, kernels, |estimates| {
+    pub fn with(combinations: &'a Combinations, kernels: &'a [Kernel], method: PriorMethod) -> Result<Self> {
+        PriorPlan::build(combinations, kernels, |estimates| {
             estimates.iter().find(|estimate| estimate.method == method).copied()
         })
     }
@@ -74,24 +74,24 @@ impl<'a> Plan<'a> {
     fn build(
         combinations: &'a Combinations,
         kernels: &'a [Kernel],
-        choose: impl FnOnce(&[Estimate]) -> Option<Estimate>,
+        choose: impl FnOnce(&[CostEstimate]) -> Option<CostEstimate>,
     ) -> Result<Self> {
         check(combinations, kernels)?;
-        let layout = Layout::new(combinations, kernels);
+        let layout = PriorLayout::new(combinations, kernels);
         let trie = (!layout.columns.is_empty()).then(|| Trie::new(combinations, &layout));
         let estimates = estimate(combinations, kernels, &layout, trie.as_ref());
         let chosen = choose(&estimates).unwrap_or(estimates[0]);
-        let trie = trie.filter(|_| chosen.method == Method::Trie);
-        Ok(Plan { combinations, kernels, layout, trie, chosen, estimates })
+        let trie = trie.filter(|_| chosen.method == PriorMethod::Trie);
+        Ok(PriorPlan { combinations, kernels, layout, trie, chosen, estimates })
     }
 
     /// The way that is taken and its cost.
-    pub fn chosen(&self) -> Estimate {
+    pub fn chosen(&self) -> CostEstimate {
         self.chosen
     }
 
     /// All ways that were considered.
-    pub fn estimates(&self) -> &[Estimate] {
+    pub fn estimates(&self) -> &[CostEstimate] {
         &self.estimates
     }
 
@@ -105,8 +105,8 @@ impl<'a> Plan<'a> {
         let table = (self.combinations, self.kernels, &self.layout);
         let slice = &self.layout.slices[slice];
         match (self.chosen.method, &self.trie) {
-            (Method::Trie, Some(trie)) => trie.run(table, slice, &mut workspace.trie, emit),
-            (Method::Grid, _) => grid::run(table, slice, &mut workspace.grid, emit),
+            (PriorMethod::Trie, Some(trie)) => trie.run(table, slice, &mut workspace.trie, emit),
+            (PriorMethod::Grid, _) => grid::run(table, slice, &mut workspace.grid, emit),
             _ => {
                 workspace.pairs.resize(self.combinations.values(), 0.0);
                 for person in slice.people.clone() {
@@ -141,8 +141,8 @@ impl<'a> Plan<'a> {
         let columns = || self.layout.columns.iter().map(|column| &self.kernels[*column]);
         let weights: u64 = columns().map(|kernel| u64::from(kernel.roundings()) + 1).sum();
         let additions: u64 = match self.chosen.method {
-            Method::Pairs => self.combinations.entries() as u64,
-            Method::Grid | Method::Trie => columns().map(|kernel| 2 * kernel.codes() as u64).sum(),
+            PriorMethod::Pairs => self.combinations.entries() as u64,
+            PriorMethod::Grid | PriorMethod::Trie => columns().map(|kernel| 2 * kernel.codes() as u64).sum(),
         };
         relative_error(2 * (weights + additions) + self.combinations.values() as u64 + 1)
     }
@@ -172,16 +172,17 @@ fn check(combinations: &Combinations, kernels: &[Kernel]) -> Result<()> {
 fn estimate(
     combinations: &Combinations,
     kernels: &[Kernel],
-    layout: &Layout,
+    layout: &PriorLayout,
     trie: Option<&Trie>,
-) -> Vec<Estimate> {
+) -> Vec<CostEstimate> {
     let values = combinations.values();
     let people = combinations.len() as f64;
     let entries = combinations.entries() as f64;
     let blocks = layout.prefixes[0].max(1) as f64;
     let columns = layout.columns.len() as f64;
     let operations = people / blocks * (people * columns + entries);
-    let mut estimates = vec![Estimate { method: Method::Pairs, operations, bytes: 8 * values as u64 }];
+    let mut estimates =
+        vec![CostEstimate { method: PriorMethod::Pairs, operations, bytes: 8 * values as u64 }];
     let Some(trie) = trie else { return estimates };
 
     let share: Vec<f64> = layout.columns.iter().map(|column| kernels[*column].share()).collect();
@@ -191,7 +192,7 @@ fn estimate(
         let lines = layout.columns.iter().zip(&share).skip(1);
         let lines: f64 = lines.map(|(column, share)| 1.0 + kernels[*column].codes() as f64 * share).sum();
         let operations = scatter + slices * size as f64 * (1.0 + lines);
-        estimates.push(Estimate { method: Method::Grid, operations, bytes: 8 * size as u64 });
+        estimates.push(CostEstimate { method: PriorMethod::Grid, operations, bytes: 8 * size as u64 });
     }
     // State sizes: no more suffixes than occur, nor than rows of a block within reach.
     let mut reached = people / blocks;
@@ -203,6 +204,6 @@ fn estimate(
         }
     }
     let bytes = trie.bytes(values);
-    estimates.push(Estimate { method: Method::Trie, operations, bytes });
+    estimates.push(CostEstimate { method: PriorMethod::Trie, operations, bytes });
     estimates
 }

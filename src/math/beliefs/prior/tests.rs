@@ -49,8 +49,8 @@ proptest! {
         let kernels: Vec<_> = columns.iter().map(|(kind, codes, b)| kernel(*kind, *codes, b)).collect();
         let table = Combinations::from_rows(kernels.len(), 4, rows).unwrap();
         let exact: Vec<_> = (0..table.len()).map(|c| exact_prior(&table, &kernels, c)).collect();
-        for method in [Method::Pairs, Method::Grid, Method::Trie] {
-            let plan = Plan::with(&table, &kernels, method).unwrap();
+        for method in [PriorMethod::Pairs, PriorMethod::Grid, PriorMethod::Trie] {
+            let plan = PriorPlan::with(&table, &kernels, method).unwrap();
             let bound = Rational::try_from(plan.relative_error()).unwrap();
             let priors = plan.run_all();
             for (exact, prior) in exact.iter().zip(&priors) {
@@ -75,11 +75,11 @@ fn a_small_budget_falls_back_to_less_memory() {
     let kernels: Vec<_> = (0..3).map(|_| kernel(0, 5, &ratio(2, 1))).collect();
     let rows = (0..125).map(|n| (vec![n / 25, n / 5 % 5, n % 5], n % 3)).collect();
     let table = Combinations::from_rows(3, 3, rows).unwrap();
-    assert_eq!(Plan::new(&table, &kernels, u64::MAX).unwrap().chosen().method, Method::Grid);
-    assert_eq!(Plan::new(&table, &kernels, 100).unwrap().chosen().method, Method::Pairs);
+    assert_eq!(PriorPlan::new(&table, &kernels, u64::MAX).unwrap().chosen().method, PriorMethod::Grid);
+    assert_eq!(PriorPlan::new(&table, &kernels, 100).unwrap().chosen().method, PriorMethod::Pairs);
     let sparse = (0..20).map(|n| (vec![n % 5, n * n % 5, n * n * n % 5], n % 3)).collect();
     let sparse = Combinations::from_rows(3, 3, sparse).unwrap();
-    let plan = Plan::new(&sparse, &kernels, u64::MAX).unwrap();
+    let plan = PriorPlan::new(&sparse, &kernels, u64::MAX).unwrap();
     assert_eq!(plan.estimates().len(), 3);
 }
 
@@ -91,12 +91,12 @@ fn enormous_numbers_state_an_infinite_error() {
     };
     let kernels: Vec<_> = (0..8).map(huge).collect();
     let table = Combinations::from_rows(8, 2, vec![(vec![0; 8], 0), (vec![1; 8], 1)]).unwrap();
-    assert_eq!(Plan::new(&table, &kernels, u64::MAX).unwrap().relative_error(), f64::INFINITY);
+    assert_eq!(PriorPlan::new(&table, &kernels, u64::MAX).unwrap().relative_error(), f64::INFINITY);
 }
 
 #[test]
 fn foreign_codes_are_errors() {
     let table = Combinations::from_rows(1, 1, vec![(vec![5], 0)]).unwrap();
-    assert!(Plan::new(&table, &[kernel(2, 5, &ratio(1, 1))], u64::MAX).is_err());
-    assert!(Plan::new(&table, &[], u64::MAX).is_err());
+    assert!(PriorPlan::new(&table, &[kernel(2, 5, &ratio(1, 1))], u64::MAX).is_err());
+    assert!(PriorPlan::new(&table, &[], u64::MAX).is_err());
 }

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::layout::{Layout, Slice};
+use super::layout::{PeopleSlice, PriorLayout};
 use super::pairs::normalise;
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
@@ -29,7 +29,7 @@ struct Level {
 }
 
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct TrieScratch {
     states: Vec<State>,
 }
 
@@ -64,7 +64,7 @@ fn add(target: &mut [f64], source: &[f64], weight: f64) {
 }
 
 impl Trie {
-    pub fn new(combinations: &Combinations, layout: &Layout) -> Self {
+    pub fn new(combinations: &Combinations, layout: &PriorLayout) -> Self {
         let count = combinations.len();
         let mut suffixes = vec![0u32; count];
         let mut levels = vec![Level { heads: Vec::new(), tails: vec![0] }];
@@ -99,9 +99,9 @@ impl Trie {
 
     pub fn run(
         &self,
-        (combinations, kernels, layout): (&Combinations, &[Kernel], &Layout),
-        slice: &Slice,
-        scratch: &mut Scratch,
+        (combinations, kernels, layout): (&Combinations, &[Kernel], &PriorLayout),
+        slice: &PeopleSlice,
+        scratch: &mut TrieScratch,
         emit: impl FnMut(usize, &[f64]),
     ) {
         let fits = |state: &State, level: &Level| state.places.len() == level.tails.len();
@@ -116,7 +116,7 @@ impl Trie {
         state.clear();
         let kernel = &kernels[layout.columns[0]];
         let person = layout.code(combinations, slice.people.start, 0);
-        for Slice { people: rows, .. } in layout.block(slice) {
+        for PeopleSlice { people: rows, .. } in layout.block(slice) {
             let code = layout.code(combinations, rows.start, 0);
             let weight = kernel.weight(person, code);
             if weight > 0.0 {
@@ -136,7 +136,7 @@ impl Trie {
 struct Walk<'a, E> {
     combinations: &'a Combinations,
     kernels: &'a [Kernel],
-    layout: &'a Layout,
+    layout: &'a PriorLayout,
     levels: &'a [Level],
     emit: E,
 }

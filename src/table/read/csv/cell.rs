@@ -1,7 +1,7 @@
-//! What is the value of a cell, and which type fits a column of cells?
+//! The value of a cell, and the type that fits a column of cells.
 //!
 //! Cells are read strictly: a number with a leading zero or a plus sign is a code, such as a zip code or a
-//! telephone number, and stays text unless a type is stated.
+//! telephone number, and stays text unless a type is declared.
 //!
 //! Invariant: the cells that a type was guessed from can be read as that type.
 
@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 
 /// The type of a CSV column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ColumnType {
+pub enum CsvType {
     /// Whole numbers of 64 bits.
     Integer,
     /// Binary floating point of 64 bits.
@@ -29,21 +29,21 @@ pub enum ColumnType {
     Text,
 }
 
-/// The zone of [`ColumnType::TimestampUtc`], as an offset because zone names need a database of zones.
+/// The zone of [`CsvType::TimestampUtc`], as an offset because zone names need a database of zones.
 pub(super) const UTC: &str = "+00:00";
 
 /// Every type, the narrowest first; text comes last and fits everything.
-const NARROW_TO_WIDE: [(ColumnType, &str); 7] = [
-    (ColumnType::Integer, "integer"),
-    (ColumnType::Float, "float"),
-    (ColumnType::Boolean, "boolean"),
-    (ColumnType::Date, "date"),
-    (ColumnType::Timestamp, "timestamp"),
-    (ColumnType::TimestampUtc, "timestamp_utc"),
-    (ColumnType::Text, "text"),
+const NARROW_TO_WIDE: [(CsvType, &str); 7] = [
+    (CsvType::Integer, "integer"),
+    (CsvType::Float, "float"),
+    (CsvType::Boolean, "boolean"),
+    (CsvType::Date, "date"),
+    (CsvType::Timestamp, "timestamp"),
+    (CsvType::TimestampUtc, "timestamp_utc"),
+    (CsvType::Text, "text"),
 ];
 
-impl ColumnType {
+impl CsvType {
     /// The names of all types, for messages.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NARROW_TO_WIDE.iter().map(|(_, name)| *name)
@@ -52,66 +52,66 @@ impl ColumnType {
     /// The Arrow type of such a column.
     pub fn data_type(self) -> DataType {
         match self {
-            ColumnType::Integer => DataType::Int64,
-            ColumnType::Float => DataType::Float64,
-            ColumnType::Boolean => DataType::Boolean,
-            ColumnType::Date => DataType::Date32,
-            ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-            ColumnType::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-            ColumnType::Text => DataType::Utf8,
+            CsvType::Integer => DataType::Int64,
+            CsvType::Float => DataType::Float64,
+            CsvType::Boolean => DataType::Boolean,
+            CsvType::Date => DataType::Date32,
+            CsvType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            CsvType::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+            CsvType::Text => DataType::Utf8,
         }
     }
 
     fn fits(self, cell: &str) -> bool {
         match self {
-            ColumnType::Integer => integer(cell, Origin::Guessed).is_some(),
-            ColumnType::Float => float(cell, Origin::Guessed).is_some(),
-            ColumnType::Boolean => boolean(cell).is_some(),
-            ColumnType::Date => date(cell).is_some(),
-            ColumnType::Timestamp => timestamp(cell).is_some(),
-            ColumnType::TimestampUtc => timestamp_utc(cell).is_some(),
-            ColumnType::Text => true,
+            CsvType::Integer => integer(cell, TypeOrigin::Guessed).is_some(),
+            CsvType::Float => float(cell, TypeOrigin::Guessed).is_some(),
+            CsvType::Boolean => boolean(cell).is_some(),
+            CsvType::Date => date(cell).is_some(),
+            CsvType::Timestamp => timestamp(cell).is_some(),
+            CsvType::TimestampUtc => timestamp_utc(cell).is_some(),
+            CsvType::Text => true,
         }
     }
 }
 
-impl fmt::Display for ColumnType {
+impl fmt::Display for CsvType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NARROW_TO_WIDE.iter().find(|(t, _)| t == self).map_or("", |(_, name)| name);
         f.write_str(name)
     }
 }
 
-impl FromStr for ColumnType {
+impl FromStr for CsvType {
     /// The sentence that says which names there are.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         NARROW_TO_WIDE.iter().find(|(_, name)| *name == text).map(|(t, _)| *t).ok_or_else(|| {
-            format!("the column types are {}", ColumnType::names().collect::<Vec<_>>().join(", "))
+            format!("the column types are {}", CsvType::names().collect::<Vec<_>>().join(", "))
         })
     }
 }
 
 /// Where the type of a column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum TypeOrigin {
     /// From the cells: a later cell that looks like a code contradicts it.
     Guessed,
     /// From the user, who may have codes read as numbers.
-    Stated,
+    Declared,
 }
 
 /// The types that fit all cells seen so far.
 #[derive(Debug, Clone)]
-pub(in crate::table::read) struct Guess {
-    fitting: Vec<ColumnType>,
+pub(in crate::table::read) struct TypeGuess {
+    fitting: Vec<CsvType>,
     seen: bool,
 }
 
-impl Guess {
+impl TypeGuess {
     pub fn new() -> Self {
-        Guess { fitting: NARROW_TO_WIDE.iter().map(|(t, _)| *t).collect(), seen: false }
+        TypeGuess { fitting: NARROW_TO_WIDE.iter().map(|(t, _)| *t).collect(), seen: false }
     }
 
     /// Takes a cell that is not null into account.
@@ -121,16 +121,16 @@ impl Guess {
     }
 
     /// Takes the cells of another file into account.
-    pub fn join(&mut self, other: &Guess) {
+    pub fn join(&mut self, other: &TypeGuess) {
         self.seen |= other.seen;
         self.fitting.retain(|t| other.fitting.contains(t));
     }
 
     /// The narrowest fitting type; text where no cell was seen, because it fits whatever comes.
-    pub fn best(&self) -> ColumnType {
+    pub fn best(&self) -> CsvType {
         match self.fitting.first() {
             Some(narrowest) if self.seen => *narrowest,
-            _ => ColumnType::Text,
+            _ => CsvType::Text,
         }
     }
 }
@@ -142,22 +142,22 @@ fn looks_like_a_code(cell: &str) -> bool {
         || (digits.first() == Some(&b'0') && digits.get(1).is_some_and(u8::is_ascii_digit))
 }
 
-pub(super) fn integer(cell: &str, origin: Origin) -> Option<i64> {
-    if origin == Origin::Guessed && looks_like_a_code(cell) {
+pub(super) fn integer(cell: &str, origin: TypeOrigin) -> Option<i64> {
+    if origin == TypeOrigin::Guessed && looks_like_a_code(cell) {
         return None;
     }
     cell.parse().ok()
 }
 
-pub(super) fn float(cell: &str, origin: Origin) -> Option<f64> {
+pub(super) fn float(cell: &str, origin: TypeOrigin) -> Option<f64> {
     // Words such as `nan` and `inf` are not numbers here, and integers that floats cannot hold are ids.
     let is_number = cell.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
-    if !is_number || (origin == Origin::Guessed && looks_like_a_code(cell)) {
+    if !is_number || (origin == TypeOrigin::Guessed && looks_like_a_code(cell)) {
         return None;
     }
     let is_whole = cell.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-'));
     if is_whole
-        && origin == Origin::Guessed
+        && origin == TypeOrigin::Guessed
         && cell.parse::<i64>().ok()?.unsigned_abs() > 1 << f64::MANTISSA_DIGITS
     {
         return None;

@@ -1,4 +1,4 @@
-//! Which values do the records of a text hold?
+//! From records of text to record batches.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use arrow::array::{
 };
 use arrow::datatypes::{Field, Int32Type, Schema};
 
-use super::cell::{self, ColumnType, Origin};
-use super::pieces::Text;
-use super::record::{Cells, Dialect, Flaw, whole_records};
-use super::{CsvFile, is_null};
+use super::cell::{self, CsvType, TypeOrigin};
+use super::file::{CsvFile, is_null};
+use super::pieces::CsvPiece;
+use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
 use crate::table::read::contain::damaged;
-use crate::table::read::plan::{Plan, Strings};
+use crate::table::read::plan::{FilePlan, StringForm};
 use crate::table::read::scan::Batches;
 
 /// What to do about text of another encoding.
@@ -25,18 +25,18 @@ pub(super) const CONVERT: &str = "convert the file to UTF-8, for example with ic
 pub(super) fn batches<'t>(
     file: &'t CsvFile,
     path: &'t Path,
-    text: Text,
-    plan: Arc<Plan>,
+    text: CsvPiece,
+    plan: Arc<FilePlan>,
     batch_rows: usize,
 ) -> Result<Batches<'t>> {
-    let Text { bytes, first_row, .. } = text;
+    let CsvPiece { bytes, first_row, .. } = text;
     let text = String::from_utf8(bytes)
         .map_err(|error| not_utf8(path, error.as_bytes(), first_row, file.dialect))?;
     let mut position = 0;
     let mut row = first_row;
     Ok(Box::new(std::iter::from_fn(move || {
         let mut reading = Reading { file, path, plan: &plan, row };
-        let mut cells = Cells::new(&text[position..], file.dialect);
+        let mut cells = CsvCells::new(&text[position..], file.dialect);
         let decoded = reading.batch(&mut cells, batch_rows).transpose()?;
         position += cells.position();
         row = reading.row;
@@ -48,14 +48,14 @@ pub(super) fn batches<'t>(
 struct Reading<'a> {
     file: &'a CsvFile,
     path: &'a Path,
-    plan: &'a Plan,
+    plan: &'a FilePlan,
     /// The row being read, counted from 0 in its file.
     row: u64,
 }
 
 impl Reading<'_> {
     /// At most `batch_rows` records; `None` at the end of the text.
-    fn batch(&mut self, cells: &mut Cells<'_>, batch_rows: usize) -> Result<Option<RecordBatch>> {
+    fn batch(&mut self, cells: &mut CsvCells<'_>, batch_rows: usize) -> Result<Option<RecordBatch>> {
         let mut columns: Vec<Builder> = Vec::with_capacity(self.plan.wanted.len());
         let mut wanted: Vec<Option<usize>> = vec![None; self.file.names.len()];
         for column in &self.plan.wanted {
@@ -85,7 +85,12 @@ impl Reading<'_> {
         .map_err(|_| damaged(self.path, "columns of different lengths"))
     }
 
-    fn record(&self, cells: &mut Cells<'_>, wanted: &[Option<usize>], columns: &mut [Builder]) -> Result<()> {
+    fn record(
+        &self,
+        cells: &mut CsvCells<'_>,
+        wanted: &[Option<usize>],
+        columns: &mut [Builder],
+    ) -> Result<()> {
         let count = wanted.len();
         for (index, wanted) in wanted.iter().enumerate() {
             let cell = cells.cell().map_err(|flaw| self.flaw(flaw, index))?;
@@ -125,16 +130,16 @@ impl Reading<'_> {
         }
     }
 
-    fn misfit(&self, index: usize, kind: ColumnType, origin: Origin) -> Error {
+    fn misfit(&self, index: usize, kind: CsvType, origin: TypeOrigin) -> Error {
         let (place, column) = (self.place(), &self.file.names[index]);
         match origin {
-            Origin::Guessed => Error::input(
+            TypeOrigin::Guessed => Error::input(
                 format!("{place}: column `{column}` looked like {kind}, but this cell does not fit"),
-                format!("state the type of `{column}` (text fits everything), or a text that means null"),
+                format!("declare the type of `{column}` (text fits everything), or a text that means null"),
             ),
-            Origin::Stated => Error::input(
-                format!("{place}: the cell of column `{column}` does not fit the stated type {kind}"),
-                "correct the cell, or state another type (text fits everything)",
+            TypeOrigin::Declared => Error::input(
+                format!("{place}: the cell of column `{column}` does not fit the declared type {kind}"),
+                "correct the cell, or declare another type (text fits everything)",
             ),
         }
     }
@@ -160,23 +165,23 @@ enum Builder {
 }
 
 impl Builder {
-    fn new(kind: ColumnType, strings: Strings) -> Self {
+    fn new(kind: CsvType, strings: StringForm) -> Self {
         match (kind, strings) {
-            (ColumnType::Integer, _) => Builder::Integer(Int64Builder::new()),
-            (ColumnType::Float, _) => Builder::Float(Float64Builder::new()),
-            (ColumnType::Boolean, _) => Builder::Boolean(BooleanBuilder::new()),
-            (ColumnType::Date, _) => Builder::Date(Date32Builder::new()),
-            (ColumnType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
-            (ColumnType::TimestampUtc, _) => {
+            (CsvType::Integer, _) => Builder::Integer(Int64Builder::new()),
+            (CsvType::Float, _) => Builder::Float(Float64Builder::new()),
+            (CsvType::Boolean, _) => Builder::Boolean(BooleanBuilder::new()),
+            (CsvType::Date, _) => Builder::Date(Date32Builder::new()),
+            (CsvType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
+            (CsvType::TimestampUtc, _) => {
                 Builder::TimestampUtc(TimestampMicrosecondBuilder::new().with_timezone(cell::UTC))
             }
-            (ColumnType::Text, Strings::Plain) => Builder::Text(StringBuilder::new()),
-            (ColumnType::Text, Strings::Packed) => Builder::Packed(StringDictionaryBuilder::new()),
+            (CsvType::Text, StringForm::Plain) => Builder::Text(StringBuilder::new()),
+            (CsvType::Text, StringForm::Packed) => Builder::Packed(StringDictionaryBuilder::new()),
         }
     }
 
     /// Appends a cell or a null; `None` if the cell does not fit.
-    fn append(&mut self, cell: Option<&str>, origin: Origin) -> Option<()> {
+    fn append(&mut self, cell: Option<&str>, origin: TypeOrigin) -> Option<()> {
         /// A null stays a null; a cell must be readable.
         fn read<T>(cell: Option<&str>, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
             cell.map_or(Some(None), |cell| read(cell).map(Some))

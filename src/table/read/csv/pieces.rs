@@ -1,4 +1,4 @@
-//! Where can the text be cut so that workers need not know each other's pieces?
+//! CSV text in pieces of whole records, which workers read independently of each other.
 //!
 //! Memory: one piece, [`PIECE_BYTES`], or a longer record up to [`RECORD_BYTES`].
 
@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 64;
 const RECORD_BYTES: usize = 64 << 20;
 
 /// A run of whole records.
-pub(super) struct Text {
+pub(super) struct CsvPiece {
     /// The records.
     pub bytes: Vec<u8>,
     /// How many there are.
@@ -29,7 +29,7 @@ pub(super) struct Text {
 }
 
 /// The text of a file, in pieces of whole records.
-pub(super) struct Texts<'t> {
+pub(super) struct CsvPieces<'t> {
     path: &'t Path,
     source: Box<dyn Read + Send + 't>,
     dialect: Dialect,
@@ -39,13 +39,13 @@ pub(super) struct Texts<'t> {
     ended: bool,
 }
 
-impl<'t> Texts<'t> {
+impl<'t> CsvPieces<'t> {
     /// The pieces of a source that stands behind the header.
     pub fn new(path: &'t Path, source: Box<dyn Read + Send + 't>, dialect: Dialect) -> Self {
-        Texts { path, source, dialect, rest: Vec::new(), rows: 0, ended: false }
+        CsvPieces { path, source, dialect, rest: Vec::new(), rows: 0, ended: false }
     }
 
-    fn cut(&mut self) -> Result<Option<Text>> {
+    fn cut(&mut self) -> Result<Option<CsvPiece>> {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut goal = PIECE_BYTES.max(2 * bytes.len());
         loop {
@@ -60,7 +60,7 @@ impl<'t> Texts<'t> {
                 self.rest = bytes.split_off(end);
                 let first_row = self.rows;
                 self.rows += rows;
-                return Ok(Some(Text { bytes, rows, first_row }));
+                return Ok(Some(CsvPiece { bytes, rows, first_row }));
             }
             if self.ended {
                 return Ok(None);
@@ -87,8 +87,8 @@ impl<'t> Texts<'t> {
     }
 }
 
-impl Iterator for Texts<'_> {
-    type Item = Result<Text>;
+impl Iterator for CsvPieces<'_> {
+    type Item = Result<CsvPiece>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended && self.rest.is_empty() {

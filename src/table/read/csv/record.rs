@@ -1,10 +1,15 @@
-//! Where do the records and cells of CSV text begin and end? (RFC 4180)
+//! Records and cells of CSV text (RFC 4180).
 //!
 //! A cell that begins with `"` is quoted up to the next quote that is not doubled, and may hold delimiters and
 //! line ends. A quote elsewhere is an ordinary character. Lines end in `\n` or `\r\n`. Empty lines are no
 //! records, except in a table of one column, where they are an empty cell.
 //!
-//! Invariant: [`whole_records`] and [`Cells`] see the same records, or `Cells` reports a flaw.
+//! Not csv-core, because it repairs what must be an error here or changes who is counted: an open quote takes in the
+//! rest of the file, text after a closing quote is joined to the cell, and an empty line is no record even in a
+//! table of one column. It is also no faster: 210 MB without quotes are cut in 0.07 s and read in 0.41 s here, in
+//! 0.39 s and 0.47 s there; with quotes in 0.42 s and 0.54 s here, in 0.40 s and 0.47 s there.
+//!
+//! Invariant: [`whole_records`] and [`CsvCells`] see the same records, or `CsvCells` reports a flaw.
 
 use std::borrow::Cow;
 
@@ -87,23 +92,23 @@ fn closing_quote(text: &[u8], open: usize) -> Option<usize> {
 }
 
 /// Walks over the cells of a text of whole records.
-pub(super) struct Cells<'a> {
+pub(super) struct CsvCells<'a> {
     text: &'a str,
     at: usize,
     dialect: Dialect,
 }
 
 /// A cell, and whether its record goes on.
-pub(super) struct Cell<'a> {
+pub(super) struct CsvCell<'a> {
     /// The text between the delimiters, without its quotes.
     pub text: Cow<'a, str>,
     /// True if it is the last of its record.
     pub last: bool,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> CsvCells<'a> {
     pub fn new(text: &'a str, dialect: Dialect) -> Self {
-        Cells { text, at: 0, dialect }
+        CsvCells { text, at: 0, dialect }
     }
 
     /// The position after the last cell.
@@ -125,14 +130,14 @@ impl<'a> Cells<'a> {
         self.at < bytes.len()
     }
 
-    /// The next cell of the record that [`Cells::find_record`] found.
-    pub fn cell(&mut self) -> Result<Cell<'a>, Flaw> {
+    /// The next cell of the record that [`CsvCells::find_record`] found.
+    pub fn cell(&mut self) -> Result<CsvCell<'a>, Flaw> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.at) != Some(&b'"') {
             let (end, last) = self.end_of_cell(self.at);
             let text = Cow::Borrowed(&self.text[self.at..end]);
             self.at = self.after(end, last);
-            return Ok(Cell { text, last });
+            return Ok(CsvCell { text, last });
         }
         let quote = closing_quote(bytes, self.at).ok_or(Flaw::OpenQuote)?;
         let (end, last) = self.end_of_cell(quote + 1);
@@ -145,7 +150,7 @@ impl<'a> Cells<'a> {
             None => Cow::Borrowed(inside),
         };
         self.at = self.after(end, last);
-        Ok(Cell { text, last })
+        Ok(CsvCell { text, last })
     }
 
     /// Where the unquoted text from `from` ends, and whether its record ends there.

@@ -7,15 +7,17 @@ use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, TimeUnit};
 use proptest::prelude::*;
 
-use super::cell::{date, float, integer, timestamp, timestamp_utc};
-use super::record::{Cells, Dialect, whole_records};
-use super::*;
-use crate::table::read::{Column, Form, Table};
+use super::cell::{CsvType, TypeGuess, TypeOrigin, date, float, integer, timestamp, timestamp_utc};
+use super::file::PREFIX_BYTES;
+use super::record::{CsvCells, Dialect, whole_records};
+use crate::error::Result;
+use crate::table::read::{ColumnForm, ColumnRequest, ReadOptions, Table};
 
 fn read(text: impl Into<Vec<u8>>, options: &ReadOptions) -> Result<RecordBatch> {
     let table = Table::from_reader("t.csv", Box::new(Cursor::new(text.into())), options)?;
     let names = table.schema().fields().iter().map(|field| field.name().clone());
-    let columns: Vec<Column> = names.map(|name| Column { name, form: Form::AsIs }).collect();
+    let columns: Vec<ColumnRequest> =
+        names.map(|name| ColumnRequest { name, form: ColumnForm::AsIs }).collect();
     let mut all = Vec::new();
     table.scan(
         &columns,
@@ -38,21 +40,21 @@ fn refused(text: impl Into<Vec<u8>>) -> String {
     read(text, &ReadOptions::default()).unwrap_err().to_string()
 }
 
-fn guessed(cells: &[&str]) -> ColumnType {
-    let mut guess = Guess::new();
+fn guessed(cells: &[&str]) -> CsvType {
+    let mut guess = TypeGuess::new();
     cells.iter().for_each(|cell| guess.see(cell));
     guess.best()
 }
 
 #[test]
 fn types_are_guessed_narrowly() {
-    assert_eq!(guessed(&[]), ColumnType::Text);
-    assert_eq!(guessed(&["1", "-2", "0"]), ColumnType::Integer);
-    assert_eq!(guessed(&["1", "2.5", "1e3"]), ColumnType::Float);
-    assert_eq!(guessed(&["true", "False"]), ColumnType::Boolean);
-    assert_eq!(guessed(&["2024-02-29", "1899-12-31"]), ColumnType::Date);
-    assert_eq!(guessed(&["2024-02-29T10:00", "2024-02-29 10:00:01.5"]), ColumnType::Timestamp);
-    assert_eq!(guessed(&["2024-02-29T10:00Z", "2024-02-29T10:00:00+01:00"]), ColumnType::TimestampUtc);
+    assert_eq!(guessed(&[]), CsvType::Text);
+    assert_eq!(guessed(&["1", "-2", "0"]), CsvType::Integer);
+    assert_eq!(guessed(&["1", "2.5", "1e3"]), CsvType::Float);
+    assert_eq!(guessed(&["true", "False"]), CsvType::Boolean);
+    assert_eq!(guessed(&["2024-02-29", "1899-12-31"]), CsvType::Date);
+    assert_eq!(guessed(&["2024-02-29T10:00", "2024-02-29 10:00:01.5"]), CsvType::Timestamp);
+    assert_eq!(guessed(&["2024-02-29T10:00Z", "2024-02-29T10:00:00+01:00"]), CsvType::TimestampUtc);
     for text in [
         &["01234", "90210"][..],
         &["+49301234"],
@@ -68,17 +70,17 @@ fn types_are_guessed_narrowly() {
         &["-"],
         &["e"],
     ] {
-        assert_eq!(guessed(text), ColumnType::Text, "{text:?}");
+        assert_eq!(guessed(text), CsvType::Text, "{text:?}");
     }
 }
 
 #[test]
 fn numbers_and_times_have_their_values() {
-    assert_eq!(integer("007", Origin::Guessed), None);
-    assert_eq!(integer("007", Origin::Stated), Some(7));
-    assert_eq!(float("-0.25", Origin::Guessed), Some(-0.25));
-    assert_eq!(float("1e999", Origin::Stated), None);
-    assert_eq!(float("inf", Origin::Stated), None);
+    assert_eq!(integer("007", TypeOrigin::Guessed), None);
+    assert_eq!(integer("007", TypeOrigin::Declared), Some(7));
+    assert_eq!(float("-0.25", TypeOrigin::Guessed), Some(-0.25));
+    assert_eq!(float("1e999", TypeOrigin::Declared), None);
+    assert_eq!(float("inf", TypeOrigin::Declared), None);
     assert_eq!(date("1970-01-01"), Some(0));
     assert_eq!(date("2000-03-01"), Some(11_017));
     assert_eq!(date("1969-12-31"), Some(-1));
@@ -94,10 +96,10 @@ fn numbers_and_times_have_their_values() {
     assert_eq!(timestamp_utc("1970-01-01T01:00:00+01:00"), Some(0));
     assert_eq!(timestamp_utc("1970-01-01T00:00-00:30"), Some(1_800_000_000));
     assert_eq!(timestamp_utc("größe größe"), None);
-    for name in ColumnType::names() {
-        assert_eq!(name.parse::<ColumnType>().unwrap().to_string(), name);
+    for name in CsvType::names() {
+        assert_eq!(name.parse::<CsvType>().unwrap().to_string(), name);
     }
-    assert!("string".parse::<ColumnType>().unwrap_err().contains("timestamp_utc"));
+    assert!("string".parse::<CsvType>().unwrap_err().contains("timestamp_utc"));
 }
 
 proptest! {
@@ -128,7 +130,7 @@ proptest! {
     fn cutting_and_reading_see_the_same_records(text in "[a,\"\n\r]{0,40}", columns in 1usize..3) {
         let dialect = Dialect { delimiter: b',', columns };
         let (records, end) = whole_records(text.as_bytes(), dialect);
-        let mut cells = Cells::new(&text[..end], dialect);
+        let mut cells = CsvCells::new(&text[..end], dialect);
         let mut seen = 0;
         'records: while cells.find_record() {
             loop {
@@ -172,16 +174,16 @@ fn options_override_what_is_guessed() {
     let batch = read(text, &options).unwrap();
     assert_eq!(column(&batch, 0), ["01234", "90210"]);
     assert_eq!((batch.column(1).data_type(), batch.column(1).null_count()), (&DataType::Int64, 1));
-    options.types = [("zip".to_string(), ColumnType::Integer), ("n".to_string(), ColumnType::Text)].into();
+    options.types = [("zip".to_string(), CsvType::Integer), ("n".to_string(), CsvType::Text)].into();
     let batch = read(text, &options).unwrap();
     assert_eq!(column(&batch, 0), ["1234", "90210"]);
     assert_eq!(column(&batch, 1), ["5", "~"]);
-    options.types = [("zap".to_string(), ColumnType::Integer)].into();
+    options.types = [("zap".to_string(), CsvType::Integer)].into();
     assert!(read(text, &options).unwrap_err().to_string().contains("did you mean `zip`?"));
-    let stated = ReadOptions { types: [("n".to_string(), ColumnType::Integer)].into(), ..options };
-    let error = read("zip;n\n1;2\n2;secret\n", &stated).unwrap_err().to_string();
+    let declared = ReadOptions { types: [("n".to_string(), CsvType::Integer)].into(), ..options };
+    let error = read("zip;n\n1;2\n2;secret\n", &declared).unwrap_err().to_string();
     assert!(
-        error.contains("row 2") && error.contains("`n`") && error.contains("stated type integer"),
+        error.contains("row 2") && error.contains("`n`") && error.contains("declared type integer"),
         "{error}"
     );
     let quote = ReadOptions { delimiter: Some(b'"'), ..Default::default() };
@@ -236,5 +238,5 @@ fn a_late_cell_that_does_not_fit_names_column_and_remedy() {
     let error = refused(text);
     let row = format!("row {}", rows + 1);
     assert!(error.contains(&row) && error.contains("column `age` looked like integer"), "{error}");
-    assert!(error.contains("state the type of `age`") && !error.contains("secret"), "{error}");
+    assert!(error.contains("declare the type of `age`") && !error.contains("secret"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Which format does a table take, and when is its file whole?
+//! A table on its way to one file.
 
 use std::fs::File;
 use std::io;
@@ -16,9 +16,9 @@ use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
 use crate::error::{Error, Result};
 
-/// The file formats, told by the extension of the file name.
+/// The file formats, chosen by the extension of the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// `.parquet`
     Parquet,
     /// `.arrow` or `.feather`: the Arrow IPC file format.
@@ -27,16 +27,16 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
-    /// The format that the name of `path` asks for.
-    pub fn of(path: &Path) -> Result<Format> {
+impl OutputFormat {
+    /// The format that the extension of `path` names.
+    pub fn of(path: &Path) -> Result<OutputFormat> {
         let extension = path.extension().and_then(|text| text.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
-            Some("parquet") => Ok(Format::Parquet),
-            Some("arrow" | "feather") => Ok(Format::Arrow),
-            Some("csv") => Ok(Format::Csv),
+            Some("parquet") => Ok(OutputFormat::Parquet),
+            Some("arrow" | "feather") => Ok(OutputFormat::Arrow),
+            Some("csv") => Ok(OutputFormat::Csv),
             _ => Err(Error::input(
-                format!("{}: the name does not tell the format of the table", path.display()),
+                format!("{}: the name does not say the format of the table", path.display()),
                 "end it in .parquet, .arrow, .feather or .csv",
             )),
         }
@@ -54,9 +54,9 @@ pub enum Compression {
     Small,
 }
 
-/// Which statistics of a column Parquet carries beside its values.
+/// Which statistics of a column Parquet carries in addition to its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Statistics {
+pub enum StoredStatistics {
     /// None.
     None,
     /// Least and greatest value and nulls of each column of a row group.
@@ -74,8 +74,8 @@ pub struct WriteOptions {
     pub row_group_rows: usize,
     /// See [`Compression`].
     pub compression: Compression,
-    /// See [`Statistics`].
-    pub statistics: Statistics,
+    /// See [`StoredStatistics`].
+    pub statistics: StoredStatistics,
 }
 
 impl Default for WriteOptions {
@@ -84,14 +84,14 @@ impl Default for WriteOptions {
             threads: 1,
             row_group_rows: 1 << 20,
             compression: Compression::Small,
-            statistics: Statistics::RowGroup,
+            statistics: StoredStatistics::RowGroup,
         }
     }
 }
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Rows of the table.
     pub rows: u64,
     /// Bytes of the file.
@@ -126,7 +126,7 @@ impl TableWriter {
         options: &WriteOptions,
     ) -> Result<TableWriter> {
         let path = path.into();
-        let format = Format::of(&path)?;
+        let format = OutputFormat::of(&path)?;
         if options.row_group_rows == 0 || options.threads == 0 {
             return Err(Error::input(
                 "a table cannot be written with 0 threads or 0 rows in a row group",
@@ -138,15 +138,15 @@ impl TableWriter {
         let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
         let unfinished = Unfinished::of(&path, &file);
         let (sink, row_group_rows) = match format {
-            Format::Parquet => {
+            OutputFormat::Parquet => {
                 let sink = ParquetSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
                 (Sink::Parquet(Box::new(sink)), options.row_group_rows)
             }
-            Format::Arrow => {
+            OutputFormat::Arrow => {
                 let sink = IpcSink::new(file, &schema, options).map_err(|e| e.at(&path))?;
                 (Sink::Arrow(Box::new(sink)), options.row_group_rows.min(SLAB_ROWS))
             }
-            Format::Csv => {
+            OutputFormat::Csv => {
                 let sink = CsvSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
                 (Sink::Csv(sink), SLAB_ROWS)
             }
@@ -166,7 +166,7 @@ impl TableWriter {
     }
 
     /// Writes what is left and closes the file.
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<WrittenFile> {
         if let Some(slab) = self.cutter.cut() {
             self.encode(&slab)?;
         }
@@ -178,7 +178,7 @@ impl TableWriter {
         .map_err(|e| e.at(&self.path))?;
         self.unfinished.keep();
         let bytes = std::fs::metadata(&self.path).map_err(|source| Error::io(&self.path, source))?.len();
-        Ok(Written { rows: self.rows, bytes })
+        Ok(WrittenFile { rows: self.rows, bytes })
     }
 
     fn encode(&mut self, slab: &Slab) -> Result<()> {
@@ -263,6 +263,12 @@ impl From<ArrowError> for SinkError {
     }
 }
 
+impl From<::csv::Error> for SinkError {
+    fn from(error: ::csv::Error) -> Self {
+        SinkError::Io(error.into())
+    }
+}
+
 impl From<ParquetError> for SinkError {
     fn from(error: ParquetError) -> Self {
         match error {
@@ -299,7 +305,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nobody is left to tell if this fails too.
+            // Nobody is left to report to if this fails too.
             let _ = std::fs::remove_file(path);
         }
     }

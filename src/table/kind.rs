@@ -1,6 +1,6 @@
 //! Which few types stand for the many that people have?
 //!
-//! A canonical column has one of the types of [`Kind::data_type`], whatever the width, encoding or format of
+//! A canonical column has one of the types of [`ColumnKind::data_type`], whatever the width, encoding or format of
 //! the file.
 //!
 //! Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a
@@ -16,8 +16,8 @@ use arrow::error::ArrowError;
 
 /// What the values of a column are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Whole numbers: `Int64`. Only `UInt64`, which may not fit, is a [`Kind::Decimal`] of scale 0.
+pub enum ColumnKind {
+    /// Whole numbers: `Int64`. Only `UInt64`, which may not fit, is a [`ColumnKind::Decimal`] of scale 0.
     Integer,
     /// Exact decimals: `Decimal128(38, scale)`.
     Decimal {
@@ -36,40 +36,40 @@ pub enum Kind {
     Timestamp {
         /// The unit of the file.
         unit: TimeUnit,
-        /// The zone of the file, if it states one.
+        /// The zone of the file, if it has one.
         zone: Option<Arc<str>>,
     },
     /// Times of day: `Time64(Nanosecond)`.
     Time,
     /// Lists of any layout: `List` of a kind that is not a list.
-    List(Box<Kind>),
+    List(Box<ColumnKind>),
 }
 
 /// The precision that every canonical decimal has.
 const DECIMAL_DIGITS: u8 = 38;
 
-impl Kind {
+impl ColumnKind {
     /// The kind of a file's column; `None` for structs, maps, binary, intervals and lists of lists.
-    pub fn of(data_type: &DataType) -> Option<Kind> {
+    pub fn of(data_type: &DataType) -> Option<ColumnKind> {
         use DataType::*;
         Some(match data_type {
-            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => Kind::Integer,
-            UInt64 => Kind::Decimal { scale: 0 },
+            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => ColumnKind::Integer,
+            UInt64 => ColumnKind::Decimal { scale: 0 },
             Decimal32(_, scale) | Decimal64(_, scale) | Decimal128(_, scale) | Decimal256(_, scale) => {
-                Kind::Decimal { scale: *scale }
+                ColumnKind::Decimal { scale: *scale }
             }
-            Float16 | Float32 | Float64 => Kind::Float,
-            Boolean => Kind::Boolean,
-            Utf8 | LargeUtf8 | Utf8View | Null => Kind::Text,
-            Date32 | Date64 => Kind::Date,
-            Timestamp(unit, zone) => Kind::Timestamp { unit: *unit, zone: zone.clone() },
-            Time32(_) | Time64(_) => Kind::Time,
-            Dictionary(_, value) => Kind::of(value)?,
-            RunEndEncoded(_, value) => Kind::of(value.data_type())?,
+            Float16 | Float32 | Float64 => ColumnKind::Float,
+            Boolean => ColumnKind::Boolean,
+            Utf8 | LargeUtf8 | Utf8View | Null => ColumnKind::Text,
+            Date32 | Date64 => ColumnKind::Date,
+            Timestamp(unit, zone) => ColumnKind::Timestamp { unit: *unit, zone: zone.clone() },
+            Time32(_) | Time64(_) => ColumnKind::Time,
+            Dictionary(_, value) => ColumnKind::of(value)?,
+            RunEndEncoded(_, value) => ColumnKind::of(value.data_type())?,
             List(item) | LargeList(item) | FixedSizeList(item, _) | ListView(item) | LargeListView(item) => {
-                match Kind::of(item.data_type())? {
-                    Kind::List(_) => return None,
-                    kind => Kind::List(Box::new(kind)),
+                match ColumnKind::of(item.data_type())? {
+                    ColumnKind::List(_) => return None,
+                    kind => ColumnKind::List(Box::new(kind)),
                 }
             }
             _ => return None,
@@ -79,15 +79,15 @@ impl Kind {
     /// The Arrow type of a canonical column of this kind.
     pub fn data_type(&self) -> DataType {
         match self {
-            Kind::Integer => DataType::Int64,
-            Kind::Decimal { scale } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
-            Kind::Float => DataType::Float64,
-            Kind::Boolean => DataType::Boolean,
-            Kind::Text => text_type(),
-            Kind::Date => DataType::Date32,
-            Kind::Timestamp { unit, zone } => DataType::Timestamp(*unit, zone.clone()),
-            Kind::Time => DataType::Time64(TimeUnit::Nanosecond),
-            Kind::List(item) => DataType::List(item_field(item)),
+            ColumnKind::Integer => DataType::Int64,
+            ColumnKind::Decimal { scale } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
+            ColumnKind::Float => DataType::Float64,
+            ColumnKind::Boolean => DataType::Boolean,
+            ColumnKind::Text => text_type(),
+            ColumnKind::Date => DataType::Date32,
+            ColumnKind::Timestamp { unit, zone } => DataType::Timestamp(*unit, zone.clone()),
+            ColumnKind::Time => DataType::Time64(TimeUnit::Nanosecond),
+            ColumnKind::List(item) => DataType::List(item_field(item)),
         }
     }
 
@@ -101,25 +101,25 @@ impl Kind {
             DataType::RunEndEncoded(_, value) => {
                 return self.canonical(&exact_cast(array, value.data_type())?);
             }
-            DataType::Dictionary(_, value) if *self != Kind::Text => {
+            DataType::Dictionary(_, value) if *self != ColumnKind::Text => {
                 return self.canonical(&exact_cast(array, value)?);
             }
             _ => {}
         }
         match self {
-            Kind::Text => canonical_text(array),
-            Kind::List(item) => canonical_list(array, item),
+            ColumnKind::Text => canonical_text(array),
+            ColumnKind::List(item) => canonical_list(array, item),
             _ => exact_cast(array, &self.data_type()),
         }
     }
 }
 
 /// `Dictionary(Int32, Utf8)`.
-pub(super) fn text_type() -> DataType {
+pub(crate) fn text_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-fn item_field(item: &Kind) -> FieldRef {
+fn item_field(item: &ColumnKind) -> FieldRef {
     Arc::new(Field::new("item", item.data_type(), true))
 }
 
@@ -141,7 +141,7 @@ fn canonical_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     exact_cast(&exact_cast(&text, &DataType::Utf8)?, &text_type())
 }
 
-fn canonical_list(array: &ArrayRef, item: &Kind) -> Result<ArrayRef, ArrowError> {
+fn canonical_list(array: &ArrayRef, item: &ColumnKind) -> Result<ArrayRef, ArrowError> {
     let plain: ArrayRef = match array.data_type() {
         DataType::List(_) => array.clone(),
         DataType::LargeList(f) | DataType::FixedSizeList(f, _) => {

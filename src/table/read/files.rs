@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::{contain, damaged};
-use super::csv::{ColumnType, CsvFile, Guess};
+use super::csv::{CsvFile, CsvType, TypeGuess};
 use super::ipc::{self, IpcFile, IpcStream};
-use super::kind::Kind;
 use super::parquet::ParquetFile;
-use super::plan::{Column, Plan, Request, kind_of, missing};
-use super::scan::{self, Morsel, Part, Pieces};
+use super::plan::{ColumnRequest, FilePlan, ScanRequest, kind_of, missing};
+use super::scan::{self, FileScan, Morsel, Pieces};
 use crate::error::{Error, Result};
+use crate::table::kind::ColumnKind;
 
 /// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -32,7 +32,7 @@ pub struct ReadOptions {
     /// Between the cells of a CSV file; by default a tab in `.tsv` files and a comma elsewhere.
     pub delimiter: Option<u8>,
     /// Types of CSV columns that are not to be guessed.
-    pub types: BTreeMap<String, ColumnType>,
+    pub types: BTreeMap<String, CsvType>,
     /// Texts that mean null in a CSV file, besides the empty cell.
     pub null_texts: Vec<String>,
     /// The largest number of rows in a batch.
@@ -100,7 +100,7 @@ impl TableFile {
 
     fn pieces<'t>(
         &'t self,
-        plan: Plan,
+        plan: FilePlan,
         batch_rows: usize,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Result<Pieces<'t>> {
@@ -199,7 +199,7 @@ impl Table {
     }
 
     /// The kind of a column, which is also its canonical type.
-    pub fn kind(&self, name: &str) -> Result<Kind> {
+    pub fn kind(&self, name: &str) -> Result<ColumnKind> {
         kind_of(self.schema.field_with_name(name).map_err(|_| missing(&self.schema, name))?)
     }
 
@@ -234,17 +234,17 @@ impl Table {
     /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded.
     pub fn scan<T: Send>(
         &self,
-        columns: &[Column],
+        columns: &[ColumnRequest],
         threads: usize,
         work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
         consume: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let request = Request::new(&self.schema, columns)?;
+        let request = ScanRequest::new(&self.schema, columns)?;
         let mut parts = Vec::with_capacity(self.files.len());
         for file in &self.files {
             let plan = request.plan(&file.path, &file.schema())?;
             let open = Box::new(move || file.pieces(plan, self.batch_rows, &self.bytes_read));
-            parts.push(Part { path: &file.path, open });
+            parts.push(FileScan { path: &file.path, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
         scan::scan(parts, threads, work, consume)
@@ -293,14 +293,14 @@ fn open_file(path: PathBuf, options: &ReadOptions, bytes_read: &Arc<AtomicU64>) 
     Read::by_ref(&mut file).take(8).read_to_end(&mut start).map_err(io)?;
     file.rewind().map_err(io)?;
     let content = contain(&path, || {
-        let content = match Format::of(&path, &start)? {
-            Format::Parquet => Content::Parquet(ParquetFile::open(&path, bytes_read)?),
-            Format::Arrow => Content::Arrow(IpcFile::open(&path)?),
-            Format::Stream => {
+        let content = match InputFormat::of(&path, &start)? {
+            InputFormat::Parquet => Content::Parquet(ParquetFile::open(&path, bytes_read)?),
+            InputFormat::Arrow => Content::Arrow(IpcFile::open(&path)?),
+            InputFormat::Stream => {
                 let stream = IpcStream::open(&path, &mut file)?;
                 Content::Stream { stream, body: file.stream_position().map_err(io)? }
             }
-            Format::Csv => Content::Csv(CsvFile::open(&path, &mut file, options)?.0),
+            InputFormat::Csv => Content::Csv(CsvFile::open(&path, &mut file, options)?.0),
         };
         Ok(content)
     })?;
@@ -313,8 +313,8 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
     if start.is_empty() {
         return Err(damaged(&path, "the input is empty"));
     }
-    let format = Format::of(&path, &start)?;
-    if format == Format::Arrow {
+    let format = InputFormat::of(&path, &start)?;
+    if format == InputFormat::Arrow {
         // Behind its mark and some padding, a file is a stream.
         start.clear();
         while start.iter().all(|byte| *byte == 0) {
@@ -328,18 +328,18 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
     // What was read to tell the format is read again.
     let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(source));
     let (content, read) = contain(&path, || match format {
-        Format::Parquet => Err(Error::input(
+        InputFormat::Parquet => Err(Error::input(
             format!(
                 "{}: Parquet cannot be read from a pipe, because its index is at the end",
                 path.display()
             ),
             "write the input to a file, and give the file",
         )),
-        Format::Arrow | Format::Stream => {
+        InputFormat::Arrow | InputFormat::Stream => {
             let stream = IpcStream::open(&path, &mut source)?;
             Ok((Content::Stream { stream, body: 0 }, Vec::new()))
         }
-        Format::Csv => {
+        InputFormat::Csv => {
             let (file, read) = CsvFile::open(&path, &mut source, options)?;
             Ok((Content::Csv(file), read))
         }
@@ -349,7 +349,7 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum InputFormat {
     Parquet,
     /// Arrow IPC with a footer.
     Arrow,
@@ -358,22 +358,22 @@ enum Format {
     Csv,
 }
 
-impl Format {
+impl InputFormat {
     /// By the first bytes; a name that promises something else is an error of the file.
-    fn of(path: &Path, start: &[u8]) -> Result<Format> {
+    fn of(path: &Path, start: &[u8]) -> Result<InputFormat> {
         let by_content = match start {
-            start if start.starts_with(b"PAR1") => Format::Parquet,
-            start if start.starts_with(ipc::FILE_MAGIC) => Format::Arrow,
-            start if start.starts_with(ipc::CONTINUATION) => Format::Stream,
+            start if start.starts_with(b"PAR1") => InputFormat::Parquet,
+            start if start.starts_with(ipc::FILE_MAGIC) => InputFormat::Arrow,
+            start if start.starts_with(ipc::CONTINUATION) => InputFormat::Stream,
             start if start.starts_with(&[0x1f, 0x8b]) || start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
                 return Err(Error::input(
                     format!("{} is compressed as a whole", path.display()),
                     "decompress it, for example into a pipe that is given as -",
                 ));
             }
-            _ => Format::Csv,
+            _ => InputFormat::Csv,
         };
-        let is_text = by_content == Format::Csv;
+        let is_text = by_content == InputFormat::Csv;
         if is_text && has_extension(path, &["parquet"]) {
             return Err(damaged(path, "this is not a Parquet file"));
         }
@@ -386,7 +386,7 @@ impl Format {
 
 /// Guesses the types of CSV columns from the beginnings of all CSV files, so that they agree.
 fn settle_csv_types(files: &mut [TableFile], options: &ReadOptions) {
-    let mut joined: BTreeMap<String, Guess> = BTreeMap::new();
+    let mut joined: BTreeMap<String, TypeGuess> = BTreeMap::new();
     for file in files.iter() {
         let Content::Csv(csv) = &file.content else { continue };
         for (name, guess) in csv.guesses() {
@@ -398,7 +398,7 @@ fn settle_csv_types(files: &mut [TableFile], options: &ReadOptions) {
     }
     for file in files {
         let Content::Csv(csv) = &mut file.content else { continue };
-        let guesses: Vec<Guess> =
+        let guesses: Vec<TypeGuess> =
             csv.guesses().map(|(name, guess)| joined.get(name).unwrap_or(guess).clone()).collect();
         csv.settle(&guesses, options);
     }
@@ -456,7 +456,7 @@ fn typed_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
 }
 
 fn same_kind(a: &DataType, b: &DataType) -> bool {
-    a == b || Kind::of(a).is_some_and(|kind| Some(kind) == Kind::of(b))
+    a == b || ColumnKind::of(a).is_some_and(|kind| Some(kind) == ColumnKind::of(b))
 }
 
 fn repeated_name(schema: &Schema) -> Option<&str> {

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use super::census::Country;
 use super::{agrawal, groups};
 use crate::error::{Error, Result};
-use crate::table::write::{TableWriter, WriteOptions, Written};
+use crate::table::write::{TableWriter, WriteOptions, WrittenFile};
 
 /// Rows that a thread makes at a time.
 pub const CHUNK_ROWS: u64 = 1 << 16;
@@ -20,7 +20,7 @@ const CHUNKS_WAITING: usize = 2;
 
 /// The synthetic tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Generator {
     /// Nine attributes of people with salaries and houses, after Agrawal, Imielinski and Swami.
     Agrawal,
     /// Groups of 100 people with one of 20 values each, clustered.
@@ -29,24 +29,24 @@ pub enum Kind {
     Census,
 }
 
-/// A synthetic table, told by its kind, its size and its seed.
+/// A synthetic table, given by its generator, its size and its seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Table {
+pub struct SyntheticTable {
     /// What the rows are about.
-    pub kind: Kind,
+    pub generator: Generator,
     /// How many rows; a longer table of the same seed begins with the same rows.
     pub rows: u64,
-    /// Which table of this kind.
+    /// Which table of this generator.
     pub seed: u64,
 }
 
-impl Table {
+impl SyntheticTable {
     /// The columns of the table.
     pub fn schema(&self) -> SchemaRef {
-        Arc::new(match self.kind {
-            Kind::Agrawal => agrawal::schema(),
-            Kind::Groups => groups::schema(),
-            Kind::Census => Country::schema(),
+        Arc::new(match self.generator {
+            Generator::Agrawal => agrawal::schema(),
+            Generator::Groups => groups::schema(),
+            Generator::Census => Country::schema(),
         })
     }
 
@@ -56,10 +56,10 @@ impl Table {
     }
 
     fn maker(&self) -> Maker {
-        match self.kind {
-            Kind::Agrawal => Maker::Agrawal,
-            Kind::Groups => Maker::Groups(groups::values()),
-            Kind::Census => Maker::Census(Box::new(Country::new())),
+        match self.generator {
+            Generator::Agrawal => Maker::Agrawal,
+            Generator::Groups => Maker::Groups(groups::values()),
+            Generator::Census => Maker::Census(Box::new(Country::new())),
         }
     }
 
@@ -88,7 +88,12 @@ enum Maker {
 
 /// Makes `table` with `threads` threads and writes it to `path`, in the format of its extension; `progress` hears
 /// the number of rows written so far.
-pub fn write(table: &Table, path: &Path, threads: usize, progress: &mut dyn FnMut(u64)) -> Result<Written> {
+pub fn write(
+    table: &SyntheticTable,
+    path: &Path,
+    threads: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<WrittenFile> {
     let options = WriteOptions { threads, ..WriteOptions::default() };
     let mut writer = TableWriter::create(path, table.schema(), &options)?;
     let maker = table.maker();

@@ -1,4 +1,4 @@
-//! For how many rows does each row stand?
+//! A column that says for how many rows each row stands.
 //!
 //! A column of counts makes a short table of a long one: a row with the count 3 stands for three equal rows, one with
 //! the count 0 for none. Counts may be stored as whole numbers, decimals or floating point, as long as they are whole.
@@ -6,7 +6,7 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type};
 
-use super::kind::Kind;
+use super::kind::ColumnKind;
 use crate::error::{Error, Result, number_of};
 
 /// The counts of some rows.
@@ -24,14 +24,16 @@ pub const MOST_EQUAL_ROWS: u64 = u32::MAX as u64;
 impl RowCounts {
     /// Of a canonical column.
     pub fn of(array: &ArrayRef) -> RowCounts {
-        let count: &dyn Fn(usize) -> Option<u64> = match Kind::of(array.data_type()) {
-            Some(Kind::Integer) => &|row| u64::try_from(array.as_primitive::<Int64Type>().value(row)).ok(),
-            Some(Kind::Float) => &|row| {
+        let count: &dyn Fn(usize) -> Option<u64> = match ColumnKind::of(array.data_type()) {
+            Some(ColumnKind::Integer) => {
+                &|row| u64::try_from(array.as_primitive::<Int64Type>().value(row)).ok()
+            }
+            Some(ColumnKind::Float) => &|row| {
                 let value = array.as_primitive::<Float64Type>().value(row);
                 (value >= 0.0 && value <= MOST_EQUAL_ROWS as f64 && value.fract() == 0.0)
                     .then_some(value as u64)
             },
-            Some(Kind::Decimal { scale }) => &move |row| {
+            Some(ColumnKind::Decimal { scale }) => &move |row| {
                 let value = array.as_primitive::<Decimal128Type>().value(row);
                 let power = 10i128.checked_pow(u32::from(scale.unsigned_abs()))?;
                 match scale {
@@ -53,9 +55,9 @@ impl RowCounts {
     }
 
     /// Fails if a column cannot hold counts at all.
-    pub fn expect(name: &str, kind: &Kind) -> Result<()> {
+    pub fn expect(name: &str, kind: &ColumnKind) -> Result<()> {
         match kind {
-            Kind::Integer | Kind::Float | Kind::Decimal { .. } => Ok(()),
+            ColumnKind::Integer | ColumnKind::Float | ColumnKind::Decimal { .. } => Ok(()),
             _ => Err(Error::input(
                 format!("column `{name}` holds no numbers, but should say how many people a row stands for"),
                 "name a column of whole numbers as the count",

@@ -2,7 +2,7 @@
 //!
 //! The test looks at the rows of a group, not at its counts alone, and it is not monotone: a part of a group that
 //! passes may fail, and a part of one that fails may pass. So the planner asks it of every part of a cut, and gives a
-//! group that fails back to the next larger one that passes ([`plan::subtree`](crate::group::subtree)).
+//! group that fails back to the next larger one that passes ([`join`](crate::group::split::join)).
 //!
 //! Memory: the combinations and priors of the table, reserved from the budget; see [`original`].
 

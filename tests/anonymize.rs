@@ -7,7 +7,7 @@ use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;
 use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
-use skyveil::group::grow;
+use skyveil::group::split::limits::SUBTREE_BYTES;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
             memory: self.memory,
             threads: self.threads,
             search: Search::Tree,
-            subtree_bytes: grow::SUBTREE_BYTES.min(1 << 14),
+            subtree_bytes: SUBTREE_BYTES.min(1 << 14),
             progress: &Progress::default(),
         })
     }

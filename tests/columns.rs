@@ -8,7 +8,7 @@ use arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use serde_json::Value;
 use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
-use skyveil::group::grow;
+use skyveil::group::split::limits::SUBTREE_BYTES;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
@@ -47,7 +47,7 @@ fn anonymize(table: &Path, policy: &str, out: &Path, means: Means) -> skyveil::R
         memory: means.memory,
         threads: means.threads,
         search: Search::Tree,
-        subtree_bytes: grow::SUBTREE_BYTES.min(1 << 14),
+        subtree_bytes: SUBTREE_BYTES.min(1 << 14),
         progress: &Progress::default(),
     })
 }

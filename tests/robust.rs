@@ -8,7 +8,7 @@ use arrow::util::display::array_value_to_string;
 use serde_json::Value;
 use skyveil::anonymize::robust::{Options, run};
 use skyveil::anonymize::{Job, Outcome, Search};
-use skyveil::group::grow;
+use skyveil::group::split::limits::SUBTREE_BYTES;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, ReadOptions, Table};
@@ -199,7 +199,7 @@ fn expect_the_same_parts(privacy: &str) {
             memory,
             threads,
             search: Search::Tree,
-            subtree_bytes: grow::SUBTREE_BYTES,
+            subtree_bytes: SUBTREE_BYTES,
             progress: &Progress::default(),
         };
         let list = place.path(&format!("{name}.list"));

@@ -15,12 +15,15 @@ use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::source::{Encoded, Source};
 use crate::error::{Error, Result};
-pub use crate::group::full_domain::Searched;
-use crate::group::full_domain::{self, FullDomain};
-use crate::group::grow::{Growth, Limits, Pages};
+use crate::group::groups::Group;
 use crate::group::lattice::Measure;
-use crate::group::propose::Order;
-use crate::group::subtree::Group;
+pub use crate::group::lattice::full_domain::Searched;
+use crate::group::lattice::full_domain::{self, FullDomain};
+use crate::group::split::grow::Growth;
+use crate::group::split::leaf::Pages;
+use crate::group::split::limits::SubtreeLimits;
+use crate::group::split::plan::Plan;
+use crate::group::split::propose::Order;
 use crate::model::beliefs::TableRows;
 pub use crate::model::protection::Obstacle;
 use crate::model::protection::Protection;
@@ -62,7 +65,7 @@ pub struct Job<'a> {
     pub threads: usize,
     /// Where groups are looked for.
     pub search: Search,
-    /// Normally [`SUBTREE_BYTES`](crate::group::grow::SUBTREE_BYTES); tests take less.
+    /// Normally [`SUBTREE_BYTES`](crate::group::split::limits::SUBTREE_BYTES); tests take less.
     pub subtree_bytes: usize,
     /// Counts what is done.
     pub progress: &'a Progress,
@@ -156,12 +159,12 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     drop(labels(job, &source, &attributes)?);
     let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
     let layout = source.layout(&attributes, &sensitive);
-    let limits = Limits::new(&layout, job.subtree_bytes);
+    let limits = SubtreeLimits::new(&layout, job.subtree_bytes);
     // Pages must not take the room that splitting will need.
     let slots = sensitive.len() + 1;
     let threads = limits.threads(&columns, slots, job.threads, job.memory);
-    let waiting = limits.waiting_room(job.table.rows().unwrap_or(0), threads, job.memory);
-    let needed = limits.room(&columns, slots, threads).max(waiting);
+    let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, job.memory);
+    let needed = limits.working_bytes(&columns, slots, threads).max(waiting);
     let mut room = budget.reserve("splitting the table", needed)?;
     if protection.judges_rows() && room.bytes() < job.memory / 2 {
         // What is believed of everybody needs room as well.
@@ -206,8 +209,7 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     let (tree, searched) = match job.search {
         Search::Tree => {
             let growth = Growth {
-                columns: &columns,
-                order: order(job.policy),
+                plan: Plan { columns: &columns, order: order(job.policy) },
                 pool: &pool,
                 budget: &budget,
                 spill: &spill,

@@ -17,7 +17,7 @@ use crate::encode::group_counts::GroupCounts;
 use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
 use crate::group::given::{self as audit, Candidate, Case, People, Purpose};
-use crate::group::subtree::{Group, Present};
+use crate::group::groups::{Group, Present};
 use crate::group::tree::CutTree;
 use crate::math::disclosure_sets::{self, Finding, Limits, Release};
 use crate::math::skyline::Values;

@@ -9,8 +9,8 @@ use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, run as group}
 use crate::anonymize::strategy::{self, Choice};
 use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, run as anonymize};
 use crate::error::{Error, Result, number_of};
-use crate::group::grow;
 use crate::group::lattice::Measure;
+use crate::group::split::limits::SUBTREE_BYTES;
 use crate::math::disclosure_sets::Limits;
 use crate::math::exact::{decimal_at_least, f64_at_least};
 use crate::math::skyline::Breach;
@@ -120,7 +120,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             memory: args.resources.memory,
             threads: args.resources.threads(),
             search: args.search(),
-            subtree_bytes: grow::SUBTREE_BYTES,
+            subtree_bytes: SUBTREE_BYTES,
             progress,
         };
         match strategy {

@@ -1,19 +1,12 @@
 //! Which groups should be published?
 //!
-//! The planner starts from one group and replaces a group by the parts of a cut as long as the criterion
-//! admits it: [`triples`] (how many?), [`propose`] (which cut?), [`criterion`] (is it safe?), [`tree`]
-//! (which group is a row in?), [`subtree`] (the loop over nodes that fit in memory).
-//! It knows codes and counts; nothing of Arrow or files.
+//! There are four ways to form groups, and each hands its [`groups::Group`]s with their numbers, in order, to a sink:
+//! [`split`] cuts the table for as long as it is safe, [`lattice`] generalizes all people alike, `similar` collects
+//! similar people, [`given`] takes the groups of a given generalization function.
+//! They know codes and counts, and little of Arrow or files.
 
-pub mod binning;
-pub mod full_domain;
 pub mod given;
-pub mod grow;
+pub mod groups;
 pub mod lattice;
-pub mod packed;
-pub mod propose;
-pub mod subtree;
-#[cfg(test)]
-mod tests;
+pub mod split;
 pub mod tree;
-pub mod triples;

@@ -17,7 +17,7 @@
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
-use crate::group::subtree::Present;
+use crate::group::groups::Present;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::range_label;
 use crate::policy::{Grid, Quasi};

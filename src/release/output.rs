@@ -10,7 +10,7 @@ use crate::encode::page::{PageStore, Travelling};
 use crate::encode::payload::Payload;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
-use crate::group::subtree::Group;
+use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};

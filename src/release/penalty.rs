@@ -11,7 +11,7 @@
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::Column;
 use crate::encode::scale::Scale;
-use crate::group::subtree::{Group, Present};
+use crate::group::groups::{Group, Present};
 use crate::release::label::Labels;
 use std::ops::Range;
 

@@ -11,7 +11,7 @@ use crate::encode::keys::keys_array;
 use crate::encode::payload::Payload;
 use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};
-use crate::group::subtree::Group;
+use crate::group::groups::Group;
 use crate::policy::Ranges;
 use crate::table::read::Kind;
 use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};

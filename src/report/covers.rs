@@ -143,7 +143,7 @@ pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, lab
 mod tests {
     use super::*;
     use crate::encode::prepare;
-    use crate::group::subtree::Present;
+    use crate::group::groups::Present;
     use crate::model::Policy;
     use crate::policy::Quasi;
     use crate::release::label::Labels;

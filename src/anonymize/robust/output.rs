@@ -12,7 +12,7 @@ use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::payload::Payload;
 use crate::error::Result;
-use crate::group::subtree::Group;
+use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::policy::Ranges;
 use crate::release::release::PartWriter;

@@ -10,6 +10,7 @@
 //! Not here: what is safe (`plan::criterion`), reading and labelling values (`anonymize`).
 
 mod cells;
+pub mod full_domain;
 mod levels;
 mod measure;
 mod search;

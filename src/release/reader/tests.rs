@@ -1,7 +1,7 @@
 use super::*;
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::prepare;
-use crate::group::subtree::Present;
+use crate::group::groups::Present;
 use crate::model::Policy;
 use crate::release::label::Labels;
 use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, StringArray};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::encode::column::{Column, Splitting, Width};
-use crate::group::subtree::Group;
+use crate::group::groups::Group;
 
 /// The codes of a column that a label covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Released {
     pub fn of_group(group: &Group, columns: &[Column]) -> Self {
         let cover = |(column, (extent, present)): (
             &Column,
-            (&Range<u32>, &crate::group::subtree::Present),
+            (&Range<u32>, &crate::group::groups::Present),
         )| match (&column.splitting, &column.width) {
             (Splitting::Tree(tree), _) => Cover::Range(tree.codes(tree.smallest_cover(present.ends))),
             (_, Width::Span(_)) => Cover::Range(extent.clone()),

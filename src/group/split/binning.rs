@@ -3,8 +3,8 @@
 //! A node with very many rows is first cut between bins of neighbouring codes, which takes little memory to
 //! count. The bins depend on the column alone, so the cuts do not depend on the memory at hand.
 
-use super::tree::Cut;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
+use crate::group::tree::Cut;
 use std::collections::VecDeque;
 
 /// Neighbouring codes counted as one.

@@ -1,6 +1,6 @@
 //! How many people of a node have this attribute value and this sensitive value?
 //!
-//! Memory: 8 bytes per triple, never more triples than sensitive values in the node; beside them a dense
+//! Memory: 8 bytes per triple, never more triples than sensitive values in the node; next to them a dense
 //! table of at most [`DENSE_PER_ROW`] x rows counters while they are counted.
 
 /// (attribute value, sensitive value, count): all that a cut of one column needs to know of a node.
@@ -17,7 +17,7 @@ pub struct Triple {
 /// A dense table of counters pays up to this many per row.
 const DENSE_PER_ROW: usize = 4;
 
-/// Room to count the triples of one column of one node after the other.
+/// Scratch to count the triples of one column of one node after the other.
 #[derive(Debug, Default)]
 pub struct Counter {
     keys: Vec<u32>,
@@ -41,6 +41,22 @@ impl Counter {
             self.count_dense(codes.start, cells, values, pairs);
         } else {
             self.count_sorted(pairs);
+        }
+        &self.triples
+    }
+
+    /// The triples of dense counters, `values` per code. Triples hold 32-bit counts; a larger count becomes several
+    /// triples of the same pair.
+    pub fn triples_of(&mut self, cells: &[u64], values: usize) -> &[Triple] {
+        self.triples.clear();
+        for (cell, &count) in cells.iter().enumerate() {
+            let mut left = count;
+            while left > 0 {
+                let part = left.min(u64::from(u32::MAX));
+                let (code, value) = ((cell / values) as u16, (cell % values) as u16);
+                self.triples.push(Triple { code, value, count: part as u32 });
+                left -= part;
+            }
         }
         &self.triples
     }

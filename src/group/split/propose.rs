@@ -3,12 +3,19 @@
 //! Cuts are compared by their [`Rank`] alone, and the best one that the criterion admits is proposed. The
 //! few best are tried first; only if all of them fail is every cut tried in one sweep over the triples.
 
-use super::tree::Cut;
-use super::triples::Triple;
+use super::count::CountRows;
+use super::frontier::OpenNode;
+use super::join::judge_parts;
+use super::packed::Packed;
+use super::plan::Plan;
+use super::triples::{Counter, Triple};
 use crate::encode::column::{Column, Splitting};
 use crate::encode::group_counts::GroupCounts;
-use crate::encode::rows::People;
+use crate::encode::rows::{People, Rows};
+use crate::group::tree::Cut;
+use crate::math::beliefs::group::Passes;
 use crate::model::split::{Scratch, SplitTest};
+use rayon::prelude::*;
 use std::cmp::Ordering;
 
 /// In which order safe cuts are preferred.
@@ -56,6 +63,102 @@ impl Proposal {
     pub fn preference(&self, other: &Proposal) -> Ordering {
         self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column))
     }
+}
+
+/// A cut, and whether each of its parts may be a group by its rows; all of them where rows are not judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedCut {
+    /// The cut.
+    pub proposal: Proposal,
+    /// For each part.
+    pub passes: Vec<Passes>,
+}
+
+impl JudgedCut {
+    fn unjudged(proposal: Proposal) -> Self {
+        let passes = vec![Passes::Yes; proposal.parts.len()];
+        JudgedCut { proposal, passes }
+    }
+
+    /// The one with the better proposal.
+    pub(super) fn better(self, other: JudgedCut) -> JudgedCut {
+        match self.proposal.preference(&other.proposal) {
+            Ordering::Less => other,
+            _ => self,
+        }
+    }
+}
+
+/// A cut whose parts are packed until it is committed.
+pub(super) struct WaitingCut {
+    judged: JudgedCut,
+    parts: Vec<Packed>,
+}
+
+impl WaitingCut {
+    pub(super) fn new(mut judged: JudgedCut) -> Self {
+        let parts = std::mem::take(&mut judged.proposal.parts).into_iter().map(Packed::new).collect();
+        WaitingCut { judged, parts }
+    }
+
+    pub(super) fn resume(self) -> JudgedCut {
+        let mut judged = self.judged;
+        judged.proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
+        judged
+    }
+}
+
+impl Plan<'_> {
+    /// The best cut of the node that stands at `place` in its batch, by the batch's counts.
+    pub(super) fn propose<R: CountRows>(
+        &self,
+        rows: &R,
+        counts: &R::Counts,
+        place: usize,
+        node: &OpenNode,
+        criterion: &dyn SplitTest,
+    ) -> Option<JudgedCut> {
+        if node.part.people() < 2 * criterion.least_people() {
+            return None;
+        }
+        let (total, people) = (node.part.clone().unpack(), rows.people());
+        let of_column = |counter: &mut Counter, number: usize| {
+            let counted = rows.column(counts, place, node, number, counter);
+            let (column, triples) = (counted.column, counted.triples);
+            let candidates = Candidates { number, column, triples, total: &total, people };
+            let proposal = candidates.propose(self.order, criterion)?;
+            Some(Proposal { cut: counted.cut_of_codes(proposal.cut), ..proposal })
+        };
+        let proposals =
+            (0..self.columns.len()).into_par_iter().map_init(Counter::default, of_column).flatten();
+        match rows.in_memory() {
+            Some(rows) if criterion.asks_for_rows() => {
+                let mut proposals: Vec<Proposal> = proposals.collect();
+                proposals.sort_by(|a, b| b.preference(a));
+                first_that_passes(rows, node, proposals, criterion)
+            }
+            _ => proposals.reduce_with(Proposal::better).map(JudgedCut::unjudged),
+        }
+    }
+}
+
+/// The first cut whose parts all pass; if there is none, the first of which that is not known.
+fn first_that_passes(
+    rows: &Rows,
+    node: &OpenNode,
+    proposals: Vec<Proposal>,
+    criterion: &dyn SplitTest,
+) -> Option<JudgedCut> {
+    let mut perhaps = None;
+    for proposal in proposals {
+        let passes = judge_parts(rows, node, &proposal, criterion);
+        match passes.iter().fold(Passes::Yes, |all, part| all.and(*part)) {
+            Passes::Yes => return Some(JudgedCut { proposal, passes }),
+            Passes::Unknown if perhaps.is_none() => perhaps = Some(JudgedCut { proposal, passes }),
+            _ => {}
+        }
+    }
+    perhaps
 }
 
 /// So many of the best cuts are tried one by one before all are tried in a sweep.

@@ -1,16 +1,24 @@
+use super::frontier::OpenNode;
+use super::grow::group;
+use super::plan::Plan;
 use super::propose::Order;
-use super::subtree::{Group, Plan};
-use super::tree::CutTree;
+use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::GroupCounts;
+use crate::encode::page::{Layout, Lists, Page, PageStore};
 use crate::encode::rows::{Rows, Sensitive};
+use crate::group::groups::Group;
+use crate::group::tree::CutTree;
 use crate::math::implications::{Bucket, Scanner};
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values, Verdict};
 use crate::model::implications::ImplicationsTest;
 use crate::model::skyline::SkylineTest;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+use crate::resources::budget::Budget;
+use crate::resources::spill::Spill;
 use proptest::prelude::*;
+use std::sync::Mutex;
 
 /// A small table: codes per row, then the sensitive codes of the row.
 #[derive(Debug, Clone)]
@@ -118,8 +126,44 @@ fn rows(sample: &Sample) -> Rows {
     Rows { columns: (0..sample.columns.len()).map(column).collect(), sensitive }
 }
 
+/// The tree and the groups if every node is split on pages of `page_rows` rows.
+fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) {
+    let all = rows(sample);
+    let whole = all.total(DISTINCT);
+    let mut criterion = criterion(sample);
+    let mut tree = CutTree::default();
+    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
+        return (tree, vec![]);
+    }
+    criterion.accept(std::slice::from_ref(&whole));
+    let folder = tempfile::tempdir().unwrap();
+    let (budget, spill) = (Budget::new(1 << 24), Spill::create(folder.path()).unwrap());
+    let layout = Layout {
+        columns: sample.columns.iter().map(|column| column.codes).collect(),
+        values: DISTINCT as u32,
+        lists: if sample.values == Values::Single { Lists::One } else { Lists::Many },
+    };
+    let store = Mutex::new(PageStore::new(layout.clone(), &budget, &spill));
+    for first in (0..all.len()).step_by(page_rows) {
+        let mut page = layout.empty(0);
+        (first..all.len().min(first + page_rows)).for_each(|row| page.push_row(&all, row));
+        PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
+    }
+    let store = store.into_inner().unwrap();
+    let plan = Plan { columns: &sample.columns, order: sample.order };
+    let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, 0);
+    let root = OpenNode::root(&sample.columns, whole);
+    let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
+    assert!(split.left.is_empty() && split.inner.is_empty());
+    let mut groups: Vec<Group> =
+        split.leaves.into_iter().map(|node| group(&pages, &tree, node).unwrap()).collect();
+    let order = tree.groups_below(CutTree::ROOT);
+    groups.sort_by_key(|group| order.iter().position(|&node| node == group.node));
+    (tree, groups)
+}
+
 fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
-    let mut rows = rows(sample);
+    let rows = rows(sample);
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
@@ -128,9 +172,11 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     }
     criterion.accept(std::slice::from_ref(&whole));
     let plan = Plan { columns: &sample.columns, order: sample.order };
-    let extent = sample.columns.iter().map(|column| 0..column.codes).collect();
-    let groups = plan.grow(&mut rows, CutTree::ROOT, extent, whole, &mut tree, &mut *criterion).unwrap();
-    (tree, groups.collect())
+    let root = OpenNode::root(&sample.columns, whole);
+    let mut rows = InMemory::new(&sample.columns, rows);
+    let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
+    let groups = nodes.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
+    (tree, groups)
 }
 
 /// A group of the naive model: numbers of its rows.
@@ -271,6 +317,12 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// Pages are counted in one pass for all nodes, rows in memory node by node: every proposal must be the same.
+    #[test]
+    fn rows_on_pages_are_split_like_rows_in_memory(sample in sample(), page_rows in 1usize..9) {
+        prop_assert_eq!(planned_on_pages(&sample, page_rows), planned(&sample));
     }
 
     /// A group's people lie inside its extent, and extents of different groups do not meet.

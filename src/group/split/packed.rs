@@ -48,6 +48,14 @@ impl Packed {
         }
     }
 
+    /// Number of sensitive values.
+    pub fn values(&self) -> usize {
+        match self {
+            Packed::Dense(part) => part.counts.len(),
+            Packed::Sparse { values, .. } => *values,
+        }
+    }
+
     /// The part as it was.
     pub fn unpack(self) -> GroupCounts {
         match self {

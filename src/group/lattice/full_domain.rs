@@ -3,14 +3,14 @@
 //! One pass over the code pages counts the cells of the finest levels; the lattice is searched on these counts.
 //! Memory: twice the cells that hold people, taken from the budget; too many of them are an error.
 
+use super::{Cells, Levels, Measure, Node, minimal_safe};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::Column;
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
-use crate::group::lattice::{Cells, Levels, Measure, Node, minimal_safe};
-use crate::group::subtree::{Group, Present};
+use crate::group::groups::{Group, Present};
 use crate::group::tree::{Cut, CutTree, NodeId};
 use crate::model::split::{Scratch, SplitTest};
 use crate::resources::budget::Budget;

@@ -1,0 +1,51 @@
+//! A finished group, as every way to form groups hands it on.
+
+use super::tree::NodeId;
+use crate::encode::column::{Column, Width};
+use crate::encode::group_counts::GroupCounts;
+use std::ops::Range;
+
+/// A finished group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its node in the tree of cuts.
+    pub node: NodeId,
+    /// The codes between the cuts, per column.
+    pub extent: Vec<Range<u32>>,
+    /// The codes that occur, per column.
+    pub present: Vec<Present>,
+    /// What it publishes.
+    pub part: GroupCounts,
+}
+
+/// The codes of one column that occur in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// Least and greatest.
+    pub ends: (u32, u32),
+    /// All of them, for columns whose width counts them; empty for others.
+    pub codes: Vec<u16>,
+}
+
+impl Present {
+    /// From the ascending codes that occur; a group has at least one row.
+    pub fn new(column: &Column, codes: Vec<u16>) -> Self {
+        let end = |code: Option<&u16>| code.map_or(0, |&code| u32::from(code));
+        let ends = (end(codes.first()), end(codes.last()));
+        Present { ends, codes: if column.width == Width::Share { codes } else { vec![] } }
+    }
+
+    /// From the codes of the group's rows, in any order.
+    pub fn of_rows(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Self {
+        let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
+        let codes = match column.width {
+            Width::Span(_) => vec![],
+            Width::Share => {
+                let mut seen = vec![false; usize::from(ends.1.saturating_sub(ends.0)) + 1];
+                codes.for_each(|code| seen[usize::from(code - ends.0)] = true);
+                (ends.0..=ends.1).filter(|code| seen[usize::from(code - ends.0)]).collect()
+            }
+        };
+        Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
+    }
+}

@@ -1,0 +1,364 @@
+//! How many people of a node have which values?
+//!
+//! Rows in memory are counted exactly, column by column, when a node is looked at. Rows on pages are counted for
+//! many nodes in one pass, first in coarse bins; a node without a coarse cut is counted again, one column at a time.
+//! Memory: [`Counter`] in memory; on pages see [`OnPages`].
+
+use super::binning::Binning;
+use super::frontier::OpenNode;
+use super::rows::{InMemory, OnPages};
+use super::triples::{Counter, Triple};
+use crate::encode::codes::Codes;
+use crate::encode::column::Column;
+use crate::encode::page::{Lists, PAGE_ROWS, PageStore};
+use crate::encode::rows::{People, Rows, Sensitive};
+use crate::error::Result;
+use crate::group::tree::{Cut, CutTree};
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bins per column when the nodes of a level are counted together.
+pub(super) const COARSE_BINS: u32 = 256;
+
+/// Counters of one column when a node without a coarse cut is counted again.
+pub(super) const FINE_CELLS: usize = 1 << 20;
+
+/// Rows that can be counted node by node.
+pub trait CountRows: Sync {
+    /// What counting a batch of nodes leaves.
+    type Counts: Sync;
+
+    /// How many nodes can be counted at once.
+    fn nodes_at_once(&self) -> usize;
+
+    /// Counts a batch of nodes.
+    fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Self::Counts>;
+
+    /// Counts one column of one node as finely as possible; `None` if the counts of the batch are as fine.
+    fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Self::Counts>>;
+
+    /// The counts of one column of the node that stands at `place` in its batch.
+    fn column<'c>(
+        &'c self,
+        counts: &'c Self::Counts,
+        place: usize,
+        node: &OpenNode,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnCounts<'c>;
+
+    /// How people are counted.
+    fn people(&self) -> People;
+
+    /// The rows themselves, if they are in memory.
+    fn in_memory(&self) -> Option<&Rows>;
+}
+
+/// The counts of one column of a node.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnCounts<'c> {
+    /// The column as it was counted: codes may be bins.
+    pub column: &'c Column,
+    /// The counts.
+    pub triples: &'c [Triple],
+    binning: Option<&'c Binning>,
+}
+
+impl ColumnCounts<'_> {
+    /// A cut between the codes that were counted as a cut between codes of the column.
+    pub fn cut_of_codes(&self, cut: Cut) -> Cut {
+        match self.binning {
+            Some(binning) => binning.cut_of_codes(cut),
+            None => cut,
+        }
+    }
+}
+
+impl CountRows for InMemory<'_> {
+    type Counts = ();
+
+    fn nodes_at_once(&self) -> usize {
+        usize::MAX
+    }
+
+    fn count(&self, _tree: &CutTree, _nodes: &[OpenNode]) -> Result<()> {
+        Ok(())
+    }
+
+    fn count_finely(&self, _tree: &CutTree, _node: &OpenNode, _column: usize) -> Result<Option<()>> {
+        Ok(None)
+    }
+
+    fn column<'c>(
+        &'c self,
+        _counts: &'c (),
+        _place: usize,
+        node: &OpenNode,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnCounts<'c> {
+        let triples = count_node(&self.rows, column, node, counter);
+        ColumnCounts { column: &self.columns[column], triples, binning: None }
+    }
+
+    fn people(&self) -> People {
+        self.rows.people()
+    }
+
+    fn in_memory(&self) -> Option<&Rows> {
+        Some(&self.rows)
+    }
+}
+
+fn count_node<'c>(rows: &Rows, column: usize, node: &OpenNode, counter: &'c mut Counter) -> &'c [Triple] {
+    let (extent, values) = (node.extent[column].clone(), node.part.values());
+    match (&rows.columns[column], &rows.sensitive) {
+        (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(own))) => {
+            let (codes, own) = (&codes[node.rows.clone()], &own[node.rows.clone()]);
+            let pairs = codes.iter().zip(own).map(|(&code, &value)| (u16::from(code), u16::from(value)));
+            counter.count(extent, values, pairs)
+        }
+        (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(own))) => {
+            let (codes, own) = (&codes[node.rows.clone()], &own[node.rows.clone()]);
+            counter.count(
+                extent,
+                values,
+                codes.iter().zip(own).map(|(&code, &value)| (code, u16::from(value))),
+            )
+        }
+        (codes, Sensitive::Single(own)) => {
+            counter.count(extent, values, node.rows.clone().map(|row| (codes.get(row), own.get(row))))
+        }
+        (codes, Sensitive::Lists { lists, offsets, values: all }) => {
+            let mut pairs = Vec::new();
+            for row in node.rows.clone() {
+                let (code, list) = (codes.get(row), lists[row] as usize);
+                let own = &all[offsets[list] as usize..offsets[list + 1] as usize];
+                pairs.push((code, values as u16));
+                pairs.extend(own.iter().map(|&value| (code, value)));
+            }
+            counter.count(extent, values + 1, pairs.into_iter())
+        }
+    }
+}
+
+/// Counts of some nodes by column, bin and sensitive value.
+///
+/// Memory: 8 bytes x nodes x bins x sensitive values, independent of the number of rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histograms {
+    binnings: Arc<[Binning]>,
+    slots: usize,
+    /// Cells of one node.
+    stride: usize,
+    cells: Vec<u64>,
+}
+
+impl Histograms {
+    fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
+        let stride = stride(binnings, slots);
+        Histograms { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes] }
+    }
+
+    /// Adds the counts of other rows, which were counted for the same nodes in the same bins.
+    fn merge(mut self, other: Histograms) -> Self {
+        self.cells.iter_mut().zip(other.cells).for_each(|(own, others)| *own += others);
+        self
+    }
+
+    /// Adds the rows of a page; `place` is the place of each row's node, or `usize::MAX`, times the stride.
+    fn add_page(&mut self, rows: &Rows, place: &[usize]) {
+        let slots = self.slots;
+        let mut base = 0;
+        for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
+            if binning.column.codes > 1 {
+                let cells = &mut self.cells[base..];
+                match (codes, &rows.sensitive) {
+                    (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                        count_column(codes, values, place, binning, slots, cells);
+                    }
+                    (Codes::Narrow(codes), Sensitive::Single(Codes::Wide(values))) => {
+                        count_column(codes, values, place, binning, slots, cells);
+                    }
+                    (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                        count_column(codes, values, place, binning, slots, cells);
+                    }
+                    (Codes::Wide(codes), Sensitive::Single(Codes::Wide(values))) => {
+                        count_column(codes, values, place, binning, slots, cells);
+                    }
+                    (codes, Sensitive::Lists { .. }) => {
+                        count_lists(codes, rows, place, binning, slots, cells)
+                    }
+                }
+            }
+            base += binning.column.codes as usize * slots;
+        }
+    }
+}
+
+fn stride(binnings: &[Binning], slots: usize) -> usize {
+    binnings.iter().map(|binning| binning.column.codes as usize * slots).sum()
+}
+
+/// Counts one column of rows that have any number of sensitive values.
+fn count_lists(
+    codes: &Codes,
+    rows: &Rows,
+    place: &[usize],
+    binning: &Binning,
+    slots: usize,
+    cells: &mut [u64],
+) {
+    for (row, &place) in place.iter().enumerate().filter(|&(_, &place)| place != usize::MAX) {
+        let cell = place + usize::from(binning.bin[usize::from(codes.get(row))]) * slots;
+        cells[cell + slots - 1] += 1;
+        rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
+    }
+}
+
+/// Counts one column of single-valued rows.
+fn count_column<C: Copy + Into<usize>, V: Copy + Into<usize>>(
+    codes: &[C],
+    values: &[V],
+    place: &[usize],
+    binning: &Binning,
+    slots: usize,
+    cells: &mut [u64],
+) {
+    for ((&code, &value), &place) in codes.iter().zip(values).zip(place) {
+        if place != usize::MAX {
+            cells[place + usize::from(binning.bin[code.into()]) * slots + value.into()] += 1;
+        }
+    }
+}
+
+impl OnPages<'_> {
+    /// Counts the nodes' rows in these bins, in one pass over all pages.
+    fn histograms(
+        &self,
+        tree: &CutTree,
+        nodes: &[OpenNode],
+        binnings: &Arc<[Binning]>,
+    ) -> Result<Histograms> {
+        let (store, slots, threads) = (self.store, self.slots, rayon::current_num_threads());
+        let stride = stride(binnings, slots);
+        let bytes = stride as u64 * 8 * (nodes.len() * threads) as u64;
+        let _reserved = self.budget.reserve("counting the nodes of a level", bytes)?;
+        let mut place_of = vec![usize::MAX; tree.len()];
+        nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place * stride);
+        let next = AtomicUsize::new(0);
+        let worker = |_| {
+            let mut counts = Histograms::new(binnings, slots, nodes.len());
+            let mut scratch = store.layout().empty(0);
+            let mut place: Vec<usize> = Vec::with_capacity(PAGE_ROWS);
+            loop {
+                let page = next.fetch_add(1, Ordering::Relaxed);
+                if page >= store.len() {
+                    return Ok(counts);
+                }
+                let rows = store.load(page, &mut scratch)?;
+                place.clear();
+                let node = |row| tree.find(|column| rows.columns[column].get(row));
+                place.extend((0..rows.len()).map(|row| place_of[node(row) as usize]));
+                counts.add_page(rows, &place);
+            }
+        };
+        let counted: Result<Vec<Histograms>> = (0..threads).into_par_iter().map(worker).collect();
+        let merged = counted?.into_iter().reduce(Histograms::merge);
+        Ok(merged.unwrap_or_else(|| Histograms::new(binnings, slots, nodes.len())))
+    }
+}
+
+impl CountRows for OnPages<'_> {
+    type Counts = Histograms;
+
+    fn nodes_at_once(&self) -> usize {
+        let bytes = stride(&self.coarse, self.slots) * 8 * rayon::current_num_threads();
+        (self.budget.free() as usize / bytes.max(1)).max(1)
+    }
+
+    fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Histograms> {
+        self.histograms(tree, nodes, &self.coarse)
+    }
+
+    fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Histograms>> {
+        let most = (FINE_CELLS / self.slots).max(2) as u32;
+        let binning = |(number, own)| match number == column {
+            true => Binning::new(own, most),
+            false => Binning::new(&Column::evenly_spaced(1), 1),
+        };
+        let binnings: Arc<[Binning]> = self.columns.iter().enumerate().map(binning).collect();
+        self.histograms(tree, std::slice::from_ref(node), &binnings).map(Some)
+    }
+
+    fn column<'c>(
+        &'c self,
+        counts: &'c Histograms,
+        place: usize,
+        _node: &OpenNode,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnCounts<'c> {
+        let binning = &counts.binnings[column];
+        let start = place * counts.stride + stride(&counts.binnings[..column], counts.slots);
+        let cells = &counts.cells[start..start + binning.column.codes as usize * counts.slots];
+        let triples = counter.triples_of(cells, counts.slots);
+        ColumnCounts { column: &binning.column, triples, binning: Some(binning) }
+    }
+
+    fn people(&self) -> People {
+        people_of(self.store)
+    }
+
+    fn in_memory(&self) -> Option<&Rows> {
+        None
+    }
+}
+
+/// How the people of pages are counted.
+pub(super) fn people_of(store: &PageStore<'_>) -> People {
+    match store.layout().lists {
+        Lists::One => People::Valued,
+        Lists::Many => People::Listed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(rows: &[(u16, u8, usize)]) -> Histograms {
+        let binnings: Arc<[Binning]> =
+            [Binning::new(&Column::evenly_spaced(300), 40), Binning::new(&Column::evenly_spaced(3), 40)]
+                .into();
+        let mut counts = Histograms::new(&binnings, 3, 2);
+        let page = Rows {
+            columns: vec![
+                Codes::Wide(rows.iter().map(|row| row.0).collect()),
+                Codes::Narrow(rows.iter().map(|row| row.1).collect()),
+            ],
+            sensitive: Sensitive::Single(Codes::Narrow(rows.iter().map(|row| row.1).collect())),
+        };
+        let place = |row: &(u16, u8, usize)| if row.2 < 2 { row.2 * counts.stride } else { usize::MAX };
+        let place: Vec<usize> = rows.iter().map(place).collect();
+        counts.add_page(&page, &place);
+        counts
+    }
+
+    proptest! {
+        /// Counts of parts of the rows may be merged in any order and by any tree of threads.
+        #[test]
+        fn merging_counts_is_commutative_and_associative(
+            rows in prop::collection::vec((0u16..300, 0u8..3, 0usize..3), 0..60), cuts in (0usize..60, 0usize..60),
+        ) {
+            let (one, two) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
+            let [a, b, c] = [&rows[..one], &rows[one..two], &rows[two..]].map(counted);
+            let all = counted(&rows);
+            prop_assert_eq!(&a.clone().merge(b.clone()), &b.clone().merge(a.clone()));
+            prop_assert_eq!(&a.clone().merge(b.clone()).merge(c.clone()), &all);
+            prop_assert_eq!(&a.merge(b.merge(c)), &all);
+        }
+    }
+}

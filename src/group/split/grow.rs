@@ -1,0 +1,147 @@
+//! Which groups does a table fall into that may not fit in memory?
+//!
+//! Nodes above a fixed number of rows are split on pages, level by level; then the rows are sorted into the nodes that
+//! are left, and each of these is finished in memory, one after the other in the order of the tree. The order of
+//! decisions depends on the table and the policy alone; memory and threads only change how counts are made.
+//!
+//! Memory: [`SubtreeLimits::working_bytes`]: 8 bytes x nodes counted at once x bins x sensitive values per thread, then
+//! one node of at most [`SUBTREE_BYTES`](super::limits::SUBTREE_BYTES) of codes with its triples.
+
+use super::frontier::OpenNode;
+use super::join::{join, settle};
+use super::leaf::{Distribution, Pages, PlaceRows, load_all};
+use super::limits::SubtreeLimits;
+use super::plan::{Plan, SplitNodes};
+use super::rows::{InMemory, OnPages};
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::page::PageStore;
+use crate::error::Result;
+use crate::group::groups::Group;
+use crate::group::tree::{CutTree, NodeId};
+use crate::model::split::SplitTest;
+use crate::resources::budget::{Budget, release_freed};
+use crate::resources::spill::Spill;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything that the growth of the tree needs and does not change.
+pub struct Growth<'a> {
+    /// The quasi-identifiers, and which safe cut is preferred.
+    pub plan: Plan<'a>,
+    /// Threads to count and propose on.
+    pub pool: &'a rayon::ThreadPool,
+    /// Bytes that may grow.
+    pub budget: &'a Arc<Budget>,
+    /// Where rows go that do not fit.
+    pub spill: &'a Spill,
+    /// How much a node may have to be finished in memory.
+    pub limits: SubtreeLimits,
+    /// What becomes of the pages.
+    pub pages: Pages,
+}
+
+impl Growth<'_> {
+    /// Grows the tree from its root, which the criterion must have accepted, and hands every group with its number
+    /// to `sink`, in the order of the tree. `None` if the criterion judges rows, and there are people for whom no group
+    /// that fits in memory passes.
+    pub fn grow(
+        &self,
+        store: &mut PageStore<'_>,
+        whole: GroupCounts,
+        criterion: &mut dyn SplitTest,
+        mut sink: impl FnMut(u64, Group) -> Result<()>,
+    ) -> Result<Option<CutTree>> {
+        let mut tree = CutTree::default();
+        let (mut small, mut giants) =
+            self.pool.install(|| self.split_pages(store, whole, &mut tree, criterion))?;
+        if criterion.asks_for_rows() && !giants.is_empty() {
+            return Ok(None);
+        }
+        small.sort_unstable_by_key(|node| node.id);
+        let Growth { pages, limits, budget, spill, .. } = *self;
+        let distribution = Distribution { pages, limits, budget, spill };
+        let mut stores = self.pool.install(|| distribution.run(store, &small, &tree))?;
+        release_freed();
+        let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
+            small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
+        let mut number = 0;
+        let mut publish = |tree: &mut CutTree, group: Group| {
+            number += 1;
+            tree.number(group.node, number);
+            sink(number, group)
+        };
+        for node in tree.groups_below(CutTree::ROOT) {
+            if let Some(giant) = giants.remove(&node) {
+                publish(&mut tree, giant)?;
+            } else if let Some((place, root)) = small.remove(&node) {
+                let bytes = limits.working_bytes(self.plan.columns, 1, self.pool.current_num_threads());
+                let _reserved = budget.try_reserve(bytes);
+                let rows = match stores.get_mut(place) {
+                    Some(own) => load_all(own, Pages::Consumed)?,
+                    None => load_all(store, pages)?,
+                };
+                let mut rows = InMemory::new(self.plan.columns, rows);
+                let split = self.pool.install(|| self.plan.finish(&mut rows, root, &mut tree, criterion))?;
+                let Some(groups) = split else { return Ok(None) };
+                for node in groups {
+                    let group = group(&rows, &tree, node)?;
+                    publish(&mut tree, group)?;
+                }
+            }
+        }
+        Ok(Some(tree))
+    }
+
+    /// Splits every node that does not fit in memory; returns the nodes that do, and the groups that do not and cannot be
+    /// split.
+    fn split_pages(
+        &self,
+        store: &PageStore<'_>,
+        whole: GroupCounts,
+        tree: &mut CutTree,
+        criterion: &mut dyn SplitTest,
+    ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
+        let columns = self.plan.columns;
+        let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits.rows as u64);
+        let root = OpenNode::root(columns, whole);
+        let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
+        let giants: Result<_> =
+            leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();
+        Ok((left, giants?))
+    }
+}
+
+impl Plan<'_> {
+    /// Splits a node whose rows are all in memory and returns those that become groups, in the order of the tree;
+    /// `None` if there is no way to cut it, nor the node as a whole, that passes a criterion which judges rows.
+    pub fn finish(
+        &self,
+        rows: &mut InMemory<'_>,
+        root: OpenNode,
+        tree: &mut CutTree,
+        criterion: &mut dyn SplitTest,
+    ) -> Result<Option<Vec<OpenNode>>> {
+        let mut root = OpenNode { rows: 0..rows.rows.len(), ..root };
+        let id = root.id;
+        if criterion.asks_for_rows() {
+            root.passes = settle(&rows.rows, &root, &*criterion);
+        }
+        let SplitNodes { mut leaves, inner, .. } = self.split(rows, root, tree, criterion)?;
+        if criterion.asks_for_rows() {
+            match join(&rows.rows, leaves, inner, tree, &*criterion) {
+                Some(joined) => leaves = joined,
+                None => return Ok(None),
+            }
+        }
+        let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
+            tree.groups_below(id).into_iter().enumerate().map(|(place, node)| (node, place)).collect();
+        leaves.sort_unstable_by_key(|node| place[&node.id]);
+        Ok(Some(leaves))
+    }
+}
+
+/// A node that becomes a group.
+pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
+    let present = rows.present(tree, &node)?;
+    Ok(Group { node: node.id, extent: node.extent, present, part: node.part.unpack() })
+}

@@ -1,0 +1,255 @@
+//! Which node is a row in after a cut?
+//!
+//! In memory the rows of a node stand together: they are moved once per level. On pages rows stay where they are
+//! until the nodes fit in memory; then [`distribute`] sorts them into a store for each node, in one pass.
+//! Memory: [`InMemory`]; while rows are distributed [`SubtreeLimits::waiting_bytes`].
+
+use super::frontier::OpenNode;
+use super::limits::SubtreeLimits;
+use super::packed::Packed;
+use super::propose::JudgedCut;
+use super::rows::{InMemory, Move, OnPages};
+use crate::encode::codes::Codes;
+use crate::encode::page::{PAGE_ROWS, Page, PageStore, Travelling};
+use crate::encode::rows::{Rows, Sensitive};
+use crate::error::Result;
+use crate::group::groups::Present;
+use crate::group::tree::{Cut, CutTree, NodeId};
+use crate::resources::budget::{Budget, release_freed};
+use crate::resources::spill::Spill;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// While pages are emptied into others, freed memory goes back this often.
+const PAGES_BETWEEN_RELEASES: usize = 64;
+
+/// Rows that follow the cuts of their nodes.
+pub trait PlaceRows {
+    /// Whether a node is split here; if not, it is left to rows in memory.
+    fn splits(&self, node: &OpenNode) -> bool;
+
+    /// Where the rows of each of `parts` parts of a node will stand.
+    fn divide(&mut self, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Range<usize>>;
+
+    /// Moves the rows of all nodes that were divided.
+    fn move_rows(&mut self);
+
+    /// The codes that occur in a node, per column.
+    fn present(&self, tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>>;
+}
+
+/// Splits a node; returns its parts as new nodes.
+pub(super) fn children(
+    node: &OpenNode,
+    chosen: JudgedCut,
+    tree: &mut CutTree,
+    rows: &mut impl PlaceRows,
+) -> Vec<OpenNode> {
+    let JudgedCut { proposal, passes } = chosen;
+    let cut = proposal.cut;
+    let ranges = cut.ranges(node.extent[cut.column].clone());
+    let places = rows.divide(node, &cut, proposal.parts.len());
+    let column = cut.column;
+    let first = tree.split(node.id, cut);
+    let parts = proposal.parts.into_iter().zip(passes).zip(ranges).zip(places).zip(first..);
+    let child = |((((part, passes), range), rows), id): ((((_, _), _), _), NodeId)| {
+        let mut extent = node.extent.clone();
+        extent[column] = range;
+        OpenNode { id, extent, part: Packed::new(part), rows, passes }
+    };
+    parts.map(child).collect()
+}
+
+/// The rows of each part of a cut.
+pub(super) fn rows_of_parts(rows: &Rows, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Vec<u32>> {
+    let codes = &rows.columns[cut.column];
+    let mut of_parts: Vec<Vec<u32>> = vec![vec![]; parts];
+    for row in node.rows.clone() {
+        of_parts[cut.part(codes.get(row))].push(row as u32);
+    }
+    of_parts
+}
+
+impl PlaceRows for InMemory<'_> {
+    fn splits(&self, _node: &OpenNode) -> bool {
+        true
+    }
+
+    fn divide(&mut self, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Range<usize>> {
+        let sources = rows_of_parts(&self.rows, node, cut, parts);
+        let mut end = node.rows.start;
+        let ranges = sources.iter().map(|sources| {
+            let start = end;
+            end += sources.len();
+            start..end
+        });
+        let ranges = ranges.collect();
+        self.moves.push(Move { rows: node.rows.clone(), sources: sources.concat() });
+        ranges
+    }
+
+    fn move_rows(&mut self) {
+        fn gather<T: Copy>(rows: &mut [T], moves: &[Move]) {
+            let mut moved = Vec::new();
+            for Move { rows: range, sources } in moves {
+                moved.clear();
+                moved.extend(sources.iter().map(|&source| rows[source as usize]));
+                rows[range.clone()].copy_from_slice(&moved);
+            }
+        }
+        let moves = std::mem::take(&mut self.moves);
+        let gather_codes = |codes: &mut Codes| match codes {
+            Codes::Narrow(codes) => gather(codes, &moves),
+            Codes::Wide(codes) => gather(codes, &moves),
+        };
+        self.rows.columns.par_iter_mut().for_each(gather_codes);
+        match &mut self.rows.sensitive {
+            Sensitive::Single(codes) => gather_codes(codes),
+            Sensitive::Lists { lists, .. } => gather(lists, &moves),
+        }
+    }
+
+    fn present(&self, _tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>> {
+        let of_column = |(column, codes): (_, &Codes)| match codes {
+            Codes::Narrow(codes) => {
+                Present::of_rows(column, codes[node.rows.clone()].iter().map(|&code| u16::from(code)))
+            }
+            Codes::Wide(codes) => Present::of_rows(column, codes[node.rows.clone()].iter().copied()),
+        };
+        Ok(self.columns.iter().zip(&self.rows.columns).map(of_column).collect())
+    }
+}
+
+impl PlaceRows for OnPages<'_> {
+    fn splits(&self, node: &OpenNode) -> bool {
+        node.part.people() > self.most_rows
+    }
+
+    fn divide(&mut self, _node: &OpenNode, _cut: &Cut, parts: usize) -> Vec<Range<usize>> {
+        vec![0..0; parts]
+    }
+
+    fn move_rows(&mut self) {}
+
+    fn present(&self, tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>> {
+        let mut seen: Vec<Vec<bool>> =
+            self.columns.iter().map(|column| vec![false; column.codes as usize]).collect();
+        let mut scratch = self.store.layout().empty(0);
+        for page in 0..self.store.len() {
+            let rows = self.store.load(page, &mut scratch)?;
+            for row in 0..rows.len() {
+                if tree.find(|column| rows.columns[column].get(row)) == node.id {
+                    for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
+                        seen[usize::from(codes.get(row))] = true;
+                    }
+                }
+            }
+        }
+        let codes =
+            |seen: Vec<bool>| (0..=u16::MAX).zip(seen).filter(|(_, seen)| *seen).map(|(code, _)| code);
+        let present = self.columns.iter().zip(seen);
+        Ok(present.map(|(column, seen)| Present::new(column, codes(seen).collect())).collect())
+    }
+}
+
+/// What becomes of the pages once their rows are sorted into nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// They are used up.
+    Consumed,
+    /// They are needed again.
+    Kept,
+}
+
+/// Where the rows of the nodes go, and how much may wait on the way.
+pub(super) struct Distribution<'a> {
+    pub(super) pages: Pages,
+    pub(super) limits: SubtreeLimits,
+    pub(super) budget: &'a Arc<Budget>,
+    pub(super) spill: &'a Spill,
+}
+
+impl<'a> Distribution<'a> {
+    /// Sorts the rows into one store per node; no store is needed if the only node is the whole table.
+    pub(super) fn run(
+        &self,
+        store: &mut PageStore<'_>,
+        nodes: &[OpenNode],
+        tree: &CutTree,
+    ) -> Result<Vec<PageStore<'a>>> {
+        if nodes.iter().any(|node| node.id == CutTree::ROOT) {
+            return Ok(vec![]);
+        }
+        // Half-filled buffers are not in the stores' account.
+        let threads = rayon::current_num_threads();
+        let wanted = self.limits.waiting_bytes(store.rows(), threads, self.budget.total());
+        let reserved = self.budget.try_reserve(wanted);
+        let bytes = if reserved.is_some() { wanted as usize } else { 3 * self.limits.bytes };
+        let layout = store.layout().clone();
+        let new_store = |_: &OpenNode| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
+        let stores: Vec<Mutex<PageStore<'a>>> = nodes.iter().map(new_store).collect();
+        let mut place_of = vec![u32::MAX; tree.len()];
+        nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
+        let row_bytes = self.limits.bytes / self.limits.rows;
+        let buffer_rows = (bytes / 3 / row_bytes / (nodes.len() * threads).max(1)).clamp(64, PAGE_ROWS);
+        let flush = |place: usize, rows: Rows| {
+            PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
+        };
+        let source = Mutex::new((store, 0));
+        let worker = |_| -> Result<()> {
+            let mut buffers: Vec<Rows> = nodes.iter().map(|_| layout.empty(0)).collect();
+            while let Some(rows) = self.next_shared(&source)? {
+                for row in 0..rows.len() {
+                    let node = tree.find(|column| rows.columns[column].get(row));
+                    let place = place_of[node as usize] as usize;
+                    if let Some(buffer) = buffers.get_mut(place) {
+                        buffer.push_row(&rows, row);
+                        if buffer.len() >= buffer_rows {
+                            flush(place, std::mem::replace(buffer, layout.empty(buffer_rows)))?;
+                        }
+                    }
+                }
+            }
+            let rest = buffers.into_iter().enumerate().filter(|(_, buffer)| !buffer.is_empty());
+            rest.into_iter().try_for_each(|(place, buffer)| flush(place, buffer))
+        };
+        (0..threads).into_par_iter().try_for_each(worker)?;
+        let unlocked = |store: Mutex<_>| store.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(stores.into_iter().map(unlocked).collect())
+    }
+
+    /// The next page of a store that several threads empty.
+    fn next_shared(&self, source: &Mutex<(&mut PageStore<'_>, usize)>) -> Result<Option<Rows>> {
+        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let (store, next) = &mut *source;
+        *next += 1;
+        if *next % PAGES_BETWEEN_RELEASES == 0 {
+            release_freed();
+        }
+        next_page(store, *next - 1, self.pages)
+    }
+}
+
+/// The codes of the next page, taken out of the store if it is not needed again.
+fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<Option<Rows>> {
+    match pages {
+        Pages::Consumed => store.take(),
+        Pages::Kept if number >= store.len() => Ok(None),
+        Pages::Kept => {
+            let mut scratch = store.layout().empty(0);
+            store.load(number, &mut scratch).cloned().map(Some)
+        }
+    }
+}
+
+/// All rows of a store.
+pub(super) fn load_all(store: &mut PageStore<'_>, pages: Pages) -> Result<Rows> {
+    let mut all = store.layout().empty(store.rows() as usize);
+    let mut number = 0;
+    while let Some(page) = next_page(store, number, pages)? {
+        all.append(page);
+        number += 1;
+    }
+    Ok(all)
+}

@@ -1,0 +1,120 @@
+//! The loop that joins the four questions.
+//!
+//! Proposals for a batch of nodes are computed in parallel against the criterion as it stood when the batch began, and
+//! committed one after the other in the order of the nodes. What was refused then is refused now, so a node without a
+//! proposal is a leaf; what was proposed then is asked again, and if it is refused now the node proposes anew. So the
+//! result depends on the rows alone, not on the number of threads, nor on how many nodes a batch has.
+//!
+//! Memory: the nodes of two levels and the leaves, about 100 bytes and 16 per column each, with their packed counts.
+
+use super::count::CountRows;
+use super::frontier::{Frontier, OpenNode};
+use super::leaf::{PlaceRows, children};
+use super::propose::{JudgedCut, Order, WaitingCut};
+use crate::encode::column::Column;
+use crate::error::Result;
+use crate::group::tree::CutTree;
+use crate::model::split::{Scratch, SplitTest};
+use rayon::prelude::*;
+
+/// What stays the same for every node.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The quasi-identifiers.
+    pub columns: &'a [Column],
+    /// Which safe cut is preferred.
+    pub order: Order,
+}
+
+/// What became of the nodes below a root.
+#[derive(Debug, Default)]
+pub struct SplitNodes {
+    /// Nodes without a safe cut.
+    pub leaves: Vec<OpenNode>,
+    /// Nodes that were split, parents before children; kept only if the criterion judges rows that are in memory.
+    pub inner: Vec<OpenNode>,
+    /// Nodes that are not split with rows of this kind.
+    pub left: Vec<OpenNode>,
+}
+
+impl Plan<'_> {
+    /// Splits a node for as long as there is a safe cut.
+    pub fn split<R: CountRows + PlaceRows>(
+        &self,
+        rows: &mut R,
+        root: OpenNode,
+        tree: &mut CutTree,
+        criterion: &mut dyn SplitTest,
+    ) -> Result<SplitNodes> {
+        let keeps_inner = criterion.asks_for_rows() && rows.in_memory().is_some();
+        let (mut frontier, mut split, mut scratch) =
+            (Frontier::default(), SplitNodes::default(), Scratch::default());
+        open(rows, root, &mut frontier, &mut split.left);
+        loop {
+            // What next?
+            let batch = frontier.batch(rows.nodes_at_once());
+            if batch.is_empty() {
+                return Ok(split);
+            }
+            // How many?
+            let counts = rows.count(tree, &batch)?;
+            // Which cut?
+            let propose = |(place, node)| self.propose(&*rows, &counts, place, node, &*criterion);
+            let proposals: Vec<Option<WaitingCut>> =
+                batch.par_iter().enumerate().map(|at| propose(at).map(WaitingCut::new)).collect();
+            for (place, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
+                let fresh = match proposal.map(WaitingCut::resume) {
+                    Some(stale) if !criterion.admits(&stale.proposal.parts, &mut scratch) => {
+                        self.propose(rows, &counts, place, &node, &*criterion)
+                    }
+                    fresh => fresh,
+                };
+                let chosen = match fresh {
+                    None => self.propose_finely(rows, tree, &node, &*criterion)?,
+                    fresh => fresh,
+                };
+                // Which leaf?
+                match chosen {
+                    None => split.leaves.push(node),
+                    Some(chosen) => {
+                        criterion.accept(&chosen.proposal.parts);
+                        for child in children(&node, chosen, tree, rows) {
+                            open(rows, child, &mut frontier, &mut split.left);
+                        }
+                        if keeps_inner {
+                            split.inner.push(node);
+                        }
+                    }
+                }
+            }
+            rows.move_rows();
+        }
+    }
+
+    /// Tries the cuts of a node that has no coarse one, column by column.
+    fn propose_finely<R: CountRows>(
+        &self,
+        rows: &R,
+        tree: &CutTree,
+        node: &OpenNode,
+        criterion: &dyn SplitTest,
+    ) -> Result<Option<JudgedCut>> {
+        let mut best: Option<JudgedCut> = None;
+        for column in 0..self.columns.len() {
+            let Some(counts) = rows.count_finely(tree, node, column)? else { return Ok(None) };
+            let proposal = self.propose(rows, &counts, 0, node, criterion);
+            best = match (best, proposal) {
+                (Some(best), Some(proposal)) => Some(best.better(proposal)),
+                (best, proposal) => best.or(proposal),
+            };
+        }
+        Ok(best)
+    }
+}
+
+fn open(rows: &impl PlaceRows, node: OpenNode, frontier: &mut Frontier, left: &mut Vec<OpenNode>) {
+    match rows.splits(&node) {
+        true => frontier.push(node),
+        false => left.push(node),
+    }
+}

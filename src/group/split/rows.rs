@@ -1,0 +1,63 @@
+//! The rows of open nodes: in memory, or on pages.
+
+use super::binning::Binning;
+use super::count::{COARSE_BINS, people_of};
+use crate::encode::column::Column;
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::page::PageStore;
+use crate::encode::rows::Rows;
+use crate::resources::budget::Budget;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows in memory; those of a node stand together.
+///
+/// Memory: the rows, and while a level is moved one column of them and 4 bytes per row.
+pub struct InMemory<'a> {
+    pub(super) columns: &'a [Column],
+    pub(super) rows: Rows,
+    pub(super) moves: Vec<Move>,
+}
+
+/// Where the rows of a node come from once it is split: row i of `rows` is the former row `sources[i]`.
+pub(super) struct Move {
+    pub(super) rows: Range<usize>,
+    pub(super) sources: Vec<u32>,
+}
+
+impl<'a> InMemory<'a> {
+    /// All these rows are one node.
+    pub fn new(columns: &'a [Column], rows: Rows) -> Self {
+        InMemory { columns, rows, moves: vec![] }
+    }
+}
+
+/// Rows on pages; the tree of cuts says which node a row is in.
+///
+/// Memory: a page per thread, and 8 bytes x nodes counted at once x bins x sensitive values per thread, which are
+/// reserved while they are in use.
+pub struct OnPages<'a> {
+    pub(super) columns: &'a [Column],
+    pub(super) store: &'a PageStore<'a>,
+    pub(super) budget: &'a Arc<Budget>,
+    /// Only nodes with more rows are split here.
+    pub(super) most_rows: u64,
+    /// Counters per code: one for each sensitive value, and one for people where these may have any number of values.
+    pub(super) slots: usize,
+    pub(super) coarse: Arc<[Binning]>,
+}
+
+impl<'a> OnPages<'a> {
+    /// The pages of a `whole` table whose nodes are left alone once they have at most `most_rows` rows.
+    pub fn new(
+        columns: &'a [Column],
+        store: &'a PageStore<'a>,
+        budget: &'a Arc<Budget>,
+        whole: &GroupCounts,
+        most_rows: u64,
+    ) -> Self {
+        let slots = whole.slots(people_of(store));
+        let coarse = columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
+        OnPages { columns, store, budget, most_rows, slots, coarse }
+    }
+}

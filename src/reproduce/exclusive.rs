@@ -8,7 +8,7 @@ use crate::math::disclosure_sets::{
     Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary,
 };
 use crate::math::exact::{decimal_at_least, ratio};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 /// The paper's functions on ten people A to J.
 const FUNCTIONS: [[u32; 10]; 3] =
@@ -64,8 +64,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         ],
     );
     let names = ["naive", "inclusive", "exclusive", "naive, but unsafe"];
-    let mut series: Vec<Series> =
-        names.map(|name| Series { name: name.to_string(), points: Vec::new() }).into_iter().collect();
+    let mut series: Vec<Series> = names.map(|name| Series::line(name, Vec::new())).into_iter().collect();
     let mut total = Tally::default();
     for people in 5..=10 {
         let tally = count(people, tables)?;

@@ -230,7 +230,7 @@ fn the_page_shows_what_each_model_and_criterion_required() {
         (
             "i",
             "model = \"implications\"\nimplications = 2\nconfidence = 0.9",
-            "whoever knows 2 implications safe 0.",
+            "someone who knows 2 implications safe 0.",
         ),
     ] {
         let keys = "drop = [\"pay\", \"born\"]";
@@ -255,7 +255,7 @@ fn beliefs_are_told_as_judged_when_the_release_was_made() {
     let out = folder.release("r", &table, keys, sections);
     let page = written(&folder, "r");
     assert!(
-        page.contains("safe by its policy") && page.contains("bandwidth 1/2 safe not told at most 2/5"),
+        page.contains("safe by its policy") && page.contains("bandwidth 1/2 safe not shown at most 2/5"),
         "{page}"
     );
     assert!(page.contains("skyveil check RELEASE --original TABLE"), "{page}");
@@ -334,7 +334,7 @@ fn any_table_of_groups_has_a_report() {
     };
     let open = page(&[], 0);
     for part in [
-        "no verdict: nobody said what must hold",
+        "no verdict: nothing says what must hold",
         "c 0.5000",
         "Knowledge skyline of c",
         "below 1",
@@ -347,9 +347,9 @@ fn any_table_of_groups_has_a_report() {
     ] {
         assert!(open.contains(part), "{part}\n{open}");
     }
-    assert!(page(&["--point", "0,0,0,0.6"], 0).contains("safe at the points that were asked for"));
+    assert!(page(&["--point", "0,0,0,0.6"], 0).contains("safe at the requested points"));
     let unsafe_page = page(&["--point", "0,0,0,0.5"], 1);
-    assert!(unsafe_page.contains("not safe at the points") && unsafe_page.contains("unsafe"));
+    assert!(unsafe_page.contains("not safe at the requested") && unsafe_page.contains("unsafe"));
     let scattered = folder.write("scattered.csv", "grp,s,note\n1,a,n\n2,b,m\n1,b,n\n2,a,m\n");
     let page = plain(&run(&["report", &scattered, "--group", "grp", "--sensitive", "s"], 0));
     assert!(page.contains("2 different values. How many people it tells apart"), "{page}");

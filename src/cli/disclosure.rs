@@ -16,7 +16,7 @@ use crate::check::{
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::math::implications::IMPLICATIONS_LIMIT;
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series, to_document};
 
 /// How sure can an adversary become who knows K implications, whichever they are?
 ///
@@ -65,9 +65,11 @@ fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> 
 }
 
 fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
-    let series = |name: &str, risk: fn(&DisclosurePoint) -> &Rational| Series {
-        name: name.to_string(),
-        points: points.iter().map(|point| (point.k as f64, f64_at_least(risk(point)))).collect(),
+    let series = |name: &str, risk: fn(&DisclosurePoint) -> &Rational| {
+        Series::line(
+            name.to_string(),
+            points.iter().map(|point| (point.k as f64, f64_at_least(risk(point)))).collect(),
+        )
     };
     let chart = Chart {
         title: "Maximum disclosure".to_string(),
@@ -78,7 +80,7 @@ fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
             series("negated atoms", |point| &point.negated),
         ],
     };
-    std::fs::write(path, chart.to_svg()).map_err(|source| Error::io(path, source))
+    std::fs::write(path, to_document(&[chart], 1)).map_err(|source| Error::io(path, source))
 }
 
 /// Digits after the point.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::math::skyline::{
     Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo,
 };
-use crate::report::svg;
+use crate::report::chart::{knowledge_skyline, to_document};
 
 /// Up to how much knowledge is a release, or any table of groups, safe?
 ///
@@ -89,9 +89,9 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     if let Some(path) = &args.svg {
         let confidence = args.confidence.value();
         let title = |value: &str| format!("{}: below {confidence} up to", visible(value));
-        let figures: Vec<_> =
-            found.iter().map(|(value, skyline)| svg::skyline(&title(value), &skyline.levels)).collect();
-        std::fs::write(path, svg::to_file(&figures)).map_err(|source| Error::io(path, source))?;
+        let charts: Vec<_> =
+            found.iter().map(|(value, skyline)| knowledge_skyline(&title(value), &skyline.levels)).collect();
+        std::fs::write(path, to_document(&charts, 1)).map_err(|source| Error::io(path, source))?;
     }
     let text = match args.json {
         true => {

@@ -1,19 +1,18 @@
-//! What did a release cost, and what is left to risk?
+//! What did a release cost, and which risk is left?
 //!
-//! [`comparison`] measures a release against its original, [`kept`] what kept columns tell, [`made`] reads the manifest,
-//! [`svg`] draws, `required` tells what had to hold, and [`page`] arranges all numbers into one page.
+//! [`comparison`] measures a release against its original, [`kept`] what kept columns reveal, [`made`] reads the manifest,
+//! [`chart`] draws, and [`page`] arranges all numbers into one page.
 //!
-//! Not here: counting (`check`), the bounds (`skyline`).
+//! Not here: counting (`check`), the bounds (`math`).
 
+pub mod chart;
 pub mod comparison;
 mod covers;
+pub mod digits;
+pub mod html;
 pub mod kept;
 pub mod made;
 pub mod page;
-pub mod plot;
-mod required;
-mod robust;
-pub mod svg;
 pub mod utility;
 
 /// The name of the page in a release.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Findings, Setting, Table, adult, child};
 use crate::error::{Error, Result};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 type Point = [u64; 3];
 
@@ -166,21 +166,28 @@ fn is_safe(skyline: &[Point], point: &Point) -> bool {
 
 fn chart(title: &str, points: &[Point]) -> Chart {
     let most = points.iter().map(|point| point[0]).max().unwrap_or(0);
-    let series = (0..=most).map(|l| {
-        let mut own: Vec<(f64, f64)> = points
-            .iter()
-            .filter(|point| point[0] == l)
-            .map(|point| (point[2] as f64, point[1] as f64))
-            .collect();
-        own.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series { name: format!("l = {l}"), points: own }
-    });
+    let corners = |l: u64| corners(points, l).into_iter().map(|(m, k)| (m as f64, k as f64)).collect();
     Chart {
         title: title.to_string(),
         horizontal: Axis::whole("m: members of the family (people)"),
         vertical: Axis::whole("largest safe k (people)"),
-        series: series.filter(|series| !series.points.is_empty()).collect(),
+        series: (0..=most).map(|l| Series::steps(format!("l = {l}"), corners(l))).collect(),
     }
+}
+
+/// The outermost pairs (m, k) that are safe together with `l`: m ascending, k descending.
+fn corners(skyline: &[Point], l: u64) -> Vec<(u64, u64)> {
+    let safe = |point: &&Point| point[0] >= l;
+    let mut pairs: Vec<(u64, u64)> = skyline.iter().filter(safe).map(|&[_, k, m]| (m, k)).collect();
+    pairs.sort_unstable();
+    let mut outermost: Vec<(u64, u64)> = Vec::new();
+    for (m, k) in pairs {
+        while outermost.last().is_some_and(|last| last.1 <= k) {
+            outermost.pop();
+        }
+        outermost.push((m, k));
+    }
+    outermost
 }
 
 #[cfg(test)]
@@ -191,5 +198,12 @@ mod tests {
     fn what_is_below_a_point_is_safe() {
         assert!(PAPER.iter().all(|point| is_safe(&PAPER, point)));
         assert!(is_safe(&PAPER, &[2, 1, 2]) && !is_safe(&PAPER, &[0, 5, 0]));
+    }
+
+    #[test]
+    fn the_steps_of_a_level_enclose_what_is_safe_with_it() {
+        assert_eq!(corners(&PAPER, 0), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0)]);
+        assert_eq!(corners(&PAPER, 3), [(2, 1), (4, 0)]);
+        assert_eq!(corners(&PAPER, 4), [(3, 0)]);
     }
 }

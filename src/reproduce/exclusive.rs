@@ -9,7 +9,7 @@ use crate::math::disclosure_sets::{
 };
 use crate::math::exact::{decimal_at_least, ratio};
 use crate::math::random::Random;
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 /// The paper's functions on ten people A to J.
 const FUNCTIONS: [[u32; 10]; 3] =
@@ -65,8 +65,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         ],
     );
     let names = ["naive", "inclusive", "exclusive", "naive, but unsafe"];
-    let mut series: Vec<Series> =
-        names.map(|name| Series { name: name.to_string(), points: Vec::new() }).into_iter().collect();
+    let mut series: Vec<Series> = names.map(|name| Series::line(name, Vec::new())).into_iter().collect();
     let mut total = Tally::default();
     for people in 5..=10 {
         let tally = count(people, tables)?;

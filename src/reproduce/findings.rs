@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::math::exact::{Rational, decimal_at_least};
-use crate::report::plot::Chart;
+use crate::report::chart::Chart;
+use crate::report::digits::grouped;
 
 /// All that an experiment has to say.
 #[derive(Debug, Clone, Default)]
@@ -112,18 +113,6 @@ impl Cell {
             Cell::Text(text) => text.clone(),
         }
     }
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Four digits that matter.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::group::lattice::{Cells, Levels, nodes};
 use crate::math::exact::{Rational, f64_at_least};
 use crate::math::implications::{Bucket, Scanner};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 /// At 13 pieces of knowledge every one of 14 occupations is disclosed.
 const UP_TO: usize = 12;
@@ -134,9 +134,11 @@ fn figure_five(node: &Node, findings: &mut Findings) {
         ]);
     }
     findings.tables.push(table);
-    let series = |name: &str, risks: &[Rational]| Series {
-        name: name.to_string(),
-        points: risks.iter().enumerate().map(|(k, risk)| (k as f64, f64_at_least(risk))).collect(),
+    let series = |name: &str, risks: &[Rational]| {
+        Series::line(
+            name.to_string(),
+            risks.iter().enumerate().map(|(k, risk)| (k as f64, f64_at_least(risk))).collect(),
+        )
     };
     findings.charts.push(Chart {
         title: "Figure 5: maximum disclosure against k".to_string(),
@@ -185,7 +187,7 @@ fn figure_six(all: &[Node], findings: &mut Findings) {
             table.push(vec![k.into(), (*entropy).into(), Cell::risk(risk)]);
         }
         let points = curve.iter().map(|(entropy, risk)| (*entropy, f64_at_least(risk))).collect();
-        chart.series.push(Series { name: format!("k = {k}"), points });
+        chart.series.push(Series::line(format!("k = {k}"), points));
     }
     findings.compared.push(format!(
         "Figure 6: over {steps} steps to the next larger entropy the least disclosure rises this often: {} (the paper: it decreases \

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
+use crate::report::chart::to_document;
 pub use findings::{Cell, Findings, Table};
 pub use machine::Machine;
 pub use page::Outcome;
@@ -269,7 +270,7 @@ pub fn run(experiment: &Experiment, setting: &Setting<'_>, out: &Path) -> Result
         compared: findings.compared,
         tables: findings.tables,
     };
-    let plot = crate::report::plot::sheet(&findings.charts, 2);
+    let plot = to_document(&findings.charts, 2);
     let json = serde_json::to_string_pretty(&outcome)
         .map_err(|_| Error::input("the result cannot be written as JSON", "this is a defect of skyveil"))?;
     for (name, text) in [

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use maud::{Markup, PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
 use super::findings::{Table, rounded};
 use super::machine::Machine;
 use crate::error::{Error, Result};
-use crate::report::svg::escape;
+use crate::report::html::{document, with_code};
 
 /// A finished experiment, as `result.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,57 +50,42 @@ th,td{padding:.15rem .7rem .15rem 0;border-bottom:1px solid #ddd;text-align:righ
 th:first-child,td:first-child{text-align:left}\
 .warning{background:#fff3d6;padding:.4rem .8rem;border-radius:.3rem}code{background:#f3f5f7}";
 
-/// One experiment with its plot; self-contained.
+/// One experiment with its plot, an SVG document; self-contained.
 pub fn to_html(outcome: &Outcome, plot: &str) -> String {
-    let list = |items: &[String]| -> String {
-        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", with_code(item))).collect();
-        format!("<ul>{}</ul>\n", items.concat())
-    };
-    let warning = match outcome.caution() {
-        Some(text) => format!("<p class=\"warning\">{text}</p>\n"),
-        None => String::new(),
-    };
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n\
-         <h1>{title}</h1>\n<p>{paper}, {place}.</p>\n{warning}<h2>What the paper shows</h2>\n{shows}\
-         <h2>What was run here</h2>\n{run}<p><code>{command}</code> took {seconds} s on {machine}.</p>\n\
-         <h2>How they compare</h2>\n{compared}{plot}\n<h2>Numbers</h2>\n",
-        title = escape(&outcome.question),
-        paper = escape(&outcome.paper),
-        place = escape(&outcome.place),
-        shows = list(&outcome.shows),
-        run = list(&outcome.run),
-        command = escape(&outcome.command),
-        seconds = rounded(outcome.seconds),
-        machine = escape(&outcome.machine.shown()),
-        compared = list(&outcome.compared),
-    );
-    for table in &outcome.tables {
-        let cells = |tag: &str, texts: &mut dyn Iterator<Item = String>| {
-            let cells: Vec<String> = texts.map(|text| format!("<{tag}>{}</{tag}>", escape(&text))).collect();
-            format!("<tr>{}</tr>\n", cells.concat())
-        };
-        page.push_str(&format!("<div class=\"scroll\"><table><caption>{}</caption>\n", escape(&table.title)));
-        page.push_str(&cells("th", &mut table.columns.iter().cloned()));
-        for row in &table.rows {
-            page.push_str(&cells("td", &mut row.iter().map(|cell| cell.shown())));
+    let list = |items: &[String]| html! { ul { @for item in items { li { (with_code(item)) } } } };
+    let body = html! {
+        h1 { (outcome.question) }
+        p { (outcome.paper) ", " (outcome.place) "." }
+        @if let Some(caution) = outcome.caution() { p.warning { (caution) } }
+        h2 { "What the paper shows" }
+        (list(&outcome.shows))
+        h2 { "What was run here" }
+        (list(&outcome.run))
+        p {
+            code { (outcome.command) } " took " (rounded(outcome.seconds)) " s on " (outcome.machine.shown()) "."
         }
-        page.push_str("</table></div>\n");
-    }
-    page.push_str(
-        "<p>All digits are in <code>numbers.csv</code> and <code>result.json</code>.</p>\n</body></html>\n",
-    );
-    page
+        h2 { "How they compare" }
+        (list(&outcome.compared))
+        (PreEscaped(plot))
+        h2 { "Numbers" }
+        @for table in &outcome.tables { (numbers(table)) }
+        p { "All digits are in " code { "numbers.csv" } " and " code { "result.json" } "." }
+    };
+    document(&outcome.question, STYLE, &body)
 }
 
-/// Text for a page; what stands between backticks is code.
-fn with_code(text: &str) -> String {
-    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
-        0 => escape(part),
-        _ => format!("<code>{}</code>", escape(part)),
-    });
-    parts.collect()
+fn numbers(table: &Table) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                caption { (table.title) }
+                tr { @for column in &table.columns { th { (column) } } }
+                @for row in &table.rows {
+                    tr { @for cell in row { td { (cell.shown()) } } }
+                }
+            }
+        }
+    }
 }
 
 impl Outcome {

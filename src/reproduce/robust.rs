@@ -15,7 +15,7 @@ use crate::math::robust::{
     delta_claims, group, verify,
 };
 use crate::math::shares::is_probabilistic_diverse;
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};
 
 /// States of a group's posterior; a larger group is not judged.
@@ -127,7 +127,7 @@ fn random_groups(setting: &Setting<'_>, findings: &mut Findings) -> Result<()> {
             breached_all += breached;
         }
         (setting.tell)(&format!("random groups of {size}"));
-        series.push(Series { name: format!("N = {size}"), points });
+        series.push(Series::line(format!("N = {size}"), points));
     }
     findings.compared.push(format!(
         "Random groups: Delta accepts {accepted_all}, and {breached_all} of these ({:.2}%) have a posterior above 1/r. The paper \
@@ -219,7 +219,7 @@ fn compare_with_mondrian(setting: &Setting<'_>, findings: &mut Findings) -> Resu
         ],
     );
     let methods = ["ART, Delta", "ART, ratio", "ART, exact", "Mondrian, r-diverse"];
-    let series = || methods.map(|name| Series { name: name.to_string(), points: Vec::new() });
+    let series = || methods.map(|name| Series::line(name, Vec::new()));
     let (mut errors, mut times, mut breaches) = (series(), series(), series());
     for r in setting.scale.pick(&[2u64, 3, 4, 5, 6][..], &[2, 4], &[2]) {
         let requirement = Requirement::new(ratio(*r, 1))?;

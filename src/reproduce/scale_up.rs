@@ -10,7 +10,7 @@ use std::process::Command;
 use super::{Findings, Setting, Table, child};
 use crate::error::{Error, Result};
 use crate::generate::{Generator, SyntheticTable, write};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 /// Bytes of a tuple in the paper.
 const TUPLE_BYTES: u64 = 44;
@@ -201,13 +201,14 @@ fn findings(runs: &[Measured], budget: &str, budget_bytes: u64, stopped: Option<
         horizontal: Axis::from_zero("rows (million)"),
         vertical: Axis::from_zero(vertical),
         series: (0..POINTS.len())
-            .map(|point| Series {
-                name: name(point),
-                points: runs
-                    .iter()
-                    .filter(|run| run.point == point)
-                    .map(|run| (millions(run.rows), of(run)))
-                    .collect(),
+            .map(|point| {
+                Series::line(
+                    name(point),
+                    runs.iter()
+                        .filter(|run| run.point == point)
+                        .map(|run| (millions(run.rows), of(run)))
+                        .collect(),
+                )
             })
             .collect(),
     };

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, number_of};
 use crate::math::random::Random;
 use crate::math::skyline::program::Program;
 use crate::math::skyline::{Knowledge, Ranking, Statistics, Values};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 const PEOPLE: u64 = 100;
 const VALUES: usize = 20;
@@ -188,10 +188,10 @@ fn table(figure: &Figure, points: &[Measured]) -> Table {
 
 fn chart(figure: &Figure, points: &[Measured]) -> Chart {
     let unit = if figure.name == "a" { 1e6 } else { 1.0 };
-    let mut series = vec![Series {
-        name: "measured here".to_string(),
-        points: points.iter().map(|point| (point.at as f64 / unit, point.ratio)).collect(),
-    }];
+    let mut series = vec![Series::line(
+        "measured here".to_string(),
+        points.iter().map(|point| (point.at as f64 / unit, point.ratio)).collect(),
+    )];
     // The only two ratios that the paper prints.
     let printed = match figure.name {
         "a" => figure.at.iter().map(|&at| (at as f64 / unit, 140.0)).collect(),
@@ -199,7 +199,7 @@ fn chart(figure: &Figure, points: &[Measured]) -> Chart {
         _ => Vec::new(),
     };
     if !printed.is_empty() {
-        series.push(Series { name: "printed in the paper (about)".to_string(), points: printed });
+        series.push(Series::line("printed in the paper (about)", printed));
     }
     Chart {
         title: figure.title.to_string(),

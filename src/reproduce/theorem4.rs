@@ -12,7 +12,7 @@ use crate::math::exact::Rational;
 use crate::math::random::Random;
 use crate::math::skyline::shape::{Ratio, Shape};
 use crate::math::skyline::{Knowledge, Ranking, Values};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 
 /// How partitionings are drawn.
 struct Family {
@@ -90,7 +90,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
                     drawn += tally.drawn;
                 }
             }
-            points.push(((number + 1) as f64, share));
+            points.push((share, (number + 1) as f64));
             table.push(vec![
                 values.name().into(),
                 family.name.into(),
@@ -103,19 +103,19 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
             ]);
         }
         if values != Values::Single {
-            series.push(Series { name: format!("{} values", values.name()), points });
+            series.push(Series::line(format!("{} values", values.name()), points));
         }
     }
     let paper = 100.0 / 7_778_625_148.0;
-    series.push(Series {
-        name: "the paper's simulation".to_string(),
-        points: (1..=FAMILIES.len()).map(|at| (at as f64, paper)).collect(),
-    });
+    series.push(Series::line(
+        "the paper's simulation".to_string(),
+        (1..=FAMILIES.len()).map(|at| (paper, at as f64)).collect(),
+    ));
     findings.tables.push(table);
     findings.charts.push(Chart {
         title: "Share of random partitionings for which Theorem 4 fails".to_string(),
-        horizontal: Axis::of_cases(FAMILIES.iter().map(|family| family.name.to_string())),
-        vertical: Axis::logarithmic("share of partitionings"),
+        horizontal: Axis::logarithmic("share of partitionings"),
+        vertical: Axis::of_cases("", FAMILIES.iter().map(|family| family.name.to_string())),
         series,
     });
     let share = failed as f64 / drawn as f64;

@@ -3,7 +3,7 @@
 use super::adversary::Adversary;
 use super::{BANDWIDTHS, MODELS, QUASI, Release, Study, TABLE_V, by_model, parameters_axis};
 use crate::error::Result;
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};
 use crate::reproduce::Table;
 use crate::reproduce::adult::Coded;
@@ -39,10 +39,8 @@ impl Study<'_> {
         ));
         let mut table =
             Table::new("4b", "Figure 4(b): time to compute the priors", &["rows", "b", "elapsed (s)"]);
-        let mut series: Vec<Series> = BANDWIDTHS
-            .iter()
-            .map(|bandwidth| Series { name: format!("b = {bandwidth}"), points: Vec::new() })
-            .collect();
+        let mut series: Vec<Series> =
+            BANDWIDTHS.iter().map(|bandwidth| Series::line(format!("b = {bandwidth}"), Vec::new())).collect();
         let all = self.rows.len();
         let mut longest = 0.0f64;
         for fifths in 1..=5 {

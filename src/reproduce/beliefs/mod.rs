@@ -16,7 +16,7 @@ use crate::math::beliefs::comparison::Comparison;
 use crate::math::exact::parse_fraction;
 use crate::math::random::Random;
 use crate::math::shares::{Ground, is_close, is_distinct_diverse, is_probabilistic_diverse};
-use crate::report::plot::{Axis, Chart, Series};
+use crate::report::chart::{Axis, Chart, Series};
 use adversary::{Adversary, Attack, Posterior, comparison};
 
 const QUASI: [&str; 6] = ["age", "workclass", "education", "marital-status", "race", "sex"];
@@ -97,7 +97,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
 
 /// A chart with one series for each of the models.
 fn by_model(title: &str, horizontal: Axis, vertical: Axis, points: Vec<Vec<(f64, f64)>>) -> Chart {
-    let series = MODELS.iter().zip(points).map(|(name, points)| Series { name: name.to_string(), points });
+    let series = MODELS.iter().zip(points).map(|(name, points)| Series::line(*name, points));
     Chart { title: title.to_string(), horizontal, vertical, series: series.collect() }
 }
 
@@ -325,7 +325,7 @@ impl Study<'_> {
                 ]);
                 points.push((size as f64, average));
             }
-            series.push(Series { name: format!("b = {bandwidth}"), points });
+            series.push(Series::line(format!("b = {bandwidth}"), points));
         }
         self.findings.compared.push(format!(
             "Figure 2: the average distance error of the Omega-estimate is at most {worst:.4} (the paper: within 0.1 in all cases)."
@@ -355,7 +355,7 @@ impl Study<'_> {
         );
         let mut series: Vec<Series> = BANDWIDTHS
             .iter()
-            .map(|bandwidth| Series { name: format!("b' = {bandwidth}"), points: Vec::new() })
+            .map(|bandwidth| Series::line(format!("b' = {bandwidth}"), Vec::new()))
             .collect();
         for bandwidth in protected {
             let own = Adversary::new(&self.rows, &[*bandwidth; QUASI.len()])?;
@@ -403,7 +403,7 @@ impl Study<'_> {
                 ]);
             }
             (self.setting.tell)(&format!("continuity, b2 = {second}"));
-            series.push(Series { name: format!("b2 = {second}"), points });
+            series.push(Series::line(format!("b2 = {second}"), points));
         }
         self.findings.charts.push(Chart {
             title: "Figure 3(b): the same, B = (b1, b1, b1, b2, b2, b2), b' = 0.3".to_string(),

@@ -1,0 +1,407 @@
+//! A chart as SVG.
+//!
+//! Colours are those of Okabe and Ito, which people with any colour vision can distinguish; dashes and marks differ too,
+//! for paper without colours. A point that an axis cannot show (not finite, or not positive on a logarithmic axis) is
+//! left out. Widths of texts are estimated, because the fonts of the reader are not known.
+
+use maud::{Markup, html};
+
+use super::axis::{Axis, Range};
+use crate::report::digits::grouped;
+use crate::report::html::without_control_characters;
+
+/// A chart with two axes and a legend.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// Below.
+    pub horizontal: Axis,
+    /// At the left.
+    pub vertical: Axis,
+    /// In the order of the legend; styles repeat after [`MOST_SERIES`].
+    pub series: Vec<Series>,
+}
+
+/// Points of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// In the legend; without a name it is not there.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<(f64, f64)>,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Marks, joined unless an axis shows cases.
+    Line,
+    /// Corners of a region that reaches down to both axes.
+    Steps,
+    /// Bars from the axis of the cases.
+    Bars,
+}
+
+impl Series {
+    /// Points joined by a line, or marks alone where an axis shows cases.
+    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Series { name: name.into(), points, form: Form::Line }
+    }
+
+    /// The outline of the region below and to the left of these points.
+    pub fn steps(name: impl Into<String>, corners: Vec<(f64, f64)>) -> Self {
+        Series { name: name.into(), points: corners, form: Form::Steps }
+    }
+
+    /// A bar for each case, the first at 1; `values` are in the order of the cases.
+    pub fn bars(name: impl Into<String>, cases: Cases, values: impl IntoIterator<Item = f64>) -> Self {
+        let place = |(i, value): (usize, f64)| match cases {
+            Cases::Across => ((i + 1) as f64, value),
+            Cases::Down => (value, (i + 1) as f64),
+        };
+        let points = values.into_iter().enumerate().map(place).collect();
+        Series { name: name.into(), points, form: Form::Bars }
+    }
+}
+
+/// Which axis holds the cases of bars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cases {
+    /// The horizontal one: bars stand.
+    Across,
+    /// The vertical one: bars lie, with their numbers at the end.
+    Down,
+}
+
+/// Series with a style of their own.
+pub(super) const MOST_SERIES: usize = STYLES.len();
+/// Marks on one stepped line.
+const MOST_MARKS: usize = 24;
+
+/// Colour and dashes; the palette without yellow, which is too light for lines.
+const STYLES: [(&str, &str); 7] = [
+    ("#0072b2", "none"),
+    ("#d55e00", "7 3"),
+    ("#009e73", "2 3"),
+    ("#cc79a7", "9 3 2 3"),
+    ("#e69f00", "none"),
+    ("#56b4e9", "7 3"),
+    ("#000000", "2 3"),
+];
+
+const WIDTH: f64 = 480.0;
+const PLOT_HEIGHT: f64 = 236.0;
+/// Height of a case on the vertical axis.
+const CASE_HEIGHT: f64 = 34.0;
+const LINE_HEIGHT: f64 = 20.0;
+/// About the width of a letter of the font that is used.
+const LETTER: f64 = 7.6;
+/// Room of the names of cases at the left, at most.
+const NAMES: f64 = 190.0;
+/// Labels on the vertical axis, about: fewer than across.
+const VERTICAL_TICKS: usize = 6;
+
+impl Chart {
+    /// The chart as a part of a page, which has the title above it.
+    pub fn to_element(&self) -> Markup {
+        let (body, height) = self.draw();
+        html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img"
+                aria-label=(self.title) font-family="system-ui, sans-serif" font-size="14" fill="#222" {
+                title { (self.title) }
+                (body)
+            }
+        }
+    }
+
+    fn draw(&self) -> (Markup, f64) {
+        let visible: Vec<Vec<(f64, f64)>> = self.series.iter().map(|series| self.visible(series)).collect();
+        let across = Range::new(&self.horizontal, visible.iter().flatten().map(|point| point.0));
+        let up = Range::new(&self.vertical, visible.iter().flatten().map(|point| point.1));
+        let (legend, legend_rows) = self.legend();
+        let vertical_ticks = up.ticks(VERTICAL_TICKS);
+        let longest = vertical_ticks.iter().map(|(_, label)| width(label)).fold(24.0, f64::max);
+        let title = if self.vertical.label.is_empty() { 4.0 } else { 24.0 };
+        let top = 10.0 + LINE_HEIGHT * legend_rows as f64;
+        let area = Area {
+            left: title + longest.min(NAMES) + 10.0,
+            right: if self.vertical.cases.is_empty() { WIDTH - 16.0 } else { WIDTH - 50.0 },
+            ceiling: top,
+            floor: top
+                + match self.vertical.cases.len() {
+                    0 => PLOT_HEIGHT,
+                    cases => CASE_HEIGHT * cases as f64,
+                },
+            across,
+            up,
+            cases: (self.horizontal.cases.len(), self.vertical.cases.len()),
+        };
+        let bars = self.series.iter().filter(|series| series.form == Form::Bars).count();
+        let body = html! {
+            (legend)
+            (area.vertical_axis(&self.vertical.label, &vertical_ticks))
+            (area.horizontal_axis(&self.horizontal.label))
+            @for (number, (series, points)) in self.series.iter().zip(&visible).enumerate() {
+                @match series.form {
+                    Form::Line => (area.line(points, number)),
+                    Form::Steps => (area.steps(points, number)),
+                    Form::Bars => (area.bars(points, number, bars, &self.horizontal.cases)),
+                }
+            }
+        };
+        (body, area.floor + 48.0)
+    }
+
+    fn visible(&self, series: &Series) -> Vec<(f64, f64)> {
+        let both = |&&(x, y): &&(f64, f64)| self.horizontal.shows(x) && self.vertical.shows(y);
+        series.points.iter().filter(both).copied().collect()
+    }
+
+    /// The legend, and how many lines it takes.
+    fn legend(&self) -> (Markup, usize) {
+        const SAMPLE: f64 = 34.0;
+        let (mut x, mut row) = (8.0, 0);
+        let mut places = Vec::new();
+        for (number, series) in self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()) {
+            let own = SAMPLE + width(&series.name) + 18.0;
+            if x > 8.0 && x + own > WIDTH {
+                (x, row) = (8.0, row + 1);
+            }
+            places.push((number, series, x, 14.0 + LINE_HEIGHT * row as f64));
+            x += own;
+        }
+        let joined = self.horizontal.cases.is_empty() && self.vertical.cases.is_empty();
+        let legend = html! {
+            @for &(number, series, x, y) in &places {
+                @if series.form == Form::Bars {
+                    rect x=(px(x + 6.0)) y=(px(y - 7.0)) width="14" height="12" fill=(style(number).0) {}
+                } @else {
+                    @if joined { (stroke(&format!("M{} {}h26", px(x), px(y)), number)) }
+                    (mark((x + 13.0, y), number))
+                }
+                (text((x + SAMPLE - 2.0, y + 4.5), "start", &series.name))
+            }
+        };
+        (legend, places.last().map_or(0, |_| row + 1))
+    }
+}
+
+/// Where the points of a chart are.
+struct Area<'a> {
+    left: f64,
+    right: f64,
+    ceiling: f64,
+    floor: f64,
+    across: Range<'a>,
+    up: Range<'a>,
+    /// Cases on the horizontal and the vertical axis.
+    cases: (usize, usize),
+}
+
+impl Area<'_> {
+    fn x(&self, value: f64) -> f64 {
+        self.left + self.across.share(value) * (self.right - self.left)
+    }
+
+    /// The first case is on top, the smallest number at the bottom.
+    fn y(&self, value: f64) -> f64 {
+        let share = self.up.share(value);
+        let share = if self.cases.1 > 0 { share } else { 1.0 - share };
+        self.ceiling + share * (self.floor - self.ceiling)
+    }
+
+    fn vertical_axis(&self, label: &str, ticks: &[(f64, String)]) -> Markup {
+        let middle = (self.floor + self.ceiling) / 2.0;
+        html! {
+            @for (tick, label) in ticks {
+                @let y = self.y(*tick);
+                @if self.cases.1 == 0 { (rule((self.left, y), (self.right, y), "#ddd")) }
+                (text((self.left - 7.0, y + 4.5), "end", &shortened(label)))
+            }
+            @if !label.is_empty() {
+                text transform={ "translate(15 " (px(middle)) ") rotate(-90)" } text-anchor="middle" { (label) }
+            }
+        }
+    }
+
+    fn horizontal_axis(&self, label: &str) -> Markup {
+        html! {
+            @for (tick, label) in self.fitting_ticks() {
+                @let x = self.x(tick);
+                @if self.cases.1 > 0 { (rule((x, self.ceiling), (x, self.floor), "#ddd")) }
+                (rule((x, self.floor), (x, self.floor + 4.0), "#555"))
+                (text((x, self.floor + 18.0), "middle", &label))
+            }
+            (rule((self.left, self.floor), (self.right, self.floor), "#555"))
+            (text(((self.left + self.right) / 2.0, self.floor + 40.0), "middle", label))
+        }
+    }
+
+    /// As many labels as have room next to each other.
+    fn fitting_ticks(&self) -> Vec<(f64, String)> {
+        let fit = |ticks: &[(f64, String)]| {
+            ticks.windows(2).all(|pair| {
+                let room = self.x(pair[1].0) - self.x(pair[0].0);
+                (width(&pair[0].1) + width(&pair[1].1)) / 2.0 + 6.0 < room
+            })
+        };
+        let candidates = (1..=8).rev().map(|most| self.across.ticks(most));
+        let mut ticks =
+            candidates.into_iter().find(|ticks| fit(ticks)).unwrap_or_else(|| self.across.ticks(1));
+        while ticks.len() > 1 && !fit(&ticks) {
+            ticks = ticks.into_iter().step_by(2).collect();
+        }
+        ticks
+    }
+
+    fn line(&self, points: &[(f64, f64)], number: usize) -> Markup {
+        let places: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (self.x(x), self.y(y))).collect();
+        let path: Vec<String> = places.iter().map(|&(x, y)| format!("{} {}", px(x), px(y))).collect();
+        html! {
+            @if self.cases == (0, 0) && places.len() > 1 { (stroke(&format!("M{}", path.join("L")), number)) }
+            @for &place in &places { (mark(place, number)) }
+        }
+    }
+
+    fn steps(&self, corners: &[(f64, f64)], number: usize) -> Markup {
+        let Some(first) = corners.first() else { return html! {} };
+        let mut path = format!("M{} {}", px(self.left), px(self.y(first.1)));
+        for &(x, y) in corners {
+            path += &format!("V{}H{}", px(self.y(y)), px(self.x(x)));
+        }
+        path += &format!("V{}", px(self.floor));
+        html! {
+            (stroke(&path, number))
+            @for (x, y) in spread(corners.len(), MOST_MARKS).map(|i| corners[i]) {
+                (mark((self.x(x), self.y(y)), number))
+            }
+        }
+    }
+
+    /// The bars of one of `of` series; those of one case stand next to each other.
+    fn bars(&self, points: &[(f64, f64)], number: usize, of: usize, names: &[String]) -> Markup {
+        const FILLED: f64 = 0.88;
+        let colour = style(number).0;
+        let own = |length: f64| length * FILLED / of.max(1) as f64;
+        html! {
+            @for &(x, y) in points {
+                @if self.cases.1 > 0 {
+                    @let height = own((self.floor - self.ceiling) / self.cases.1 as f64);
+                    @let (top, end) = (self.y(y - FILLED / 2.0) + number as f64 * height, self.x(x));
+                    rect x=(px(self.left)) y=(px(top)) width=(px((end - self.left).max(0.0))) height=(px(height - 2.0))
+                        fill=(colour) {}
+                    text x=(px(end + 5.0)) y=(px(top + height / 2.0 + 3.0)) font-size="11" { (format!("{x:.3}")) }
+                } @else {
+                    @let width = own((self.right - self.left) / self.cases.0.max(1) as f64);
+                    @let (left, top) = (self.x(x - FILLED / 2.0) + number as f64 * width, self.y(y));
+                    rect x=(px(left)) y=(px(top)) width=(px(width)) height=(px((self.floor - top).max(0.0)))
+                        fill=(colour) {
+                        @if let Some(name) = names.get((x as usize).wrapping_sub(1)) {
+                            title { (name) ": " (grouped(y as u64)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Charts with their titles as one SVG document, `columns` next to each other.
+pub fn to_document(charts: &[Chart], columns: usize) -> String {
+    const TITLE: f64 = 34.0;
+    let columns = columns.clamp(1, charts.len().max(1));
+    let drawn: Vec<(&Chart, Markup, f64)> = charts
+        .iter()
+        .map(|chart| {
+            let (body, height) = chart.draw();
+            (chart, body, height + TITLE)
+        })
+        .collect();
+    let mut rows: Vec<(f64, &[(&Chart, Markup, f64)])> = Vec::new();
+    let mut height = 0.0;
+    for row in drawn.chunks(columns) {
+        rows.push((height, row));
+        height += row.iter().map(|drawing| drawing.2).fold(0.0, f64::max);
+    }
+    let all = WIDTH * columns as f64;
+    let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+    let document = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(all) height=(px(height))
+            viewBox={ "0 0 " (all) " " (px(height)) } role="img" font-family="system-ui, sans-serif" font-size="14"
+            fill="#222" {
+            title { (titles.join("; ")) }
+            rect width="100%" height="100%" fill="#fff" {}
+            @for (top, row) in &rows {
+                @for (column, (chart, body, _)) in row.iter().enumerate() {
+                    g transform={ "translate(" (WIDTH * column as f64) " " (px(top + TITLE)) ")" } {
+                        text x="8" y="-12" font-size="15" font-weight="600" { (chart.title) }
+                        (body)
+                    }
+                }
+            }
+        }
+    };
+    without_control_characters(&document.into_string()) + "\n"
+}
+
+/// At most `most` of the numbers below `all`, the first and the last among them, evenly spread.
+pub(super) fn spread(all: usize, most: usize) -> impl Iterator<Item = usize> {
+    let chosen = all.min(most);
+    (0..chosen).map(move |i| if all <= most { i } else { i * (all - 1) / (most - 1) })
+}
+
+fn style(number: usize) -> (&'static str, &'static str) {
+    STYLES[number % STYLES.len()]
+}
+
+/// A length with as many digits as can be seen.
+fn px(length: f64) -> String {
+    let text = format!("{length:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
+}
+
+fn width(text: &str) -> f64 {
+    LETTER * text.chars().count() as f64
+}
+
+/// The name of a case as far as it has room.
+fn shortened(name: &str) -> String {
+    let most = (NAMES / LETTER) as usize;
+    match name.chars().count() {
+        few if few <= most => name.to_string(),
+        _ => name.chars().take(most - 1).chain(['…']).collect(),
+    }
+}
+
+fn text((x, y): (f64, f64), anchor: &str, content: &str) -> Markup {
+    html! { text x=(px(x)) y=(px(y)) text-anchor=(anchor) { (content) } }
+}
+
+fn rule(from: (f64, f64), to: (f64, f64), colour: &str) -> Markup {
+    html! { line x1=(px(from.0)) y1=(px(from.1)) x2=(px(to.0)) y2=(px(to.1)) stroke=(colour) {} }
+}
+
+fn stroke(path: &str, number: usize) -> Markup {
+    let (colour, dashes) = style(number);
+    html! { path d=(path) fill="none" stroke=(colour) stroke-width="2" stroke-dasharray=(dashes) {} }
+}
+
+/// The mark of a series: a filled circle, a square, and so on.
+fn mark((x, y): (f64, f64), number: usize) -> Markup {
+    let colour = style(number).0;
+    let corners: &[(f64, f64)] = match number % STYLES.len() {
+        0 => return html! { circle cx=(px(x)) cy=(px(y)) r="4" fill=(colour) {} },
+        4 => {
+            return html! { circle cx=(px(x)) cy=(px(y)) r="4" fill="#fff" stroke=(colour) stroke-width="2" {} };
+        }
+        1 => &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
+        2 => &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
+        3 => &[(0.0, -5.5), (5.5, 0.0), (0.0, 5.5), (-5.5, 0.0)],
+        5 => &[(0.0, 5.0), (5.0, -4.0), (-5.0, -4.0)],
+        _ => &[(-4.5, -1.5), (4.5, -1.5), (4.5, 1.5), (-4.5, 1.5)],
+    };
+    let corners: Vec<String> =
+        corners.iter().map(|(dx, dy)| format!("{},{}", px(x + dx), px(y + dy))).collect();
+    html! { polygon points=(corners.join(" ")) fill=(colour) {} }
+}

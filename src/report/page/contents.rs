@@ -1,0 +1,147 @@
+//! All that a page shows.
+
+use crate::check::Survey;
+use crate::model::Policy;
+use crate::model::beliefs::BeliefsModel;
+use crate::release::penalty::{Utility, rounded_up};
+use crate::report::comparison::Comparison;
+use crate::report::kept::KeptColumn;
+
+/// Why the release was not compared with its original; backticks enclose code.
+pub const WITHOUT_ORIGINAL: &str = "it needs the original table (`skyveil report --original TABLE`)";
+
+/// All that a page shows.
+pub struct Contents<'a> {
+    /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
+    /// all groups.
+    pub surveys: &'a [(String, Survey)],
+    /// Who says what must hold.
+    pub asked: Asked,
+    /// Where the groups come from.
+    pub origin: Origin<'a>,
+    /// What the release is worth.
+    pub worth: Worth,
+    /// How far it is from the original.
+    pub compared: Compared,
+    /// What is published as it is.
+    pub kept: &'a [KeptColumn],
+}
+
+impl Contents<'_> {
+    /// The policy, if it is known.
+    pub fn policy(&self) -> Option<&Policy> {
+        match &self.origin {
+            Origin::Release { policy, .. } => Some(policy),
+            Origin::Table { policy, .. } => *policy,
+        }
+    }
+
+    /// How far beliefs about a column may move, if the policy limits that.
+    pub fn beliefs(&self, column: &str) -> Option<&BeliefsModel> {
+        let targets = self.policy().filter(|_| self.asked == Asked::Policy)?.privacy.targets.iter();
+        targets.filter(|target| target.name() == column).find_map(|target| target.model.beliefs())
+    }
+
+    /// Whether the policy limits beliefs that were not judged.
+    pub fn unjudged(&self) -> bool {
+        let open = |(column, survey): &(String, Survey)| {
+            survey.report.beliefs.is_none() && self.beliefs(column).is_some()
+        };
+        self.surveys.iter().any(open)
+    }
+}
+
+/// Who says what must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The policy.
+    Policy,
+    /// The person who requested the page, by skyline points.
+    Points,
+    /// Nobody: the points of the survey only show how much the groups alone reveal.
+    Nothing,
+}
+
+/// Where the groups come from.
+pub enum Origin<'a> {
+    /// A release.
+    Release {
+        /// What the owner requires.
+        policy: &'a Policy,
+        /// `generalized` or `bucketized`.
+        style: &'a str,
+        /// Rows of the input.
+        input_rows: u64,
+        /// What binds the release to the input; none where it could reveal what is not published.
+        fingerprint: Option<String>,
+        /// The version that made the release.
+        version: &'a str,
+    },
+    /// Any table of groups.
+    Table {
+        /// The columns that make a group.
+        groups: &'a [String],
+        /// What the owner requires, if that is known.
+        policy: Option<&'a Policy>,
+    },
+}
+
+/// How far a release is from its original.
+pub enum Compared {
+    /// By so much.
+    Measured(Comparison),
+    /// Not computed, for this reason; backticks enclose code.
+    Not(&'static str),
+}
+
+/// What a release is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worth {
+    /// Average people per group.
+    pub average_group_size: f64,
+    /// Sum of the squared group sizes.
+    pub discernibility: String,
+    /// The certainty penalties; unknown for a table that is not a release.
+    pub penalty: Option<Penalties>,
+}
+
+/// Certainty penalties as published and with the tightest labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Penalties {
+    /// As published, over all columns.
+    pub published: f64,
+    /// With the tightest labels, over all columns.
+    pub tight: f64,
+    /// Both for each column.
+    pub columns: Vec<(String, f64, f64)>,
+}
+
+impl From<&Utility> for Worth {
+    fn from(utility: &Utility) -> Self {
+        let columns = utility.columns.iter();
+        Worth {
+            average_group_size: utility.average_group_size,
+            discernibility: utility.discernibility.to_string(),
+            // Groups without labels have none.
+            penalty: (!utility.columns.is_empty()).then(|| Penalties {
+                published: rounded_up(utility.published_penalty()),
+                tight: rounded_up(utility.tight_penalty()),
+                columns: columns
+                    .map(|column| {
+                        (column.name.clone(), rounded_up(column.published), rounded_up(column.tight))
+                    })
+                    .collect(),
+            }),
+        }
+    }
+}
+
+impl From<&Survey> for Worth {
+    fn from(survey: &Survey) -> Self {
+        Worth {
+            average_group_size: survey.report.individuals as f64 / survey.report.groups.max(1) as f64,
+            discernibility: survey.sizes.squares().to_string(),
+            penalty: None,
+        }
+    }
+}

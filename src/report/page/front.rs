@@ -1,0 +1,105 @@
+//! The page as a whole: verdict, facts, and all sections in their order.
+
+use maud::{Markup, html};
+
+use super::contents::{Asked, Contents, Origin};
+use super::{claims, distributions, origin, skylines, unchanged, worth};
+use crate::report::digits::grouped;
+use crate::report::html::document;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page as HTML.
+pub fn to_html(contents: &Contents<'_>) -> String {
+    let columns: Vec<&str> = contents.surveys.iter().map(|(column, _)| column.as_str()).collect();
+    let (what, style) = match &contents.origin {
+        Origin::Release { style, .. } => ("Release", *style),
+        Origin::Table { .. } => ("Table", "grouped"),
+    };
+    let (class, verdict) = verdict(contents);
+    let body = html! {
+        h1 {
+            (what) " of "
+            @for (i, column) in columns.iter().enumerate() {
+                @if i > 0 { ", " }
+                code { (column) }
+            }
+        }
+        p { span.verdict.(class) { (verdict) } }
+        (unchanged::warnings(contents))
+        (summary(contents, style))
+        (safety(contents))
+        (worth::sizes(contents))
+        (worth::utility(contents))
+        (worth::distance(contents))
+        (unchanged::section(contents))
+        (origin::section(contents))
+    };
+    document(&format!("{what} report: {}", columns.join(", ")), STYLE, &body)
+}
+
+/// The class of the badge, and what it says.
+fn verdict(contents: &Contents<'_>) -> (&'static str, &'static str) {
+    let safe = contents.surveys.iter().all(|(_, survey)| survey.report.safe);
+    match (contents.asked, safe) {
+        (Asked::Policy, true) if contents.unjudged() => {
+            ("open", "no verdict on beliefs, which needs the original; all else is safe by the policy")
+        }
+        (Asked::Policy, true) => ("safe", "safe by its policy"),
+        (Asked::Policy, false) => ("unsafe", "not safe by its policy"),
+        (Asked::Points, true) => ("safe", "safe at the requested points"),
+        (Asked::Points, false) => ("unsafe", "not safe at the requested points"),
+        (Asked::Nothing, _) => ("open", "no verdict: nothing says what must hold"),
+    }
+}
+
+fn summary(contents: &Contents<'_>, style: &str) -> Markup {
+    let report = &contents.surveys[0].1.report;
+    let fewest = contents.surveys.iter().map(|(_, survey)| survey.report.fewest_values).min();
+    facts(&[
+        ("people", grouped(report.individuals)),
+        ("groups", grouped(report.groups)),
+        ("people in the smallest group", grouped(report.smallest_group)),
+        ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
+        ("style", format!("{style}, {} values", report.values.name())),
+    ])
+}
+
+/// What had to hold, what was found, and how much more an adversary could know.
+fn safety(contents: &Contents<'_>) -> Markup {
+    const MORE: &str = "How much more could an adversary know?";
+    match contents.surveys {
+        [(_, only)] if only.report.robust.is_some() => distributions::section(only, &contents.origin),
+        [(column, only)] => html! {
+            h2 { "Is it safe?" }
+            (claims::section(column, only, contents))
+            h2 { (MORE) }
+            (skylines::section(only))
+        },
+        several => html! {
+            h2 { "Is it safe?" }
+            p.note {
+                "Each column is judged on its own, as if the others were not published. Someone who already knows a person's \
+                 value in one of them can use it against the others; a column that others may know should be a \
+                 quasi-identifier."
+            }
+            @for (column, survey) in several {
+                h2 { "Is " code { (column) } " safe?" }
+                (claims::section(column, survey, contents))
+                h3 { (MORE) }
+                (skylines::section(survey))
+            }
+        },
+    }
+}
+
+/// Numbers with their names.
+pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
+    html! {
+        dl {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What does a data owner look at?
+//!
+//! One page with everything in it: no script, no font, no network, no date and no path, so that the same release
+//! gives the same bytes. It says what was not computed, and why. Texts reach the page through `maud`, which escapes them.
+//!
+//! A file per section: `front` puts them in order, `claims` shows what had to hold and what was found,
+//! `distributions` what someone learns who knows distributions, `skylines` how much more an adversary could know, `worth`
+//! the utility, `unchanged` the kept columns, `origin` where the release comes from.
+//!
+//! Memory: the page; at most 12 charts of skylines and 40 rows of a table.
+
+mod claims;
+mod contents;
+mod distributions;
+mod front;
+mod origin;
+mod skylines;
+mod unchanged;
+mod worth;
+
+pub use contents::{Asked, Compared, Contents, Origin, Penalties, WITHOUT_ORIGINAL, Worth};
+pub use front::to_html;

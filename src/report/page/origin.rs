@@ -1,0 +1,48 @@
+//! Where does a release come from? Version, input, policy, and how to make and check it again.
+
+use maud::{Markup, html};
+
+use super::contents::{Contents, Origin};
+use crate::model::{Needs, Policy};
+use crate::report::digits::grouped;
+
+pub(super) fn section(contents: &Contents<'_>) -> Markup {
+    html! {
+        h2 { "Where does it come from?" }
+        @match &contents.origin {
+            Origin::Release { policy, input_rows, fingerprint, version, .. } => {
+                p {
+                    "Made by skyveil " (version) " from " (grouped(*input_rows)) " rows "
+                    @match fingerprint {
+                        Some(fingerprint) => { "with the fingerprint " code { (fingerprint) } }
+                        None => "(without a fingerprint, which could reveal what is not published)",
+                    }
+                    " and the policy below, whose SHA-256 is " code { (policy.hash()) } ". The same rows in any order, the \
+                    same policy and the same version give the same bytes; " code { "manifest.json" }
+                    " holds the hashes of all files."
+                }
+                pre {
+                    "skyveil anonymize TABLE --policy policy.toml --out RELEASE\n\
+                     skyveil check RELEASE" (needed_to_check(policy))
+                }
+            }
+            Origin::Table { groups, .. } => p {
+                "Not a release of skyveil: it is not known who made the table, from what, and how. A group is the rows that \
+                 agree in " code { (groups.join(", ")) } "."
+            },
+        }
+        @if let Some(policy) = contents.policy() {
+            h3 { "policy.toml" }
+            pre { (policy.canonical().trim()) }
+        }
+    }
+}
+
+/// What the check of a release needs in addition to it.
+fn needed_to_check(policy: &Policy) -> &'static str {
+    match policy.needs() {
+        Needs::Original => " --original TABLE",
+        Needs::Distributions => " --policy policy.toml",
+        Needs::Counts => "",
+    }
+}

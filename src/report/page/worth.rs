@@ -1,0 +1,149 @@
+//! What is a release still worth? Sizes of groups, certainty penalties, and how far it is from its original.
+
+use maud::{Markup, html};
+
+use super::contents::{Compared, Contents, Origin, Penalties};
+use super::front::facts;
+use crate::error::number_of;
+use crate::report::chart::{Axis, Cases, Chart, Series};
+use crate::report::comparison::Comparison;
+use crate::report::digits::{grouped, grouped_digits};
+use crate::report::html::with_code;
+
+pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
+    let bars = contents.surveys[0].1.sizes.bars();
+    let name = |&(from, to, _): &(u64, u64, u64)| match from == to {
+        true => grouped(from),
+        false => format!("{}+", grouped(from)),
+    };
+    let chart = Chart {
+        title: "Groups by size".to_string(),
+        horizontal: Axis::of_cases("people in the group, on a logarithmic scale", bars.iter().map(name)),
+        vertical: Axis::whole("groups"),
+        series: vec![Series::bars("", Cases::Across, bars.iter().map(|bar| bar.2 as f64))],
+    };
+    html! {
+        h2 { "How large are the groups?" }
+        figure { (chart.to_element()) }
+    }
+}
+
+pub(super) fn utility(contents: &Contents<'_>) -> Markup {
+    let worth = &contents.worth;
+    let mut numbers = vec![
+        ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
+        ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
+    ];
+    if let Some(penalty) = &worth.penalty {
+        numbers.push(("certainty penalty as published", format!("{:.3}", penalty.published)));
+        numbers.push(("certainty penalty, tightest labels", format!("{:.3}", penalty.tight)));
+    }
+    let why_not = match contents.origin {
+        Origin::Release { .. } => {
+            "the groups have no labels: the quasi-identifiers are published as they are"
+        }
+        Origin::Table { .. } => "only a release says what its labels stand for",
+    };
+    html! {
+        h2 { "What is it still worth?" }
+        (facts(&numbers))
+        @match &worth.penalty {
+            None => p.note { "Not computed, because " (why_not) ": the certainty penalty." },
+            Some(penalty) => {
+                figure { (penalties(penalty).to_element()) }
+                p.note { "Penalties are rounded up." }
+                @if is_bucketized(&contents.origin) {
+                    p.note {
+                        "A bucketized release may publish the quasi-identifiers exactly; the penalties are those of the \
+                         labels that its groups would have."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two bars per column.
+fn penalties(penalties: &Penalties) -> Chart {
+    let bars = |name: &str, of: fn(&(String, f64, f64)) -> f64| {
+        // Shares that were rounded up may be a little above 1.
+        Series::bars(
+            name,
+            Cases::Down,
+            penalties.columns.iter().map(move |column| of(column).clamp(0.0, 1.0)),
+        )
+    };
+    Chart {
+        title: "Certainty penalty by column".to_string(),
+        horizontal: Axis::unit("penalty (0: exact, 1: nothing is known)"),
+        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.0.clone())),
+        series: vec![bars("as published", |column| column.1), bars("tightest labels", |column| column.2)],
+    }
+}
+
+fn is_bucketized(origin: &Origin<'_>) -> bool {
+    matches!(origin, Origin::Release { style: "bucketized", .. })
+}
+
+pub(super) fn distance(contents: &Contents<'_>) -> Markup {
+    html! {
+        h2 { "How far is it from the original?" }
+        @match &contents.compared {
+            Compared::Measured(comparison) => {
+                (compared(comparison, &contents.origin))
+                @if contents.surveys.len() > 1 {
+                    p.note {
+                        "Of the sensitive columns, the queries ask about " code { (comparison.sensitive) } " only."
+                    }
+                }
+            }
+            Compared::Not(why) => p.note {
+                "Not computed, because " (with_code(why)) ": the divergence of the marginals and the error of count queries."
+            },
+        }
+    }
+}
+
+fn compared(comparison: &Comparison, origin: &Origin<'_>) -> Markup {
+    let assumption = match is_bucketized(origin) {
+        true => "as if the values of a group were spread evenly over its people",
+        false => "as if the people of a group were spread evenly over what its label covers",
+    };
+    let Comparison { divergences, sensitive, design, errors } = comparison;
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    html! {
+        (facts(&[
+            ("median relative error of count queries", percent(errors.median)),
+            ("mean relative error of count queries", percent(errors.mean)),
+        ]))
+        p.note {
+            (grouped(design.queries as u64)) " random queries (seed " (design.seed) ") count the people in a range of "
+            (design.dimension) " quasi-identifiers and of " code { (sensitive) } ", at an expected selectivity of "
+            (percent(design.selectivity)) ". They are answered from the release " (assumption)
+            ". An error is relative to the true count, or to " (grouped(errors.least)) " people where that is less ("
+            (number_of(errors.below_least as u64, "query", "queries")) ")."
+        }
+        div.scroll.few {
+            table {
+                thead { tr { th { "column" } th { "divergence (bits)" } } }
+                tbody {
+                    @for (name, divergence) in divergences {
+                        tr {
+                            td { (name) }
+                            td {
+                                @match divergence.uncovered {
+                                    0 => (format!("{:.4}", divergence.bits)),
+                                    people => { "infinite: no label covers the value of " (grouped(people)) " people" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p.note {
+            "Kullback-Leibler divergence of the released from the original distribution of each column alone: 0 if the \
+             column alone is published exactly."
+        }
+    }
+}

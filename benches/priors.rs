@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use skyveil::bench::{
-    Budget, Means, Original, Priors, Progress, ReadOptions, Resources, Roles, Table, distance, kernels,
+    Budget, KernelPriors, Means, Original, Progress, ReadOptions, Resources, Roles, Table, distance, kernels,
     naive_prior, parse_fraction,
 };
 use std::sync::Mutex;
@@ -46,7 +46,7 @@ fn main() {
 
     let means = Means { threads, budget: &budget, progress: &progress };
     let start = Instant::now();
-    let priors = Priors::compute(combinations, kernels(), &means).unwrap();
+    let priors = KernelPriors::compute(combinations, kernels(), &means).unwrap();
     let ours = start.elapsed().as_secs_f64();
     println!(
         "{} rows, {} combinations, {} sensitive values, {threads} threads; read in {read:.2} s",

@@ -24,4 +24,6 @@ pub use policy::Policy;
 pub use privacy::{Privacy, Target};
 
 #[cfg(test)]
+mod split_tests;
+#[cfg(test)]
 mod tests;

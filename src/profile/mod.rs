@@ -24,7 +24,7 @@ mod tests;
 pub use column::{ColumnProfile, Texts};
 pub use hierarchy::hierarchy_of;
 pub use policy::Reading;
-pub use privacy::{Feasible, Protection};
+pub use privacy::{Feasible, ProposedProtection};
 pub use role::{Asked, Form, Proposal, Proposed, propose};
 pub use scan::{Combination, Persons, Profile};
 pub use tally::{Counted, Tally};

@@ -10,7 +10,7 @@ use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Value
 
 /// What should hold for a release.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Protection {
+pub struct ProposedProtection {
     /// The fewest people in a group.
     pub group_size: u64,
     /// How many values a person may have.
@@ -53,7 +53,7 @@ const POINTS: [(u64, u64, u64, &str); 9] = [
 /// Into how many groups with the values of the whole table it should be possible to split.
 const GROUPS: u64 = 8;
 
-pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) -> Protection {
+pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) -> ProposedProtection {
     let group_size = match people {
         0..100 => 2,
         100..1000 => 5,
@@ -70,7 +70,7 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
     let share = |counts: &Vec<u64>| counts.iter().max().map(|&most| most as f64 / people.max(1) as f64);
     let largest_share = counts.as_ref().and_then(share).filter(|_| values == Values::Single);
     let point = counts.and_then(|counts| strongest(&counts, people, values));
-    Protection { group_size: group_size.min(people), values, point, largest_share }
+    ProposedProtection { group_size: group_size.min(people), values, point, largest_share }
 }
 
 fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {

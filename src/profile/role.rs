@@ -5,7 +5,7 @@
 
 use super::column::ColumnProfile;
 use super::names::{Hint, hint};
-use super::privacy::{Protection, protection};
+use super::privacy::{ProposedProtection, protection};
 use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
@@ -74,7 +74,7 @@ pub struct Proposal<'a> {
     /// The place of the sensitive column.
     pub sensitive: usize,
     /// What should hold.
-    pub protection: Protection,
+    pub protection: ProposedProtection,
     /// What the owner should decide before anything else.
     pub warnings: Vec<String>,
 }

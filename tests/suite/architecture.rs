@@ -31,20 +31,10 @@ const LAYERS: [&str; 18] = [
 const AGAINST_THE_ORDER: [(&str, &str); 2] = [("release", "check"), ("report", "generate")];
 
 /// Files outside of `model` that still tell models apart.
-const TELL_MODELS_APART: [&str; 9] = [
-    "anonymize/robust/mod.rs",
-    "check/policy.rs",
-    "cli/attack.rs",
-    "group/given/promise.rs",
-    "policy/canonical.rs",
-    "policy/models.rs",
-    "policy/privacy.rs",
-    "policy/read.rs",
-    "report/page.rs",
-];
+const TELL_MODELS_APART: [&str; 1] = ["check/policy.rs"];
 
 /// Files outside of `cli` whose messages still name flags.
-const NAME_FLAGS: [&str; 26] = [
+const NAME_FLAGS: [&str; 25] = [
     "anonymize/mod.rs",
     "anonymize/robust/mod.rs",
     "anonymize/robust/suppressed.rs",
@@ -57,7 +47,6 @@ const NAME_FLAGS: [&str; 26] = [
     "group/full_domain.rs",
     "group/given/functions.rs",
     "model/beliefs/original.rs",
-    "model/beliefs/priors.rs",
     "profile/role.rs",
     "release/staging.rs",
     "report/comparison.rs",
@@ -128,7 +117,7 @@ const SEVERAL_MEANINGS: [&str; 49] = [
 
 /// Functions of the plot that are still too long.
 const TOO_LONG: [&str; 3] =
-    ["anonymize/mod.rs: run", "anonymize/robust/mod.rs: run", "anonymize/strategy.rs: run"];
+    ["anonymize/mod.rs: split", "anonymize/robust/mod.rs: run", "anonymize/strategy.rs: run"];
 
 /// The most lines of a function in `anonymize`.
 const MOST_LINES: usize = 80;

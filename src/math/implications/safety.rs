@@ -66,6 +66,12 @@ impl Safety {
         verdict
     }
 
+    /// Takes in the buckets that were admitted elsewhere; unsafe together, nothing may be asked any more.
+    pub fn merge(&mut self, other: &Safety) -> Verdict {
+        self.admitted.merge(&other.admitted);
+        self.admitted.verdict(&self.confidence)
+    }
+
     fn placements(&self, part: &Bucket) -> Placements {
         Placements::new(self.admitted.up_to() + 1, part)
     }

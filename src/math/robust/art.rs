@@ -29,7 +29,7 @@ pub struct Tuples<'a> {
 
 /// Groups of tuples, and those that fit nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Grouping {
+pub struct SimilarGroups {
     /// The indices of each group, ascending; groups in the order in which they were finished.
     pub groups: Vec<Vec<u32>>,
     /// The indices of the tuples that must not be published, ascending.
@@ -37,7 +37,12 @@ pub struct Grouping {
 }
 
 /// Groups a whole table; refuses one whose most frequent value is too frequent for r.
-pub fn group(priors: &Priors, requirement: &Requirement, test: Test, tuples: Tuples<'_>) -> Result<Grouping> {
+pub fn group(
+    priors: &Priors,
+    requirement: &Requirement,
+    test: Test,
+    tuples: Tuples<'_>,
+) -> Result<SimilarGroups> {
     check(priors, &tuples)?;
     let mut counts = vec![0u64; priors.values()];
     tuples.values.iter().for_each(|&value| counts[value as usize] += 1);
@@ -51,7 +56,7 @@ pub fn group_part(
     requirement: &Requirement,
     test: Test,
     tuples: Tuples<'_>,
-) -> Result<Grouping> {
+) -> Result<SimilarGroups> {
     check(priors, &tuples)?;
     let (priors, signatures) = priors.of_tuples(tuples.signatures);
     let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
@@ -100,7 +105,7 @@ pub fn group_part(
         group.tuples.sort_unstable();
         group.tuples
     });
-    Ok(Grouping { groups: groups.collect(), suppressed })
+    Ok(SimilarGroups { groups: groups.collect(), suppressed })
 }
 
 pub(super) fn check(priors: &Priors, tuples: &Tuples<'_>) -> Result<()> {

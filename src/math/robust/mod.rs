@@ -35,7 +35,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-pub use art::{Grouping, Tuples, group, group_part};
+pub use art::{SimilarGroups, Tuples, group, group_part};
 pub use conditions::{Test, delta_ceiling};
 pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
 pub use parts::{Place, parts};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use original::{Original, Roles};
 pub(super) use policy::KEYS;
 pub use policy::{BeliefBound, BeliefsModel};
-pub use priors::Priors;
+pub use priors::KernelPriors;
 pub use split::{BeliefsTest, TableRows};
 
 use crate::error::Result;
@@ -72,7 +72,11 @@ fn comparison(
 }
 
 /// The priors of every adversary of a question.
-pub fn priors_of(known: &Original, question: &Question, resources: &Resources<'_>) -> Result<Vec<Priors>> {
+pub fn priors_of(
+    known: &Original,
+    question: &Question,
+    resources: &Resources<'_>,
+) -> Result<Vec<KernelPriors>> {
     let roles = &question.roles;
     let distances = known.attributes.iter().zip(&roles.quasi).map(|(a, quasi)| original::distance(a, quasi));
     let distances = distances.collect::<Result<Vec<_>>>()?;
@@ -81,7 +85,7 @@ pub fn priors_of(known: &Original, question: &Question, resources: &Resources<'_
     let names = roles.names();
     let compute = |point: &KernelAdversary| {
         let kernels = priors::kernels(&names, &distances, &point.bandwidth)?;
-        Priors::compute(&known.combinations, kernels, &means)
+        KernelPriors::compute(&known.combinations, kernels, &means)
     };
     question.points.iter().map(compute).collect()
 }

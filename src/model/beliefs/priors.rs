@@ -33,7 +33,7 @@ const SHARED_PER_COLUMN: usize = 8;
 const BATCH: usize = 1024;
 
 /// The priors of one bandwidth.
-pub struct Priors {
+pub struct KernelPriors {
     /// One kernel per quasi-identifier.
     pub kernels: Vec<Kernel>,
     /// How they were computed.
@@ -71,7 +71,7 @@ pub fn kernels(
     names.iter().zip(distances).map(kernel).collect()
 }
 
-impl Priors {
+impl KernelPriors {
     /// Computes the priors of all combinations.
     pub fn compute(combinations: &Combinations, kernels: Vec<Kernel>, means: &Means<'_>) -> Result<Self> {
         let values = combinations.values();
@@ -80,12 +80,12 @@ impl Priors {
             Error::input(
                 format!(
                     "the priors of {} combinations of quasi-identifiers with {values} sensitive values need {} MiB, \
-                     and --memory leaves {} MiB for them",
+                     and the memory limit leaves {} MiB for them",
                     combinations.len(),
                     (bytes >> 20) + 1,
                     means.budget.free() >> 20
                 ),
-                "give more --memory, or fewer or coarser quasi-identifiers",
+                "raise the memory limit, or name fewer or coarser quasi-identifiers",
             )
         })?;
         let shared = (combinations.len() * (SHARED + SHARED_PER_COLUMN * kernels.len())) as u64;
@@ -106,7 +106,7 @@ impl Priors {
         run(&plan, threads as usize, values, means.progress, &mut priors);
         means.progress.finish();
         drop(plan);
-        Ok(Priors { kernels, method, priors, error, _room: room })
+        Ok(KernelPriors { kernels, method, priors, error, _room: room })
     }
 
     /// The adversary who has them; groups with more states have no exact posterior.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::original::{self, Gatherer};
 use super::policy::BeliefsModel;
 use super::priors::{Means, kernels};
-use super::{Priors, Question};
+use super::{KernelPriors, Question};
 use crate::encode::attribute::Attribute;
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
@@ -49,7 +49,7 @@ pub struct TableRows<'a> {
 /// What the adversaries of a policy believe about everybody.
 pub struct BeliefsTest {
     combinations: Combinations,
-    adversaries: Vec<(Priors, Threshold)>,
+    adversaries: Vec<(KernelPriors, Threshold)>,
     comparison: Comparison,
     _reservation: Reservation,
 }
@@ -82,7 +82,7 @@ impl BeliefsTest {
         let mut adversaries = Vec::new();
         for point in &question.points {
             let kernels = kernels(&names, &distances, &point.bandwidth)?;
-            let priors = Priors::compute(&combinations, kernels, &means)?;
+            let priors = KernelPriors::compute(&combinations, kernels, &means)?;
             let threshold = point.thresholds.iter().min().ok_or_else(|| {
                 Error::input("an adversary has no threshold", "write t next to the bandwidth")
             })?;

@@ -28,6 +28,13 @@ impl ImplicationsTest {
         ImplicationsTest { minimum, least_people, implications, safety }
     }
 
+    /// Takes in the groups that another test against as many implications accepted; they may be unsafe together.
+    ///
+    /// Commutative and associative: each statistic is a minimum over groups.
+    pub fn merge(&mut self, other: &ImplicationsTest) -> Verdict {
+        self.safety.merge(&other.safety)
+    }
+
     /// `None` if a part has nobody, or too many people for exact arithmetic.
     fn buckets(&self, parts: &[GroupCounts]) -> Option<Vec<Bucket>> {
         let bucket = |part: &GroupCounts| Bucket::from_counts(part.counts.iter().copied(), self.implications);

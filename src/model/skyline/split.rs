@@ -23,11 +23,12 @@ impl SkylineTest {
         SkylineTest { minimum, least_people, state }
     }
 
-    /// Takes in the groups that another test of the same skyline accepted.
+    /// Takes in the groups that another test of the same skyline accepted; they may be unsafe together.
     ///
-    /// Commutative and associative: each statistic is the minimum over all groups.
-    pub fn merge(&mut self, other: &SkylineTest) {
+    /// Commutative and associative: each statistic is a minimum over groups.
+    pub fn merge(&mut self, other: &SkylineTest) -> Verdict {
         self.state.merge(&other.state);
+        self.state.verdict()
     }
 }
 

@@ -1,7 +1,26 @@
 //! Everything that is tested through the command or the public interface, as one binary.
+//!
+//! `architecture` holds the shape of the crate, `frozen` what releases are, `documents` what the documents say. The
+//! other modules are named after what they test. `support::library` is the only place that names paths of the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod anonymize;
 mod architecture;
+mod audit;
+mod beliefs;
+mod check;
+mod columns;
+mod datasets;
+mod disclosure;
+mod documents;
+mod explore;
 mod frozen;
+mod init;
+mod lattice;
+mod report;
+mod reproduce;
+mod robust;
+#[cfg(unix)]
+mod starved;
 mod support;

@@ -22,6 +22,8 @@ mod inclusive;
 mod partition;
 mod property;
 #[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
 mod tests;
 
 pub use audit::{Audit, Finding, FunctionAudit, Limits, Release, Sequence, Strategy};

@@ -1,8 +1,9 @@
 //! The cases: the tables of `datasets` by their policies, in every style that a policy can ask for.
 
 use super::reference::{Family, Snapshot};
-use crate::support::{dataset, run, run_in, shown};
+use crate::support::{dataset, json, printed, root, skyveil, skyveil_in, text};
 use std::path::Path;
+use std::process::Output;
 
 /// How the rows are published, as a policy says it.
 const STYLES: [(&str, &str); 4] = [
@@ -47,6 +48,13 @@ impl Stated {
     }
 }
 
+/// Notes a JSON answer and the exit code. The words of an error may change, but no case is an error.
+fn answer(snapshot: &mut Snapshot, name: &str, output: &Output) {
+    assert_ne!(output.status.code(), Some(2), "{}", printed(output));
+    snapshot.text(&format!("{name}.code"), &output.status.code().unwrap().to_string());
+    snapshot.json(name, &json(output));
+}
+
 /// What `anonymize` makes of a table with these flags, and what `check` says to it.
 fn release(table: &Path, policy: &Stated, flags: &[&str]) -> Snapshot {
     let folder = tempfile::tempdir().unwrap();
@@ -54,23 +62,19 @@ fn release(table: &Path, policy: &Stated, flags: &[&str]) -> Snapshot {
         std::fs::copy(dataset(name), folder.path().join(name)).unwrap();
     }
     std::fs::write(folder.path().join("policy.toml"), &policy.text).unwrap();
-    let fixed = ["anonymize", shown(table), "--policy", "policy.toml", "--out", "release", "--json"];
-    let made = run_in(folder.path(), &[&fixed[..], flags].concat());
+    let fixed = ["anonymize", text(table), "--policy", "policy.toml", "--out", "release", "--json"];
+    let made = skyveil_in(folder.path(), &[&fixed[..], flags].concat());
     let mut snapshot = Snapshot::default();
-    snapshot.text("anonymize.code", &made.code.to_string());
-    // The words of an error may change, but nothing here is an error.
-    assert_ne!(made.code, 2, "{}", made.error);
-    snapshot.json("anonymize", &made.json());
+    answer(&mut snapshot, "anonymize", &made);
     let out = folder.path().join("release");
     if out.is_dir() {
         snapshot.release(&out);
         let original =
             policy.text.contains("model       = \"beliefs\"") || policy.text.contains("\"robust\"");
         let mut arguments = vec!["check", "release", "--json", "--all"];
-        arguments.extend(if original { vec!["--original", shown(table)] } else { vec![] });
-        let checked = run_in(folder.path(), &arguments);
-        snapshot.text("check.code", &checked.code.to_string());
-        snapshot.json("check", &checked.json());
+        arguments.extend(if original { vec!["--original", text(table)] } else { vec![] });
+        let checked = skyveil_in(folder.path(), &arguments);
+        answer(&mut snapshot, "check", &checked);
     }
     if let Ok(rows) = std::fs::read_to_string(folder.path().join("release.suppressed.csv")) {
         snapshot.text("suppressed", &rows);
@@ -193,7 +197,7 @@ fn strategies() {
         ] {
             let path = dataset(&format!("exclusive-{table}.csv"));
             let policy = format!("{policy}.toml");
-            let given = ["--strategy", strategy, "--functions", shown(&functions)];
+            let given = ["--strategy", strategy, "--functions", text(&functions)];
             family.add(&format!("{table} {strategy} given"), release(&path, &Stated::of(&policy), &given));
             for (style, publish) in [STYLES[0], STYLES[2]] {
                 let policy = Stated::of(&policy).publish(&format!("{publish}\nstrategy = \"{strategy}\""));
@@ -212,8 +216,8 @@ fn generated() {
         let parquet = folder.path().join(kind);
         std::fs::create_dir(&parquet).unwrap();
         let file = parquet.join("table.parquet");
-        let made = run(&["generate", kind, "--rows", "6000", "--seed", "3", "--out", shown(&file)]);
-        assert_eq!(made.code, 0, "{}", made.error);
+        let made = skyveil(&["generate", kind, "--rows", "6000", "--seed", "3", "--out", text(&file)]);
+        assert_eq!(made.status.code(), Some(0), "{}", printed(&made));
         let mut snapshot = Snapshot::default();
         snapshot.table("table", &crate::support::decode(&parquet));
         family.add(kind, snapshot);
@@ -230,14 +234,12 @@ fn generated() {
 #[test]
 fn answers() {
     let mut family = Family::new("answers");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets");
+    let folder = root().join("datasets");
     let mut ask = |line: &str| {
         let arguments: Vec<&str> = line.split(' ').chain(["--json"]).collect();
-        let outcome = run_in(&folder, &arguments);
+        let outcome = skyveil_in(&folder, &arguments);
         let mut snapshot = Snapshot::default();
-        assert_ne!(outcome.code, 2, "{}", outcome.error);
-        snapshot.text("code", &outcome.code.to_string());
-        snapshot.json("json", &outcome.json());
+        answer(&mut snapshot, "json", &outcome);
         family.add(line, snapshot);
     };
     for name in ["patients", "hospital"] {

@@ -1,6 +1,6 @@
 //! What is kept of a case, and how it is compared.
 
-use crate::support::{Decoded, decode};
+use crate::support::{Decoded, decode, root};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -31,6 +31,11 @@ fn digest(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let hex: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("#{hex}")
+}
+
+/// A cell so that no text looks like a null.
+fn shown(cell: &Option<String>) -> String {
+    cell.as_ref().map_or("null".to_string(), |text| format!("'{text}'"))
 }
 
 impl Snapshot {
@@ -74,13 +79,20 @@ impl Snapshot {
     /// Notes a table: its columns, its rows in their order, and each column alone.
     pub fn table(&mut self, name: &str, table: &Decoded) {
         for (column, (title, data_type)) in table.names.iter().zip(&table.types).enumerate() {
-            let cells: Vec<&str> = table.rows.iter().map(|row| row[column].as_str()).collect();
+            let cells: Vec<String> = table.rows.iter().map(|row| shown(&row[column])).collect();
             self.text(
                 &format!("{name}.column[{column:02}]"),
                 &format!("{title}: {data_type} {}", digest(&cells.join("\n"))),
             );
         }
-        self.list(&format!("{name}.rows"), &table.rows.iter().map(|row| row.join(",")).collect::<Vec<_>>());
+        self.list(
+            &format!("{name}.rows"),
+            &table
+                .rows
+                .iter()
+                .map(|row| row.iter().map(shown).collect::<Vec<_>>().join(","))
+                .collect::<Vec<_>>(),
+        );
     }
 
     /// Notes a release directory.
@@ -119,7 +131,7 @@ impl Family {
     }
 
     fn path(&self) -> PathBuf {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/frozen");
+        let folder = root().join("tests/suite/frozen");
         folder.join(format!("{}.txt", self.name))
     }
 
@@ -191,7 +203,8 @@ fn differing(case: &str, reference: &Fields<'_>, snapshot: &Snapshot) -> Vec<Str
 #[test]
 fn a_change_is_reported() {
     let snapshot = |rows: &[&str], json: &str| {
-        let rows = rows.iter().map(|row| row.split(',').map(str::to_string).collect()).collect();
+        let rows =
+            rows.iter().map(|row| row.split(',').map(|cell| Some(cell.to_string())).collect()).collect();
         let [names, types] = ["group,age", "u64,text"].map(|t| t.split(',').map(str::to_string).collect());
         let mut snapshot = Snapshot::default();
         snapshot.table("data", &Decoded { names, types, rows });
@@ -204,7 +217,8 @@ fn a_change_is_reported() {
     let found = |rows: &[&str], json: &str| differing("case", &kept, &snapshot(rows, json)).join("\n");
     assert_eq!(found(&["1,20", "1,21", "2,30"], r#"{"groups": 2, "seconds": 5}"#), "");
     assert!(
-        found(&["1,20", "1,22", "2,30"], r#"{"groups": 2}"#).contains("data.rows[001] was 1,21, is 1,22")
+        found(&["1,20", "1,22", "2,30"], r#"{"groups": 2}"#)
+            .contains("data.rows[001] was '1','21', is '1','22'")
     );
     assert!(found(&["1,21", "1,20", "2,30"], r#"{"groups": 2}"#).contains("data.rows[000]"));
     assert!(found(&["1,20", "1,21"], r#"{"groups": 2}"#).contains("data.rows.length was 3, is 2"));

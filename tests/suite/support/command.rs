@@ -3,15 +3,20 @@
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A file of `datasets`.
 pub fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
+    root().join("datasets").join(name)
+}
+
+/// The folder of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A path as an argument.
-pub fn shown(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -20,30 +25,38 @@ pub fn binary() -> PathBuf {
     std::env::var_os("SKYVEIL_BIN").map_or(env!("CARGO_BIN_EXE_skyveil").into(), PathBuf::from)
 }
 
-/// What a run of the command printed, and its exit code.
-pub struct Outcome {
-    pub out: String,
-    pub error: String,
-    pub code: i32,
-}
-
-impl Outcome {
-    /// Standard output as JSON.
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("no JSON:\n{}{}", self.out, self.error))
-    }
+/// The command, with nothing on standard input.
+pub fn command() -> Command {
+    let mut command = Command::new(binary());
+    command.stdin(Stdio::null());
+    command
 }
 
 /// Runs the command.
-pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Outcome {
-    run_in(Path::new("."), arguments)
+pub fn skyveil<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
+    command().args(arguments).output().unwrap()
 }
 
 /// Runs the command in a folder.
-pub fn run_in<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Outcome {
-    let mut command = Command::new(binary());
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
-    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    Outcome { out, error, code: output.status.code().expect("no signal ends the command") }
+pub fn skyveil_in<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Output {
+    command().args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// Everything that a run printed, standard output first.
+pub fn printed(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Standard output of a run as JSON.
+#[track_caller]
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON:\n{}", printed(output)))
+}
+
+/// What a run printed that must end with this code: its errors if that is 2, otherwise its standard output.
+#[track_caller]
+pub fn ends_with(code: i32, arguments: &[&str]) -> String {
+    let output = skyveil(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}", printed(&output));
+    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
 }

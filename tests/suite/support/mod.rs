@@ -1,8 +1,15 @@
-//! What the tests share.
+//! What the tests share: running the command, folders and files, tables, and a naive model to compare with.
+
+pub mod library;
+pub mod naive;
+pub mod source;
 
 mod command;
-pub mod source;
+mod files;
+mod random;
 mod tables;
 
-pub use command::{dataset, run, run_in, shown};
+pub use command::{binary, command, dataset, ends_with, json, printed, root, skyveil, skyveil_in, text};
+pub use files::{Folder, contents, text_file};
+pub use random::{draws, scramble};
 pub use tables::{Decoded, decode};

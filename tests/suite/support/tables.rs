@@ -6,11 +6,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A table as text, rows in their order.
+/// A table as text, rows in their order; a null has no text.
 pub struct Decoded {
     pub names: Vec<String>,
     pub types: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Option<String>>>,
 }
 
 /// Decodes the Parquet files of a folder, in the order of their names.
@@ -26,9 +26,9 @@ pub fn decode(folder: &Path) -> Decoded {
         table.types = fields.iter().map(|field| logical(field.data_type())).collect();
         for batch in reader.build().unwrap() {
             let batch = batch.unwrap();
-            let cell = |row: usize, column: usize| match batch.column(column).is_null(row) {
-                true => "null".to_string(),
-                false => format!("'{}'", array_value_to_string(batch.column(column), row).unwrap()),
+            let cell = |row: usize, column: usize| {
+                let column = batch.column(column);
+                column.is_valid(row).then(|| array_value_to_string(column, row).unwrap())
             };
             let row = |row: usize| (0..batch.num_columns()).map(|column| cell(row, column)).collect();
             table.rows.extend((0..batch.num_rows()).map(row));

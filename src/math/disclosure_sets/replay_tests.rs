@@ -1,14 +1,9 @@
 //! The worked example of docs/explanation/algorithm-knowledge.md, computed: five people in a row of ages, one ordered
 //! quasi-identifier, the greedy anonymizer replayed on every table the release leaves possible.
 
-#![allow(clippy::unwrap_used)]
-
+use super::{Finding, Limits, Partition, Property, Release, Sequence, SkylinePoint, Strategy};
+use crate::math::exact::{Rational, ratio};
 use std::collections::{BTreeMap, BTreeSet};
-
-use skyveil::math::disclosure_sets::{
-    Finding, Limits, Partition, Property, Release, Sequence, SkylinePoint, Strategy,
-};
-use skyveil::math::exact::{Rational, ratio};
 
 const PEOPLE: usize = 5;
 /// The values in the order of the ages.

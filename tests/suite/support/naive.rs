@@ -1,11 +1,10 @@
 //! The breach probability by the formulas, one group after the other, with nothing clever.
 
+use super::library::{Rational, Values, ratio};
 use std::collections::BTreeMap;
 
-use skyveil::math::exact::{Rational, ratio};
-use skyveil::math::skyline::Values;
-
-use super::tables::Row;
+/// A row: the person, the group, the values of the person.
+pub type Row = (u64, i64, Vec<&'static str>);
 
 /// People and counts of each group.
 pub type Groups = BTreeMap<i64, (u64, BTreeMap<&'static str, u64>)>;

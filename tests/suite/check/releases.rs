@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::tables::{answer, check, run, text_file};
+use super::tables::{answer, check};
+use crate::support::{printed, skyveil as run, text_file};
 
 const POLICY: &str = r#"
 [columns]
@@ -117,10 +118,6 @@ fn a_release_that_contradicts_itself_is_refused() {
     assert_eq!(check(directory.path(), &[]).status.code(), Some(2));
 }
 
-fn told(output: &std::process::Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 #[test]
 fn a_row_with_another_label_is_a_group_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
@@ -147,9 +144,9 @@ fn the_number_and_the_label_of_a_group_are_still_told() {
     table(directory.path(), "data", "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n");
     let path = directory.path().to_str().unwrap();
     let output = run(&["explain", path, "--value", "gout", "--point", "0,1,0"]);
-    assert!(told(&output).contains("with group=0, age=[1, among"), "{}", told(&output));
+    assert!(printed(&output).contains("with group=0, age=[1, among"), "{}", printed(&output));
     let output = run(&["skyline", path, "--value", "gout", "--confidence", "0.9"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
 }
 
 #[test]
@@ -162,10 +159,10 @@ fn files_that_differ_from_the_manifest_are_named() {
     let arguments =
         [people.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--out", out.to_str().unwrap()];
     let output = run(&[&["anonymize"][..], &arguments].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let complaints = || {
         let output = check(&out, &[]);
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert_eq!(complaints(), "");
@@ -199,7 +196,7 @@ fn a_null_that_means_a_number_is_that_number_however_it_is_written() {
         let out = directory.path().join("out");
         let table = table.to_str().unwrap();
         let output = run(&["anonymize", table, "--policy", policy[1], "--out", out.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(1), "{meaning}: {}", self::told(&output));
+        assert_eq!(output.status.code(), Some(1), "{meaning}: {}", printed(&output));
         let both = format!(
             "[columns]\nsensitive = [\"v\", \"w\"]\njoint = [\"v\", \"w\"]\nnull_is = {meaning:?}\n[columns.quasi.g]\n\
              [privacy]\nk_anonymity = 2\n\
@@ -226,7 +223,7 @@ fn a_release_of_numbers_with_a_meaning_of_null_is_published() {
             let out = directory.path().join(format!("out{meaning}{}", asked.len()));
             let (table, policy) = (table.to_str().unwrap(), policy.to_str().unwrap());
             let output = run(&["anonymize", table, "--policy", policy, "--out", out.to_str().unwrap()]);
-            assert_eq!(output.status.code(), Some(0), "{meaning} {asked}: {}", told(&output));
+            assert_eq!(output.status.code(), Some(0), "{meaning} {asked}: {}", printed(&output));
             assert_eq!(answer(&out, &[])["safe"], true);
         }
     }
@@ -256,13 +253,13 @@ fn a_named_number_or_time_is_found_however_it_is_written() {
             let table = table.to_str().unwrap();
             let flags = ["--group", "g", "--sensitive", "v", "--value", way];
             let explained = run(&[&["explain", table, "--point", "0,1,0"], &flags[..]].concat());
-            assert_eq!(explained.status.code(), Some(0), "{way}: {}", self::told(&explained));
+            assert_eq!(explained.status.code(), Some(0), "{way}: {}", printed(&explained));
             let skyline = run(&[&["skyline", table, "--confidence", "0.9"], &flags[..]].concat());
-            assert_eq!(skyline.status.code(), Some(0), "{way}: {}", self::told(&skyline));
+            assert_eq!(skyline.status.code(), Some(0), "{way}: {}", printed(&skyline));
         }
         let policy = NUMBERS.replace("NULL", "").replace("FOR", "for = [\"99\"]");
         let policy = text_file(directory.path(), "p.toml", &policy);
         let output = check(&table, &["--policy", policy.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
     }
 }

@@ -1,8 +1,8 @@
 //! The tables and policies in datasets/ are whole and belong together.
 
+use crate::support::dataset;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Each table and its policy.
 const TABLES: [(&str, &str, usize); 13] = [
@@ -21,13 +21,9 @@ const TABLES: [(&str, &str, usize); 13] = [
     ("clinic.csv", "clinic.toml", 240),
 ];
 
-fn datasets() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets")
-}
-
 /// The header and the rows; the tables have no quotes.
 fn read(name: &str) -> (Vec<String>, Vec<Vec<String>>) {
-    let text = fs::read_to_string(datasets().join(name)).expect(name);
+    let text = fs::read_to_string(dataset(name)).expect(name);
     let cells = |line: &str| line.split(',').map(str::to_string).collect::<Vec<_>>();
     let mut lines = text.lines().map(cells);
     (lines.next().expect("a header"), lines.collect())
@@ -39,8 +35,7 @@ fn every_column_has_one_role() {
         let (header, cells) = read(table);
         assert_eq!(cells.len(), rows, "{table}");
         assert!(cells.iter().all(|row| row.len() == header.len()), "{table}");
-        let policy: toml::Table =
-            fs::read_to_string(datasets().join(policy)).expect(policy).parse().expect(policy);
+        let policy: toml::Table = fs::read_to_string(dataset(policy)).expect(policy).parse().expect(policy);
         let columns = policy["columns"].as_table().expect("columns");
         let mut roles = vec![columns["sensitive"].as_str().expect("a name").to_string()];
         if let Some(drop) = columns.get("drop") {
@@ -54,8 +49,7 @@ fn every_column_has_one_role() {
         assert_eq!(roles.iter().collect::<BTreeSet<_>>(), header.iter().collect::<BTreeSet<_>>(), "{table}");
         for (name, settings) in quasi {
             let Some(file) = settings.get("hierarchy") else { continue };
-            let file =
-                fs::read_to_string(datasets().join(file.as_str().expect("a file"))).expect("a hierarchy");
+            let file = fs::read_to_string(dataset(file.as_str().expect("a file"))).expect("a hierarchy");
             let leaves: BTreeSet<&str> = file.lines().filter_map(|line| line.split(';').next()).collect();
             let column = header.iter().position(|title| title == name).expect("the column");
             assert!(cells.iter().all(|row| leaves.contains(row[column].as_str())), "{table}: {name}");

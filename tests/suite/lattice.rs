@@ -1,24 +1,9 @@
 //! Are full-domain releases safe, minimal and the same every time?
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
+use crate::support::{dataset, skyveil, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn skyveil(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
-}
 
 /// The census of the repository with its columns and other privacy.
 fn policy(folder: &Path, privacy: &str) -> PathBuf {

@@ -1,86 +1,19 @@
 //! Releases against an adversary who knows distributions, as a user gets them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
+use crate::support::library::{self, Outcome, Run, rows, write};
+use crate::support::{contents, dataset, json, printed, skyveil, skyveil_in, text};
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
-use arrow::util::display::array_value_to_string;
 use serde_json::Value;
-use skyveil::anonymize::robust::{Options, run};
-use skyveil::anonymize::{Job, Outcome, Search};
-use skyveil::group::split::limits::SUBTREE_BYTES;
-use skyveil::model::Policy;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{Column, ReadOptions, Table};
-use skyveil::table::write::{TableWriter, WriteOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::sync::Arc;
 
-fn skyveil(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", told(output)))
-}
-
-/// The rows of a table as texts, by column.
+/// The columns of a table and its rows as texts.
 fn read(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
-    let names: Vec<String> = table.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let columns: Vec<Column> = names.iter().map(Column::as_is).collect();
-    let mut rows = Vec::new();
-    let work = |morsel: skyveil::table::read::Morsel<'_>| {
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for batch in morsel {
-            let batch = batch?;
-            let cell = |row: usize| {
-                let cells = batch.columns().iter();
-                cells.map(|column| array_value_to_string(column, row).unwrap()).collect()
-            };
-            rows.extend((0..batch.num_rows()).map(cell));
-        }
-        Ok(rows)
-    };
-    table
-        .scan(&columns, 1, work, |more| {
-            rows.extend(more);
-            Ok(())
-        })
-        .unwrap();
-    (names, rows)
-}
-
-/// Every file of a release with its bytes.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_string();
-        match path.is_dir() {
-            true => files
-                .extend(contents(&path).into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes))),
-            false => {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
+    let batch = library::read(path, &[]);
+    (batch.schema().fields().iter().map(|field| field.name().clone()).collect(), rows(&batch))
 }
 
 /// The first people of the census with a policy of their own.
@@ -118,7 +51,7 @@ impl Place {
 
     fn released(&self, out: &str, flags: &[&str]) -> BTreeMap<String, Vec<u8>> {
         let output = self.anonymize(out, flags);
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
         contents(&self.path(out))
     }
 
@@ -136,7 +69,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
     let place = Place::new(1200, KNOWN);
     let first = place.released("one", &["--threads", "1", "--memory", "64MiB"]);
     let checked = place.check("one", &["--json"]);
-    assert_eq!(checked.status.code(), Some(0), "{}", told(&checked));
+    assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
     let report = json(&checked);
     assert_eq!((&report["safe"], &report["model"]), (&true.into(), &"robust".into()));
     assert!(report["distributions"]["worst_posterior"].as_f64().unwrap() <= 0.5);
@@ -159,16 +92,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
         contents(&out)
     };
     assert_eq!(again("three", &[&halves[0], &halves[1]]), first);
-    let table = Table::open(std::slice::from_ref(&place.table), &ReadOptions::default()).unwrap();
-    let columns: Vec<Column> =
-        table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
-    let mut writer = TableWriter::create(&parquet, table.schema().clone(), &WriteOptions::default()).unwrap();
-    let work =
-        |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
-    table
-        .scan(&columns, 1, work, |batches| batches.iter().try_for_each(|batch| writer.write(batch)))
-        .unwrap();
-    writer.finish().unwrap();
+    write(&parquet, &library::read(&place.table, &[]));
     assert_eq!(again("four", &[&parquet]), first);
 }
 
@@ -182,7 +106,7 @@ fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order()
 
 fn expect_the_same_parts(privacy: &str) {
     let place = Place::new(1500, privacy);
-    let policy = Policy::read(&place.policy).unwrap();
+    let policy = std::fs::read_to_string(&place.policy).unwrap();
     let census = std::fs::read_to_string(&place.table).unwrap();
     let (head, rows) = census.split_once('\n').unwrap();
     let reversed: Vec<&str> = rows.lines().rev().collect();
@@ -190,22 +114,9 @@ fn expect_the_same_parts(privacy: &str) {
     std::fs::write(&backwards, format!("{head}\n{}\n", reversed.join("\n"))).unwrap();
     let released = |name: &str, table: &Path, threads: usize, memory: u64| {
         let out = place.path(name);
-        let table = Table::open(&[table.to_path_buf()], &ReadOptions::default()).unwrap();
-        let job = Job {
-            table: &table,
-            policy: &policy,
-            out: &out,
-            temp: place.folder.path(),
-            memory,
-            threads,
-            search: Search::Tree,
-            subtree_bytes: SUBTREE_BYTES,
-            progress: &Progress::default(),
-        };
-        let list = place.path(&format!("{name}.list"));
-        let Outcome::Published(summary) =
-            run(&job, &Options { suppressed: &list, part_people: 200 }).unwrap()
-        else {
+        let (paths, list) = ([table.to_path_buf()], place.path(&format!("{name}.list")));
+        let run = Run { memory, threads, ..Run::new(&paths, &policy, out.clone()) };
+        let Outcome::Published(summary) = run.in_parts(200, &list).unwrap() else {
             panic!("nothing was published")
         };
         let robust = summary.robust.unwrap();
@@ -224,12 +135,12 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     // So much is known that few people are alike.
     let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
     let output = place.anonymize("out", &["--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let summary = json(&output);
     let suppressed = summary["suppressed"].as_u64().unwrap();
     assert!(
         suppressed > 400
-            && told(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed"))
+            && printed(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed"))
     );
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();
@@ -277,18 +188,15 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     // An older list is not overwritten, and a list inside the release would be published.
     let again = place.anonymize("other", &["--suppressed", text(&list)]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(told(&again).contains("exists already"));
+    assert!(printed(&again).contains("exists already"));
     for inside in ["other/list.csv", "./other/list.csv", "x/../other/list.csv"] {
         let inside = place.anonymize("other", &["--suppressed", text(&place.path(inside))]);
-        assert!(inside.status.code() == Some(2) && told(&inside).contains("is inside the release"));
+        assert!(inside.status.code() == Some(2) && printed(&inside).contains("is inside the release"));
     }
-    let inside = Command::new(env!("CARGO_BIN_EXE_skyveil"))
-        .args(["anonymize", "people.csv", "--policy", "policy.toml", "--out", "other"])
-        .args(["--suppressed", text(&place.path("other/list.csv"))])
-        .current_dir(place.path(""))
-        .output()
-        .unwrap();
-    assert!(inside.status.code() == Some(2) && told(&inside).contains("is inside the release"));
+    let list = place.path("other/list.csv");
+    let fixed = ["anonymize", "people.csv", "--policy", "policy.toml", "--out", "other"];
+    let inside = skyveil_in(&place.path(""), &[&fixed[..], &["--suppressed", text(&list)]].concat());
+    assert!(inside.status.code() == Some(2) && printed(&inside).contains("is inside the release"));
     assert!(!place.path("other").exists());
 }
 
@@ -302,12 +210,16 @@ fn what_cannot_be_grouped_is_refused_with_the_arithmetic() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     people.iter().for_each(|row| *counts.entry(&row[column]).or_default() += 1);
     let most = counts.values().max().unwrap();
-    assert!(told(&output).contains(&format!("{most} x 9 = {} > 300 tuples", most * 9)), "{}", told(&output));
+    assert!(
+        printed(&output).contains(&format!("{most} x 9 = {} > 300 tuples", most * 9)),
+        "{}",
+        printed(&output)
+    );
     let left: Vec<_> = std::fs::read_dir(place.folder.path()).unwrap().collect();
     assert_eq!(left.len(), 2, "only the table and the policy are left");
     // A minimum group size counts, too.
     let place = Place::new(300, "r = 2\nminimum_group_size = 9\nknown = [[\"sex\"]]");
-    assert!(told(&place.anonymize("out", &[])).contains(&format!("{most} x 9 = {}", most * 9)));
+    assert!(printed(&place.anonymize("out", &[])).contains(&format!("{most} x 9 = {}", most * 9)));
     let place = Place::new(300, "r = 2\nminimum_group_size = 3\nknown = [[\"sex\"]]");
     let summary = json(&place.anonymize("out", &["--json"]));
     assert!(summary["average_group_size"].as_f64().unwrap() >= 3.0);
@@ -322,17 +234,17 @@ fn the_policy_of_the_repository_publishes_most_of_the_census() {
         (folder.path().join("out"), dataset("census.csv"), dataset("census-robust.toml"));
     let output =
         skyveil(&["anonymize", text(&census), "--policy", text(&policy), "--out", text(&out), "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let summary = json(&output);
     assert!(summary["suppressed"].as_u64().unwrap() < 50 && summary["distributions"]["r_robust"] == true);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("r-robust for r = 2") && page.contains("printed Delta condition"));
     let report = skyveil(&["report", text(&out), "--original", text(&census)]);
-    assert_eq!(report.status.code(), Some(0), "{}", told(&report));
+    assert_eq!(report.status.code(), Some(0), "{}", printed(&report));
     assert!(String::from_utf8_lossy(&report.stdout).contains("r-robust for r = 2"));
     let without = skyveil(&["check", text(&out)]);
     assert_eq!(without.status.code(), Some(2));
-    assert!(told(&without).contains("--original TABLE"));
+    assert!(printed(&without).contains("--original TABLE"));
 }
 
 /// A table of people called t00, t01, ... with priors of their own.
@@ -409,7 +321,7 @@ fn the_witnesses_against_the_printed_condition_are_found_unsafe() {
     let five = family(&["v0", "v1", "v2", "v3", "v4"], "1/10", "1/37");
     for (case, exact) in [(three, 26.0 / 51.0), (five, 1369.0 / 1769.0)] {
         let output = case.check();
-        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
         let report = &json(&output)["distributions"];
         let worst = report["worst_posterior"].as_f64().unwrap();
         assert!(worst >= exact && worst - exact < 1e-12, "{worst}");
@@ -429,12 +341,15 @@ fn a_group_that_only_the_printed_condition_accepts_is_not_published() {
     }
     let delta = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5\ntest = \"delta\"");
     let output = delta.anonymize("out");
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("privacy.test") && told(&output).contains("write \"ratio\" or \"exact\""));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("privacy.test")
+            && printed(&output).contains("write \"ratio\" or \"exact\"")
+    );
     let ratio = Given::new(&names, &names, &priors, "r = 2\nminimum_group_size = 5");
     let output = ratio.anonymize("out");
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("everybody would have to be suppressed"));
+    assert!(printed(&output).contains("everybody would have to be suppressed"));
     assert!(!ratio.path("out").exists() && !ratio.path("out.suppressed.csv").exists());
 }
 
@@ -474,10 +389,10 @@ fn small_tables_are_grouped_as_the_vectors_say() {
 fn expect_groups(given: &Given, result: &Value) {
     let output = given.anonymize("out");
     if result.is_null() || result["groups"].as_array().unwrap().is_empty() {
-        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
         return;
     }
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let name = |at: &Value| format!("t{:02}", at.as_u64().unwrap());
     let mut expected: Vec<Vec<String>> = result["groups"]
         .as_array()
@@ -526,18 +441,18 @@ fn mistakes_in_a_file_of_distributions_are_named() {
     ] {
         given.distributions(csv);
         let output = given.anonymize("out");
-        assert_eq!(output.status.code(), Some(2), "{csv}: {}", told(&output));
-        assert!(told(&output).contains(problem), "{csv}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{csv}: {}", printed(&output));
+        assert!(printed(&output).contains(problem), "{csv}: {}", printed(&output));
         assert!(!given.path("out").exists() && !given.path("out.suppressed.csv").exists());
     }
     // The name of the sensitive column will do for `value`, and what a signature lacks is on values of nobody.
     given.distributions("sig,disease,probability\na,x,0.3\na,y,3/10\nb,x,0.3\nb,y,0.3\nc,x,1\n");
     let output = given.anonymize("out");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let (out, policy) = (given.path("out"), given.path("policy.toml"));
     assert_eq!(skyveil(&["check", text(&out), "--policy", text(&policy)]).status.code(), Some(0));
     let without = skyveil(&["check", text(&out)]);
-    assert!(without.status.code() == Some(2) && told(&without).contains("--policy"));
+    assert!(without.status.code() == Some(2) && printed(&without).contains("--policy"));
 }
 
 #[test]
@@ -551,9 +466,9 @@ fn kept_columns_travel_and_nulls_have_their_meaning() {
     std::fs::write(path("policy.toml"), policy).unwrap();
     let [table, policy, out] = ["people.csv", "policy.toml", "out"].map(path);
     let output = skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let checked = skyveil(&["check", text(&out), "--original", text(&table)]);
-    assert_eq!(checked.status.code(), Some(0), "{}", told(&checked));
+    assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
     let (names, people) = read(&out.join("quasi"));
     assert_eq!(names, ["group", "sex", "note"]);
     let mut notes: Vec<&str> = people.iter().map(|row| row[2].as_str()).collect();
@@ -575,9 +490,11 @@ fn several_sets_of_one_file_are_told_apart_by_the_columns_that_are_filled() {
     }
     given.distributions(&csv);
     let output = given.anonymize("out");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     given.distributions(&(csv + "a,t00,x,1\n"));
-    assert!(told(&given.anonymize("more")).contains("row 13 fills columns that are no set of privacy.known"));
+    assert!(
+        printed(&given.anonymize("more")).contains("row 13 fills columns that are no set of privacy.known")
+    );
 }
 
 #[test]
@@ -585,35 +502,20 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     let priors = [("a", "x", "0.9"), ("a", "y", "0.1"), ("b", "x", "0.1"), ("b", "y", "0.9")];
     let place = Given::new(&["a", "a", "b", "b"], &["x", "y", "x", "y"], &priors, "r = 2");
     let output = place.anonymize("out");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let (out, policy) = (place.path("out"), place.path("policy.toml"));
     let check = || skyveil(&["check", text(&out), "--policy", text(&policy), "--json"]);
     assert_eq!(check().status.code(), Some(0));
     // Two people change places: the groups have the same sizes and values, but a and b stand together.
     let quasi = place.path("out/quasi/part-00000.parquet");
-    let table = Table::open(std::slice::from_ref(&quasi), &ReadOptions::default()).unwrap();
-    let columns: Vec<Column> =
-        table.schema().fields().iter().map(|field| Column::as_is(field.name())).collect();
-    let work =
-        |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<RecordBatch>>>();
-    let mut batches: Vec<RecordBatch> = Vec::new();
-    table
-        .scan(&columns, 1, work, |more| {
-            batches.extend(more);
-            Ok(())
-        })
-        .unwrap();
-    let mut writer = TableWriter::create(&quasi, table.schema().clone(), &WriteOptions::default()).unwrap();
-    for batch in batches {
-        let mut groups: Vec<i64> = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
-        groups.swap(1, 2);
-        let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
-        arrays[0] = Arc::new(Int64Array::from(groups));
-        writer.write(&RecordBatch::try_new(batch.schema(), arrays).unwrap()).unwrap();
-    }
-    writer.finish().unwrap();
+    let batch = library::read(&quasi, &[]);
+    let mut groups: Vec<i64> = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+    groups.swap(1, 2);
+    let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
+    arrays[0] = Arc::new(Int64Array::from(groups));
+    write(&quasi, &RecordBatch::try_new(batch.schema(), arrays).unwrap());
     let broken = check();
-    assert_eq!(broken.status.code(), Some(1), "{}", told(&broken));
+    assert_eq!(broken.status.code(), Some(1), "{}", printed(&broken));
     let report = &json(&broken)["distributions"];
     assert_eq!(report["groups_above"], 2);
     assert!((report["worst_posterior"].as_f64().unwrap() - 0.81 / 0.82).abs() < 1e-12);
@@ -622,11 +524,15 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     let contradiction = Given::new(&["a", "b"], &["x", "y"], &certain, "r = 2");
     let output = contradiction.check();
     assert_eq!(output.status.code(), Some(2));
-    assert!(told(&output).contains("the distributions contradict the table: they make 1 group impossible"));
+    assert!(
+        printed(&output).contains("the distributions contradict the table: they make 1 group impossible")
+    );
     // A person of whom nothing is known cannot be judged.
     let stranger = Given::new(&["a", "d"], &["x", "y"], &certain, "r = 2");
     let output = stranger.check();
-    assert!(output.status.code() == Some(2) && told(&output).contains("1 person has a combination of sig"));
+    assert!(
+        output.status.code() == Some(2) && printed(&output).contains("1 person has a combination of sig")
+    );
 }
 
 #[test]
@@ -637,7 +543,7 @@ fn a_group_too_large_for_posteriors_is_safe_only_by_the_ratio_condition() {
         names.iter().flat_map(|s| names.iter().map(move |v| (*s, *v, "1/30"))).collect();
     let even = Given::new(&names, &names, &priors, "r = 30");
     let output = even.check();
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     assert_eq!(json(&output)["distributions"]["groups_by_ratio"], 1);
     priors[0].2 = "1/31";
     let uneven = Given::new(&names, &names, &priors, "r = 30");
@@ -670,22 +576,22 @@ fn rows_that_are_not_people_and_flags_that_say_so_are_refused() {
         skyveil(&[&given[..], original, flags].concat())
     };
     let plain = ask("check", "plain.toml", &[]);
-    assert_eq!(plain.status.code(), Some(0), "{}", told(&plain));
+    assert_eq!(plain.status.code(), Some(0), "{}", printed(&plain));
     for policy in ["count.toml", "person.toml"] {
         let output = ask("check", policy, &[]);
-        assert_eq!(output.status.code(), Some(2), "{policy}: {}", told(&output));
-        assert!(told(&output).contains("one row and one value per person"), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{policy}: {}", printed(&output));
+        assert!(printed(&output).contains("one row and one value per person"), "{}", printed(&output));
     }
     for flag in [["--count", "n"], ["--individual", "pid"], ["--values", "set"], ["--sensitive", "sex"]] {
         for command in ["check", "report"] {
             let output = ask(command, "plain.toml", &flag);
-            assert_eq!(output.status.code(), Some(2), "{command} {flag:?}: {}", told(&output));
-            assert!(told(&output).contains(flag[0]), "{}", told(&output));
+            assert_eq!(output.status.code(), Some(2), "{command} {flag:?}: {}", printed(&output));
+            assert!(printed(&output).contains(flag[0]), "{}", printed(&output));
         }
     }
     let output = ask("report", "plain.toml", &["--point", "0,0,0,0.5"]);
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("--point"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("--point"), "{}", printed(&output));
 }
 
 #[test]
@@ -706,9 +612,9 @@ fn a_null_that_means_a_number_is_that_number_for_known_distributions() {
             let (table, policy) = (at("t.csv"), at("p.toml"));
             let flags = ["--policy", text(&policy), "--group", "g", "--original", text(&table), "--json"];
             let output = skyveil(&[&["check", text(&table)], &flags[..]].concat());
-            assert_eq!(output.status.code(), Some(1), "{meaning} {known}: {}", told(&output));
+            assert_eq!(output.status.code(), Some(1), "{meaning} {known}: {}", printed(&output));
             let worst = json(&output)["distributions"]["worst_posterior"].as_f64().unwrap();
-            assert!((0.5..0.51).contains(&worst), "{}", told(&output));
+            assert!((0.5..0.51).contains(&worst), "{}", printed(&output));
         }
     }
 }

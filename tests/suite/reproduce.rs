@@ -1,23 +1,14 @@
 //! Each experiment runs, and writes what it promises.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::library::read;
+use crate::support::{draws, skyveil_in};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 const FILES: [&str; 4] = ["numbers.csv", "result.json", "plot.svg", "index.html"];
 
-fn skyveil(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the command runs")
-}
-
 /// Runs an experiment at the smallest size; its folder and its result.
 fn reproduce(name: &str, folder: &Path) -> (PathBuf, serde_json::Value) {
-    let output = skyveil(&["reproduce", name, "--tiny", "--out", "out", "--data", "adult.csv"], folder);
+    let output = skyveil_in(folder, &["reproduce", name, "--tiny", "--out", "out", "--data", "adult.csv"]);
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     let results = folder.join("out").join(name);
     for file in FILES {
@@ -45,20 +36,7 @@ fn reproduce(name: &str, folder: &Path) -> (PathBuf, serde_json::Value) {
 
 /// The rows of a CSV file with four columns each, read by the reader of tables.
 fn csv_rows(path: &Path) -> usize {
-    use skyveil::table::read::{Column, ReadOptions, Table};
-    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).expect("as it was written");
-    let names = ["table", "row", "column", "value"].map(Column::as_is);
-    let mut rows = 0;
-    let count = |morsel: skyveil::table::read::Morsel<'_>| {
-        morsel.map(|batch| batch.map(|batch| batch.num_rows())).sum::<skyveil::Result<usize>>()
-    };
-    table
-        .scan(&names, 1, count, |found| {
-            rows += found;
-            Ok(())
-        })
-        .expect("as it was written");
-    rows
+    read(path, &["table", "row", "column", "value"]).num_rows()
 }
 
 /// The cells of a table of a result, row by row.
@@ -75,11 +53,8 @@ fn rows<'a>(result: &'a serde_json::Value, name: &str) -> Vec<&'a Vec<serde_json
 
 /// A table with the columns and some of the values of Adult, drawn by a fixed rule.
 fn write_adult(folder: &Path, people: u64) {
-    let mut state = 1u64;
-    let mut below = |bound: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % bound
-    };
+    let mut draw = draws(1);
+    let mut below = |bound: usize| draw(bound as u64) as usize;
     let marital = ["Married-civ-spouse", "Divorced", "Never-married", "Widowed"];
     let occupations = [
         "Exec-managerial",
@@ -145,13 +120,13 @@ fn experiments_on_adult_run() {
 fn without_adult_the_script_is_named() {
     let folder = tempfile::tempdir().expect("as it was written");
     for name in ["adult-skyline", "implications", "robust", "beliefs"] {
-        let output = skyveil(&["reproduce", name, "--quick"], folder.path());
+        let output = skyveil_in(folder.path(), &["reproduce", name, "--quick"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains("scripts/fetch-adult.sh"));
     }
-    let output = skyveil(&["reproduce", "nothing"], folder.path());
+    let output = skyveil_in(folder.path(), &["reproduce", "nothing"]);
     assert_eq!(output.status.code(), Some(2));
-    let output = skyveil(&["reproduce", "page", "--out", "."], folder.path());
+    let output = skyveil_in(folder.path(), &["reproduce", "page", "--out", "."]);
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -160,7 +135,7 @@ fn the_page_is_made_from_the_results() {
     let folder = tempfile::tempdir().expect("as it was written");
     let (_, result) = reproduce("exclusive", folder.path());
     reproduce("theorem4", folder.path());
-    let output = skyveil(&["reproduce", "page", "--out", "out"], folder.path());
+    let output = skyveil_in(folder.path(), &["reproduce", "page", "--out", "out"]);
     assert!(output.status.success());
     let page = std::fs::read_to_string(folder.path().join("out/page/results.md")).expect("as it was written");
     assert!(page.contains("skyveil reproduce exclusive --tiny") && page.contains("Not a full run"));

@@ -1,21 +1,17 @@
-//! The pages under docs say what the command prints.
+//! The documents say what the command prints, and their links lead somewhere.
 //!
 //! What a page may hold, in blocks of three backticks with these words behind them:
 //!
-//! - `console`, in docs/how-to, or `console run` in any page of docs: every line `$ skyveil ...` is run, in the order of
-//!   the page, and what follows is compared with what it prints, standard output before standard error. A line `...`
-//!   stands for any lines.
+//! - `console` in docs/how-to, or `console run` in any document: every line `$ skyveil ...` is run, in the order of the
+//!   page, and what follows is compared with what it prints, standard output before standard error. A line `...` stands
+//!   for any lines. A page of docs/how-to without such a block is not tested.
 //! - `toml NAME` or `csv NAME`: a file that the page lets the reader write.
 //! - `csv show DIRECTORY`: the first rows of a published table, with its header. A line `...` stands for rows left out.
 //!
 //! Each page starts in an empty folder in which `datasets` is that of the repository.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use arrow::util::display::array_value_to_string;
-use skyveil::table::read::{Column, Morsel, Table};
+use crate::support::{decode, root, skyveil_in};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A block of a page.
 struct Block {
@@ -78,12 +74,7 @@ fn run_commands(place: &str, block: &Block, folder: &Path) -> usize {
         let Some(arguments) = command.strip_prefix("skyveil ") else {
             panic!("{place}: only commands of skyveil can be run, not {command:?}");
         };
-        let output = Command::new(env!("CARGO_BIN_EXE_skyveil"))
-            .args(words(arguments))
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = skyveil_in(folder, &words(arguments));
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         assert_eq!(output.status.code() == Some(2), error.contains("error:"), "{place}: {command}\n{error}");
         compare(&format!("{place}: {command}"), expected.trim_end(), &format!("{out}{error}"));
@@ -99,28 +90,12 @@ fn cell(text: String) -> String {
 
 /// All rows of a published table as CSV.
 fn rows(directory: &Path) -> String {
-    let table = Table::open(&[directory.to_path_buf()], &Default::default()).unwrap();
-    let names: Vec<String> = table.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let columns: Vec<Column> = names.iter().map(Column::as_is).collect();
-    let mut text = format!("{}\n", names.join(","));
-    let work = |morsel: Morsel<'_>| {
-        let mut lines = String::new();
-        for batch in morsel {
-            let batch = batch?;
-            for row in 0..batch.num_rows() {
-                let text = |column: usize| array_value_to_string(batch.column(column), row).unwrap();
-                let cells: Vec<String> = (0..batch.num_columns()).map(|column| cell(text(column))).collect();
-                lines.push_str(&format!("{}\n", cells.join(",")));
-            }
-        }
-        Ok(lines)
+    let table = decode(directory);
+    let row = |row: &Vec<Option<String>>| {
+        let cells = row.iter().map(|text| text.clone().map_or(String::new(), cell));
+        cells.collect::<Vec<_>>().join(",")
     };
-    let consume = |lines: String| {
-        text.push_str(&lines);
-        Ok(())
-    };
-    table.scan(&columns, 1, work, consume).unwrap();
-    text
+    std::iter::once(table.names.join(",")).chain(table.rows.iter().map(row)).map(|line| line + "\n").collect()
 }
 
 /// Which `console` blocks of a page are run.
@@ -134,8 +109,7 @@ enum Run {
 fn run_page(page: &Path, run: Run) -> usize {
     let blocks = blocks(&std::fs::read_to_string(page).unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let datasets = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets");
-    std::os::unix::fs::symlink(datasets, folder.path().join("datasets")).unwrap();
+    std::os::unix::fs::symlink(root().join("datasets"), folder.path().join("datasets")).unwrap();
     let place = page.display().to_string();
     let mut commands = 0;
     for block in &blocks {
@@ -153,28 +127,53 @@ fn run_page(page: &Path, run: Run) -> usize {
     commands
 }
 
-fn pages(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> = entries.filter(|path| path.extension() == Some("md".as_ref())).collect();
+/// All documents of the repository.
+fn documents() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension() == Some("md".as_ref()) => pages.push(path),
+                false => {}
+            }
+        }
+    }
+    let at_the_root =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "datasets/README.md"];
+    pages.extend(at_the_root.map(|name| root().join(name)).into_iter().filter(|path| path.exists()));
     pages.sort();
     pages
 }
 
 #[test]
-fn the_how_to_pages_say_what_happens() {
-    let pages = pages("docs/how-to");
-    assert!(pages.len() >= 6);
-    for page in pages {
-        assert!(run_page(&page, Run::All) > 0, "{}: no command", page.display());
+fn the_commands_of_the_documents_print_what_is_written() {
+    let mut commands = 0;
+    for page in documents() {
+        let how_to = page.starts_with(root().join("docs/how-to"));
+        commands += run_page(&page, if how_to { Run::All } else { Run::Marked });
     }
+    assert!(commands > 10, "only {commands} commands were found");
 }
 
 #[test]
-fn commands_in_other_pages_that_are_marked_say_what_happens() {
-    for page in ["docs", "docs/reference", "docs/explanation"].into_iter().flat_map(pages) {
-        run_page(&page, Run::Marked);
+fn relative_links_of_the_documents_exist() {
+    let mut links = 0;
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for after in text.split("](").skip(1) {
+            let target = after.split([')', '#', ' ']).next().unwrap_or("");
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let path = document.parent().unwrap().join(target);
+            assert!(path.exists(), "{}: {target} leads nowhere", document.display());
+            links += 1;
+        }
     }
+    assert!(links > 20, "only {links} links were found");
 }
 
 #[test]

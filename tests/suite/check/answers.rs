@@ -1,9 +1,9 @@
 //! What does the command print?
 
+use super::tables::{answer, arrow_file, check, list_batch};
+use crate::support::{command, text_file};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use super::tables::{answer, arrow_file, check, list_batch, text_file};
+use std::process::Stdio;
 
 /// The release of eight patients in two groups.
 const PATIENTS: &str = "\
@@ -161,7 +161,7 @@ fn standard_input_is_read_once() {
     let run = |text: &str| {
         let directory = tempfile::tempdir().unwrap();
         let table = text_file(directory.path(), "input.csv", text);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+        let mut command = command();
         command.args(["check", "-"]).args(COLUMNS).args(["--point", "0,0,0,0.9"]);
         command.stdin(std::fs::File::open(table).unwrap()).output().unwrap()
     };
@@ -175,7 +175,7 @@ fn standard_input_is_read_once() {
 fn a_closed_pipe_ends_quietly() {
     let directory = tempfile::tempdir().unwrap();
     let table = patients(directory.path());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
+    let mut command = command();
     command.arg("check").arg(&table).args(COLUMNS).args(["--point", "0,0,0,0.9"]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,27 +1,13 @@
 //! Several sensitive columns, several rows per person, and rows that stand for several people.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::library::{Outcome, Result, Run, Summary, read, rows, write};
+use crate::support::{dataset, decode, json, scramble, skyveil_in, text as path_text};
 use arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
-use arrow::compute::concat_batches;
-use arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use serde_json::Value;
-use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
-use skyveil::group::split::limits::SUBTREE_BYTES;
-use skyveil::model::Policy;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{Column, ReadOptions, Table};
-use skyveil::table::write::{TableWriter, WriteOptions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::Arc;
-
-/// A number that depends on `i` alone and looks random.
-fn scramble(i: u64) -> u64 {
-    skyveil::math::random::mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
 
 /// How a table is read.
 #[derive(Clone, Copy)]
@@ -35,21 +21,10 @@ const PLENTY: Means = Means { memory: 64 << 20, threads: 2, batch_rows: 8192 };
 /// Little memory: nodes are small, and most of the pages spill.
 const LITTLE: Means = Means { memory: 3 << 20, threads: 1, batch_rows: 100 };
 
-fn anonymize(table: &Path, policy: &str, out: &Path, means: Means) -> skyveil::Result<Outcome> {
-    let folder = out.parent().unwrap();
-    let policy = Policy::parse(policy, folder.join("policy.toml"))?;
-    let options = ReadOptions { batch_rows: means.batch_rows, ..ReadOptions::default() };
-    run(&Job {
-        table: &Table::open(&[table.to_path_buf()], &options)?,
-        policy: &policy,
-        out,
-        temp: folder,
-        memory: means.memory,
-        threads: means.threads,
-        search: Search::Tree,
-        subtree_bytes: SUBTREE_BYTES.min(1 << 14),
-        progress: &Progress::default(),
-    })
+fn anonymize(table: &Path, policy: &str, out: &Path, means: Means) -> Result<Outcome> {
+    let Means { memory, threads, batch_rows } = means;
+    Run { paths: &[table.to_path_buf()], policy, memory, threads, batch_rows, out: out.to_path_buf() }
+        .outcome()
 }
 
 fn publish(table: &Path, policy: &str, out: &Path, means: Means) -> Summary {
@@ -80,18 +55,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn rows_of(folder: &Path, columns: &[&str]) -> Vec<Vec<String>> {
-    let table = Table::open(&[folder.to_path_buf()], &ReadOptions::default()).unwrap();
-    let columns: Vec<Column> = columns.iter().map(|name| Column::as_is(*name)).collect();
-    let mut batches = vec![];
-    let collect = |part: Vec<RecordBatch>| {
-        batches.extend(part);
-        Ok(())
-    };
-    table.scan(&columns, 1, |morsel| morsel.collect::<skyveil::Result<Vec<_>>>(), collect).unwrap();
-    let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
-    let row =
-        |i: usize| batch.columns().iter().map(|column| array_value_to_string(column, i).unwrap()).collect();
-    (0..batch.num_rows()).map(row).collect()
+    rows(&read(folder, columns))
 }
 
 fn write_csv(path: &Path, header: &str, rows: impl IntoIterator<Item = String>) {
@@ -105,10 +69,6 @@ fn shuffled<T>(rows: Vec<T>, salt: u64) -> Vec<T> {
         rows.into_iter().enumerate().map(|(i, row)| (scramble(i as u64 ^ salt << 32), row)).collect();
     keyed.sort_by_key(|(key, _)| *key);
     keyed.into_iter().map(|(_, row)| row).collect()
-}
-
-fn skyveil(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).current_dir(folder).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -227,25 +187,25 @@ fn a_combination_is_protected_beside_its_columns() {
     // The commands look at one of them, by name.
     let release = folder.path().join("strict");
     let release = release.to_str().unwrap();
-    let explained = skyveil(
-        &["explain", release, "--sensitive", "disease+job", "--value", "Flu + Nurse", "--point", "0,0,0"],
+    let explained = skyveil_in(
         folder.path(),
+        &["explain", release, "--sensitive", "disease+job", "--value", "Flu + Nurse", "--point", "0,0,0"],
     );
     assert!(text(&explained.stdout).contains("Flu + Nurse at l=0"), "{explained:?}");
-    let several = skyveil(&["skyline", release, "--all", "--confidence", "0.5"], folder.path());
+    let several = skyveil_in(folder.path(), &["skyline", release, "--all", "--confidence", "0.5"]);
     assert_eq!(several.status.code(), Some(2));
     assert!(text(&several.stderr).contains("disease, job, disease+job"), "{several:?}");
     for column in ["disease", "job", "disease+job"] {
         let command = ["skyline", release, "--all", "--confidence", "0.6", "--sensitive", column];
-        assert_eq!(skyveil(&command, folder.path()).status.code(), Some(0), "{column}");
+        assert_eq!(skyveil_in(folder.path(), &command).status.code(), Some(0), "{column}");
         let command = ["disclosure", release, "--up-to", "2", "--sensitive", column];
-        assert_eq!(skyveil(&command, folder.path()).status.code(), Some(0), "{column}");
+        assert_eq!(skyveil_in(folder.path(), &command).status.code(), Some(0), "{column}");
     }
     let page = std::fs::read_to_string(folder.path().join("strict/report.html")).unwrap();
     for column in ["disease", "job", "disease+job"] {
         assert!(page.contains(&format!("Is <code>{column}</code> safe?")), "{column}");
     }
-    assert!(skyveil(&["report", release], folder.path()).status.success());
+    assert!(skyveil_in(folder.path(), &["report", release]).status.success());
 }
 
 #[test]
@@ -260,7 +220,7 @@ fn several_columns_give_the_same_bytes_whatever_the_memory_threads_and_order() {
         publish(&table, &policy, &out("one"), PLENTY);
         publish(&other, &policy, &out("two"), LITTLE);
         assert!(contents(&out("one")) == contents(&out("two")), "{style}");
-        let checked = skyveil(&["check", out("one").to_str().unwrap()], folder.path());
+        let checked = skyveil_in(folder.path(), &["check", out("one").to_str().unwrap()]);
         let verdict = text(&checked.stdout);
         assert!(verdict.contains("disease: safe") && verdict.contains("job: safe"), "{verdict}");
     }
@@ -275,12 +235,12 @@ fn a_release_that_is_safe_for_one_column_and_not_for_the_other_is_caught() {
     let policy =
         format!("[columns]\nsensitive = {BOTH}\njoint = {BOTH}\nquasi = [\"block\"]\n[privacy]\n{BELOW}");
     std::fs::write(folder.path().join("p.toml"), policy).unwrap();
-    let check = skyveil(&["check", "t.csv", "--policy", "p.toml"], folder.path());
+    let check = skyveil_in(folder.path(), &["check", "t.csv", "--policy", "p.toml"]);
     assert_eq!(check.status.code(), Some(1));
     let verdict = text(&check.stdout);
     assert!(verdict.contains("disease: safe") && verdict.contains("job: unsafe"), "{verdict}");
     assert!(verdict.contains("disease+job: safe") && verdict.contains("HIV + Smith"), "{verdict}");
-    let one = skyveil(&["check", "t.csv", "--policy", "p.toml", "--sensitive", "disease"], folder.path());
+    let one = skyveil_in(folder.path(), &["check", "t.csv", "--policy", "p.toml", "--sensitive", "disease"]);
     assert_eq!(one.status.code(), Some(0));
 }
 
@@ -301,7 +261,7 @@ fn a_value_that_the_check_does_not_find_is_not_taken_for_safe() {
     for (value, out) in [("0.5 + a", "one"), ("1.5 + b\\+c", "two"), ("1.0 + a", "three"), ("1 + a", "four")]
     {
         assert!(matches!(publish(value, out).unwrap(), Outcome::Published(_)), "{value}");
-        let checked = skyveil(&["check", out, "--sensitive", "dose+kind", "--json"], folder.path());
+        let checked = skyveil_in(folder.path(), &["check", out, "--sensitive", "dose+kind", "--json"]);
         let answer: Value = serde_json::from_slice(&checked.stdout).unwrap();
         assert!(answer["points"][0]["breach"].as_f64().unwrap() > 0.0, "{answer}");
     }
@@ -376,7 +336,7 @@ fn counts_that_are_no_counts_are_refused_by_their_number() {
         assert!(refused.contains(told), "{refused}");
         let arguments =
             ["check", "t.csv", "--group", "city", "--sensitive", "job", "--point", "0,0,0,1", "--count", "n"];
-        let check = skyveil(&arguments, folder.path());
+        let check = skyveil_in(folder.path(), &arguments);
         let refused = text(&check.stderr);
         assert!(check.status.code() == Some(2) && refused.contains(told), "{refused}");
     }
@@ -400,7 +360,7 @@ fn a_counted_table_is_checked_as_the_table_it_stands_for() {
         write_csv(&long, header, rows.iter().flat_map(|(row, n)| vec![row.clone(); *n as usize]));
         write_csv(&short, &format!("{header},n"), rows.iter().map(|(row, n)| format!("{row},{n}")));
         let answer = |arguments: &[&str]| {
-            let output = skyveil(arguments, folder.path());
+            let output = skyveil_in(folder.path(), arguments);
             let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap();
             for curve in ["implications", "negations"] {
                 for step in answer.get_mut(curve).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -472,12 +432,6 @@ fn visits(people: u64, salt: u64) -> (RecordBatch, RecordBatch) {
     (grouped, batch(&who, Arc::new(StringArray::from(values)), true))
 }
 
-fn write_parquet(path: &Path, batch: &RecordBatch) {
-    let mut writer = TableWriter::create(path, batch.schema(), &WriteOptions::default()).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-}
-
 fn visits_policy(values: &str, rest: &str) -> (String, String) {
     let grouped = format!(
         "[columns]\nsensitive = \"diagnosis\"\nkeep = [\"insurer\"]\nquasi = [\"age\", \"city\"]\n\
@@ -490,8 +444,8 @@ fn visits_policy(values: &str, rest: &str) -> (String, String) {
 fn both_ways(folder: &Path, people: u64, salt: u64) -> (PathBuf, PathBuf) {
     let (grouped, long) = visits(people, salt);
     let paths = (folder.join("grouped.parquet"), folder.join("long.parquet"));
-    write_parquet(&paths.0, &grouped);
-    write_parquet(&paths.1, &long);
+    write(&paths.0, &grouped);
+    write(&paths.1, &long);
     paths
 }
 
@@ -518,8 +472,7 @@ fn a_long_table_gives_the_bytes_of_the_table_with_a_list_for_each_person() {
             assert_eq!(summary.records, 2_500);
         }
         for table in ["quasi", "sensitive"] {
-            let schema = Table::open(&[out.join(table)], &ReadOptions::default()).unwrap().schema().clone();
-            assert!(schema.field_with_name("patient").is_err());
+            assert!(decode(&out.join(table)).names.iter().all(|name| name != "patient"));
         }
         std::fs::remove_dir_all(&out).unwrap();
     }
@@ -548,7 +501,7 @@ fn single_values_of_a_long_table_must_agree() {
         let columns = ["--group", "city", "--sensitive", "job", "--point", "1,2,0,0.99", "--json"];
         let command: Vec<&str> =
             ["check", file].into_iter().chain(columns).chain(more.iter().copied()).collect();
-        let answer: Value = serde_json::from_slice(&skyveil(&command, folder.path()).stdout).unwrap();
+        let answer: Value = serde_json::from_slice(&skyveil_in(folder.path(), &command).stdout).unwrap();
         (answer["safe"].clone(), answer["individuals"].clone(), answer["points"].clone())
     };
     assert_eq!(verdict("long.csv", &["--individual", "id"]), verdict("once.csv", &[]));
@@ -586,6 +539,28 @@ fn values_that_share_a_code_are_told_apart() {
     let means = Means { memory: 256 << 20, ..PLENTY };
     let refused = anonymize(&table, policy, &folder.path().join("out"), means).unwrap_err().to_string();
     assert!(refused.contains("column \"income\" differs for 1 person"), "{refused}");
+}
+
+/// As docs say: a rule more makes fewer groups.
+#[test]
+fn one_column_alone_has_more_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = std::fs::read_to_string(dataset("census-two.toml")).unwrap();
+    let (head, _) = policy.split_once("[privacy.column.occupation]").unwrap();
+    let alone = head
+        .replace("sensitive = [\"diagnosis\", \"occupation\"]", "sensitive = \"diagnosis\"")
+        .replace("joint     = [\"diagnosis\", \"occupation\"]\n", "")
+        .replace("drop      = [", "drop      = [\"occupation\", ");
+    for name in ["census-tract.csv", "census-marital.csv"] {
+        std::fs::copy(dataset(name), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("alone.toml"), alone).unwrap();
+    let (census, both) = (dataset("census.csv"), dataset("census-two.toml"));
+    let groups = |policy: &str, out: &str| {
+        let arguments = ["anonymize", path_text(&census), "--policy", policy, "--out", out, "--json"];
+        json(&skyveil_in(folder.path(), &arguments))["groups"].as_u64().unwrap()
+    };
+    assert!(groups("alone.toml", "alone") > groups(path_text(&both), "both"));
 }
 
 proptest! {

@@ -1,47 +1,16 @@
 //! The report of a release and of any table, as a user gets it.
-#![allow(clippy::unwrap_used)]
+use crate::support::{Folder, draws, ends_with, skyveil};
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn skyveil(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).output().unwrap()
+/// Makes a release of a table; `keys` stand before the other keys of `[columns]`.
+fn release(folder: &Folder, name: &str, table: &str, keys: &str, sections: &str) -> String {
+    let columns = format!("[columns]\nsensitive = \"s\"\n{keys}\n{sections}\n");
+    let policy = folder.write("policy.toml", &columns);
+    run(&["anonymize", table, "--policy", &policy, "--out", &folder.text(name)], 0);
+    folder.text(name)
 }
 
 fn run(arguments: &[&str], code: i32) -> String {
-    let output = skyveil(arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?} {error}");
-    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
-}
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        std::fs::write(self.path(name), text).unwrap();
-        self.text(name)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_string()
-    }
-
-    /// Makes a release of a table; `more` stands before the other keys of `[columns]`.
-    fn release(&self, name: &str, table: &str, keys: &str, sections: &str) -> String {
-        let columns = format!("[columns]\nsensitive = \"s\"\n{keys}\n{sections}\n");
-        let policy = self.write("policy.toml", &columns);
-        run(&["anonymize", table, "--policy", &policy, "--out", &self.text(name)], 0);
-        self.text(name)
-    }
+    ends_with(code, arguments)
 }
 
 /// The page without its tags.
@@ -65,11 +34,7 @@ fn plain(page: &str) -> String {
 /// Many people with a little structure: the first column tells something of the second.
 fn people() -> String {
     let mut table = String::from("age,city,born,pay,s\n");
-    let mut state = 11u64;
-    let mut pick = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut pick = draws(11);
     for _ in 0..400 {
         let (age, city) = (20 + pick(10) * pick(6), ["Ulm", "Bonn|{x}", "Kiel", "Mainz"][pick(4) as usize]);
         let born = format!("{}-0{}-1{}", 1950 + pick(40), 1 + pick(9), pick(9));
@@ -85,7 +50,7 @@ const POINT: &str =
 fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() {
     let folder = Folder::new();
     let table = folder.write("t.csv", "q,s\na,x\na,y\na,x\na,y\na,x\na,y\nb,x\nb,y\n");
-    let out = folder.release("r", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\n");
+    let out = release(&folder, "r", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\n");
     let page = plain(&run(
         &[
             "report",
@@ -124,7 +89,7 @@ fn ranges_cover_the_values_between_their_ends() {
     for ranges in ["label", "bounds"] {
         let sections =
             format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
-        let out = folder.release(ranges, &table, "", &sections);
+        let out = release(&folder, ranges, &table, "", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
         // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
         assert!(page.contains("divergence (bits) q 0.2781"), "{page}");
@@ -139,7 +104,7 @@ fn how_ranges_are_written_does_not_change_what_they_tell() {
     let mut told = Vec::new();
     for ranges in ["label", "bounds"] {
         let publish = format!("{quasi}{POINT}[publish]\nranges = \"{ranges}\"\n");
-        let out = folder.release(ranges, &table, "drop = [\"pay\"]", &publish);
+        let out = release(&folder, ranges, &table, "drop = [\"pay\"]", &publish);
         let page = run(&["report", &out, "--original", &table, "--dimension", "3"], 0);
         let again = run(&["report", &out, "--original", &table, "--dimension", "3", "--threads", "1"], 0);
         assert_eq!(page, again);
@@ -163,7 +128,7 @@ fn hierarchies_and_periods_are_compared_too() {
     let quasi = "[columns.quasi.age]\nlevels = [5, 20]\n[columns.quasi.city]\nhierarchy = { south = [\"Ulm\", \
                  \"Mainz\"], north = [\"Kiel\", \"Bonn|{x}\"] }\n[columns.quasi.born]\ndates = [\"month\", \"year\", \
                  \"decade\"]\n";
-    let out = folder.release("r", &table, "drop = [\"pay\"]", &format!("{quasi}{POINT}"));
+    let out = release(&folder, "r", &table, "drop = [\"pay\"]", &format!("{quasi}{POINT}"));
     let page = plain(&run(&["report", &out, "--original", &table], 0));
     let at = page.find("divergence (bits)").unwrap();
     let words: Vec<&str> = page[at..].split_whitespace().skip(2).take(6).collect();
@@ -181,7 +146,7 @@ fn a_bucketized_release_tells_its_columns_exactly_and_answers_better() {
     for style in ["generalized", "bucketized"] {
         let sections =
             format!("[columns.quasi.age]\n[columns.quasi.city]\n{POINT}[publish]\nstyle = \"{style}\"\n");
-        let out = folder.release(style, &table, "drop = [\"pay\", \"born\"]", &sections);
+        let out = release(&folder, style, &table, "drop = [\"pay\", \"born\"]", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
         if style == "bucketized" {
             assert!(page.contains("age 0.0000 city 0.0000"), "{page}");
@@ -196,7 +161,8 @@ fn a_bucketized_release_tells_its_columns_exactly_and_answers_better() {
 fn a_kept_column_says_how_many_people_it_tells_apart() {
     let folder = Folder::new();
     let table = folder.write("t.csv", "q,pay,tag,s\n1,5,a,x\n1,5,a,y\n1,6,a,x\n1,7,a,y\n1,7,a,x\n");
-    let out = folder.release(
+    let out = release(
+        &folder,
         "r",
         &table,
         "keep = [\"pay\", \"tag\"]",
@@ -234,7 +200,7 @@ fn the_page_shows_what_each_model_and_criterion_required() {
         ),
     ] {
         let keys = "drop = [\"pay\", \"born\"]";
-        let out = folder.release(name, &table, keys, &format!("{quasi}{rules}\n"));
+        let out = release(&folder, name, &table, keys, &format!("{quasi}{rules}\n"));
         let page = written(&folder, name);
         assert!(page.contains("required verdict found limit people in the smallest group safe"), "{page}");
         assert!(page.contains("at least 6") && page.contains(shown), "{page}");
@@ -252,7 +218,7 @@ fn beliefs_are_told_as_judged_when_the_release_was_made() {
     let sections = "[columns.quasi.age]\n[privacy]\nk_anonymity = 5\nmodel = \"beliefs\"\n\
                     [[privacy.beliefs]]\nbandwidth = 0.5\nt = 0.4\n";
     let keys = "drop = [\"pay\", \"born\", \"city\"]";
-    let out = folder.release("r", &table, keys, sections);
+    let out = release(&folder, "r", &table, keys, sections);
     let page = written(&folder, "r");
     assert!(
         page.contains("safe by its policy") && page.contains("bandwidth 1/2 safe not shown at most 2/5"),
@@ -294,7 +260,8 @@ fn penalties_tell_neither_digits_nor_ends_of_the_table() {
     let folder = Folder::new();
     let rows: String = (0..40).map(|i| format!("{},v{}\n", 20 + i, i % 4)).collect();
     let table = folder.write("t.csv", &format!("q,s\n{rows}"));
-    let out = folder.release(
+    let out = release(
+        &folder,
         "r",
         &table,
         "",
@@ -305,7 +272,7 @@ fn penalties_tell_neither_digits_nor_ends_of_the_table() {
     let penalty = &manifest["utility"]["certainty_penalty"];
     // One group: its label is the whole domain, of which the values take 39 parts of 100.
     assert_eq!((penalty["published"].as_f64(), penalty["tight"].as_f64()), (Some(1.0), Some(0.39)));
-    let out2 = folder.release("o", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 7\n");
+    let out2 = release(&folder, "o", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 7\n");
     for release in [out, out2] {
         let text = std::fs::read_to_string(format!("{release}/manifest.json")).unwrap();
         let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -360,7 +327,7 @@ fn bad_input_is_refused_with_a_remedy() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
     let keys = "drop = [\"pay\", \"born\", \"city\"]";
-    let out = folder.release("r", &table, keys, &format!("[columns.quasi.age]\n{POINT}"));
+    let out = release(&folder, "r", &table, keys, &format!("[columns.quasi.age]\n{POINT}"));
     let other = folder.write("other.csv", "a,b\n1,2\n");
     for (more, says) in [
         (vec!["--original", &other], "no column `age`"),

@@ -1,20 +1,14 @@
 //! Releases as a user gets them: safe, the same for any memory and threads, and never half made.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::library::{Outcome, Run, read, rows, write};
+use crate::support::{command, contents, scramble};
 use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
-use arrow::compute::{concat_batches, take_record_batch};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::Int64Type;
 use arrow::util::display::array_value_to_string;
-use skyveil::anonymize::{Job, Outcome, Search, Summary, run};
-use skyveil::group::split::limits::SUBTREE_BYTES;
-use skyveil::model::Policy;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{Column, ReadOptions, Table};
-use skyveil::table::write::{TableWriter, WriteOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 const POLICY: &str = r#"
@@ -33,11 +27,6 @@ k = 1
 m = 1
 confidence = 0.9
 "#;
-
-/// A number that depends on `i` alone and looks random.
-fn scramble(i: u64) -> u64 {
-    skyveil::math::random::mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
 
 /// People number `rows` of an endless table.
 fn people(rows: impl Iterator<Item = u64> + Clone) -> RecordBatch {
@@ -58,92 +47,9 @@ fn people(rows: impl Iterator<Item = u64> + Clone) -> RecordBatch {
     .unwrap()
 }
 
-fn write(path: &Path, batch: &RecordBatch) {
-    let mut writer = TableWriter::create(path, batch.schema(), &WriteOptions::default()).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-}
-
-struct Run<'a> {
-    paths: &'a [PathBuf],
-    policy: &'a str,
-    memory: u64,
-    threads: usize,
-    batch_rows: usize,
-    out: PathBuf,
-}
-
-impl<'a> Run<'a> {
-    fn new(paths: &'a [PathBuf], policy: &'a str, out: PathBuf) -> Self {
-        Run { paths, policy, memory: 64 << 20, threads: 2, batch_rows: 8192, out }
-    }
-
-    fn outcome(&self) -> skyveil::Result<Outcome> {
-        let folder = self.out.parent().unwrap();
-        let policy = Policy::parse(self.policy, folder.join("policy.toml"))?;
-        let options = ReadOptions { batch_rows: self.batch_rows, ..ReadOptions::default() };
-        let table = Table::open(self.paths, &options)?;
-        run(&Job {
-            table: &table,
-            policy: &policy,
-            out: &self.out,
-            temp: folder,
-            memory: self.memory,
-            threads: self.threads,
-            search: Search::Tree,
-            subtree_bytes: SUBTREE_BYTES.min(1 << 14),
-            progress: &Progress::default(),
-        })
-    }
-
-    fn publish(&self) -> Summary {
-        match self.outcome().unwrap() {
-            Outcome::Published(summary) => summary,
-            outcome => panic!("{outcome:?}"),
-        }
-    }
-}
-
-/// Every file of a release with its bytes.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_string();
-        match path.is_dir() {
-            true => files
-                .extend(contents(&path).into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes))),
-            false => {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
-}
-
-fn read(folder: &Path, columns: &[&str]) -> RecordBatch {
-    let table = Table::open(&[folder.to_path_buf()], &ReadOptions::default()).unwrap();
-    let columns: Vec<Column> = columns.iter().map(|name| Column::as_is(*name)).collect();
-    let mut batches = vec![];
-    table
-        .scan(
-            &columns,
-            1,
-            |morsel| morsel.collect::<skyveil::Result<Vec<_>>>(),
-            |part| {
-                batches.extend(part);
-                Ok(())
-            },
-        )
-        .unwrap();
-    concat_batches(&batches[0].schema(), &batches).unwrap()
-}
-
 /// The rows of a table as texts, in ascending order.
 fn sorted_rows(batch: &RecordBatch) -> Vec<Vec<String>> {
-    let row =
-        |i: usize| batch.columns().iter().map(|column| array_value_to_string(column, i).unwrap()).collect();
-    let mut rows: Vec<Vec<String>> = (0..batch.num_rows()).map(row).collect();
+    let mut rows = rows(batch);
     rows.sort();
     rows
 }
@@ -254,14 +160,11 @@ fn labels_hold_the_people_of_their_group() {
     exact.publish();
     let labels = read(&labels.out.join("data"), &["group", "age", "zip", "city"]);
     let mut of_group = BTreeMap::new();
-    for i in 0..labels.num_rows() {
-        let row: Vec<String> =
-            labels.columns().iter().map(|c| array_value_to_string(c, i).unwrap()).collect();
+    for row in rows(&labels) {
         of_group.insert(row[0].clone(), row);
     }
     let exact = read(&exact.out.join("quasi"), &["group", "age", "zip", "city"]);
-    for i in 0..exact.num_rows() {
-        let row: Vec<String> = exact.columns().iter().map(|c| array_value_to_string(c, i).unwrap()).collect();
+    for row in rows(&exact) {
         let label = &of_group[&row[0]];
         assert!(range_holds(&label[1], &row[1]), "age {} in {}", row[1], label[1]);
         assert!(row[2].starts_with(label[2].trim_end_matches('*')), "zip {} in {}", row[2], label[2]);
@@ -327,10 +230,6 @@ fn an_unsafe_whole_is_refused_with_its_reason_and_leaves_nothing() {
     let run = Run::new(&input, &policy, folder.path().join("out"));
     assert!(matches!(run.outcome().unwrap(), Outcome::Impossible(obstacles) if obstacles.len() == 7));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-fn command() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_skyveil"))
 }
 
 /// The arguments that anonymize `input` into `out`, with the policy beside it.

@@ -1,10 +1,8 @@
 //! The model "beliefs" as a user meets it: attack, check and anonymize, against values worked out by hand and by enumeration.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::{dataset, skyveil, text, text_file};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 /// The paper's Table I in groups of three.
 const TABLE_ONE: &str = "age,sex,disease,grp
@@ -19,10 +17,6 @@ const TABLE_ONE: &str = "age,sex,disease,grp
 52,M,Gastritis,3
 ";
 
-fn skyveil(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).output().unwrap()
-}
-
 fn json(arguments: &[&str]) -> (Value, Option<i32>) {
     let output = skyveil(arguments);
     let value = serde_json::from_slice(&output.stdout);
@@ -35,24 +29,10 @@ fn refused(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
-}
-
-fn written(folder: &Path, name: &str, contents: &str) -> PathBuf {
-    let path = folder.join(name);
-    std::fs::write(&path, contents).unwrap();
-    path
-}
-
 #[test]
 fn what_the_estimate_accepts_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let table = text_file(folder.path(), "table.csv", TABLE_ONE);
     let flags = ["--group", "grp", "--quasi", "age,sex", "--sensitive", "disease", "--json"];
     let arguments =
         [&["attack", text(&table), "--bandwidth", "age=1/2,sex=2", "--t", "0.15,0.2"], &flags[..]];
@@ -76,7 +56,7 @@ fn what_the_estimate_accepts_is_refused() {
             "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
              model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = {t}\n"
         );
-        let policy = written(folder.path(), "policy.toml", &policy);
+        let policy = text_file(folder.path(), "policy.toml", &policy);
         let arguments = ["check", text(&table), "--policy", text(&policy), "--group", "grp", "--json"];
         let (report, answer) = json(&arguments);
         assert_eq!((answer, &report["safe"]), (Some(code), &(code == 0).into()), "t = {t}");
@@ -99,7 +79,7 @@ style = "STYLE"
 "#;
 
 fn released(folder: &Path, policy: &str, name: &str) -> PathBuf {
-    let policy = written(folder, &format!("{name}.toml"), policy);
+    let policy = text_file(folder, &format!("{name}.toml"), policy);
     let out = folder.join(name);
     let table = dataset("census.csv");
     let output =
@@ -127,7 +107,7 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
     // Neither fewer people nor another table pass for the original.
     let text_of = std::fs::read_to_string(&original).unwrap();
     let fewer: Vec<&str> = text_of.lines().take(4000).collect();
-    let fewer = written(folder.path(), "fewer.csv", &fewer.join("\n"));
+    let fewer = text_file(folder.path(), "fewer.csv", &fewer.join("\n"));
     // As many people with the same columns, but everybody has the diagnosis of the next one.
     let rows: Vec<Vec<&str>> = text_of.lines().map(|line| line.split(',').collect()).collect();
     let diagnosis = rows[0].iter().position(|name| *name == "diagnosis").unwrap();
@@ -136,7 +116,7 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
         turned[row][diagnosis] = rows[if row + 1 < rows.len() { row + 1 } else { 1 }][diagnosis];
     }
     let turned: Vec<String> = turned.iter().map(|row| row.join(",")).collect();
-    let turned = written(folder.path(), "turned.csv", &turned.join("\n"));
+    let turned = text_file(folder.path(), "turned.csv", &turned.join("\n"));
     for release in [&generalized, &bucketized] {
         for other in [&fewer, &turned] {
             let error = refused(&["attack", text(release), "--original", text(other), "--bandwidth", "0.3"]);
@@ -154,9 +134,9 @@ fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
     let policy = dataset("census-beliefs.toml");
     let census = std::fs::read_to_string(dataset("census.csv")).unwrap();
     let mut lines: Vec<&str> = census.lines().take(1501).collect();
-    let forward = written(folder.path(), "forward.csv", &lines.join("\n"));
+    let forward = text_file(folder.path(), "forward.csv", &lines.join("\n"));
     lines[1..].reverse();
-    let backward = written(folder.path(), "backward.csv", &lines.join("\n"));
+    let backward = text_file(folder.path(), "backward.csv", &lines.join("\n"));
     let make = |table: &Path, name: &str, threads: &str| {
         let out = folder.path().join(name);
         let arguments = ["anonymize", text(table), "--policy", text(&policy), "--out", text(&out)];
@@ -187,13 +167,13 @@ fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
         assert_eq!((&at["vulnerable"], &at["undecided"]), (&0.into(), &0.into()));
     }
     assert!(refused(&["check", text(&one)]).contains("--original"), "without the original nothing is said");
-    let other = written(folder.path(), "other.csv", &census);
+    let other = text_file(folder.path(), "other.csv", &census);
     let error = refused(&["check", text(&one), "--original", text(&other)]);
     assert!(error.contains("not the table that the release was made from"), "{error}");
     // A stricter policy does not hold, and says so.
     let strict = std::fs::read_to_string(&policy).unwrap().replace("= 0.1\n", "= 0.001\n");
     let strict = strict.replace("census-marital.csv", text(&dataset("census-marital.csv")));
-    let strict = written(folder.path(), "strict.toml", &strict);
+    let strict = text_file(folder.path(), "strict.toml", &strict);
     let arguments = ["check", text(&one), "--original", text(&forward), "--policy", text(&strict), "--json"];
     assert_eq!(json(&arguments).1, Some(1));
 }
@@ -223,12 +203,12 @@ probabilistic_l_diversity = 2
         assert!(points[0]["criterion"].as_str().unwrap().contains(distance));
         let measured = points[0]["measured"].as_f64().unwrap();
         assert!(measured > 0.1 && measured <= 0.15, "{measured}");
-        let strict = written(folder.path(), "strict.toml", &policy.replace("0.15", t));
+        let strict = text_file(folder.path(), "strict.toml", &policy.replace("0.15", t));
         let (_, code) = json(&["check", text(&release), "--policy", text(&strict), "--json"]);
         assert_eq!(code, Some(i32::from(measured > 0.14)));
     }
     let impossible = policy.replace("DISTANCE", "equal").replace("diversity = 2", "diversity = 40");
-    let impossible = written(folder.path(), "impossible.toml", &impossible);
+    let impossible = text_file(folder.path(), "impossible.toml", &impossible);
     let out = folder.path().join("none");
     let table = dataset("census.csv");
     let output = skyveil(&["anonymize", text(&table), "--policy", text(&impossible), "--out", text(&out)]);
@@ -239,7 +219,7 @@ probabilistic_l_diversity = 2
 #[test]
 fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     let folder = tempfile::tempdir().unwrap();
-    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let table = text_file(folder.path(), "table.csv", TABLE_ONE);
     let known = ["attack", text(&table), "--sensitive", "disease"];
     let attack = |rest: &[&str]| refused(&[&known[..], rest].concat());
     assert!(attack(&["--bandwidth", "0.3", "--quasi", "age"]).contains("--group"));
@@ -254,7 +234,7 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     // Each group would have to be the whole table, and even there beliefs move.
     let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
                   model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = { age = 0.5, sex = 2 }\nt = 0.001\n";
-    let policy = written(folder.path(), "policy.toml", policy);
+    let policy = text_file(folder.path(), "policy.toml", policy);
     let out = folder.path().join("out");
     let arguments = ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)];
     let output = skyveil(&arguments);
@@ -268,7 +248,7 @@ fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
     let policy = format!(
         "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
     );
-    written(folder, "shaped.toml", &policy)
+    text_file(folder, "shaped.toml", &policy)
 }
 
 #[test]
@@ -282,7 +262,7 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
     for (value, shapes) in value.into_iter().zip([["", dates, ends], numbers]) {
         // Neighbours make a group of one value, which those who know the column only roughly did not expect.
         let row = |i: usize| format!("{},{},{}\n", value(i), i / 6, ["a", "b", "c"][i / 6 % 3]);
-        let table = written(
+        let table = text_file(
             folder.path(),
             "shaped.csv",
             &format!("q,grp,sick\n{}", (0..60).map(row).collect::<String>()),
@@ -325,14 +305,14 @@ fn told(arguments: &[&str]) -> String {
 #[test]
 fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
     let folder = tempfile::tempdir().unwrap();
-    let table = written(folder.path(), "table.csv", TABLE_ONE);
+    let table = text_file(folder.path(), "table.csv", TABLE_ONE);
     let policy = |smooth: &str| {
         let policy = format!(
             "[columns]\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[columns.sensitive.disease]\n\
              order = [\"Flu\", \"Gastritis\", \"Emphysema\", \"Cancer\"]\n[privacy]\nmodel = \"beliefs\"\n{smooth}\
              [[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = 0.2\n"
         );
-        written(folder.path(), "policy.toml", &policy)
+        text_file(folder.path(), "policy.toml", &policy)
     };
     let attack = |policy: &Path, flags: &[&str]| {
         let fixed = ["attack", text(&table), "--group", "grp", "--t", "0.15", "--policy", text(policy)];
@@ -356,7 +336,8 @@ fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
     assert!(checked.contains("no belief moves further than it may\n"), "{checked}");
 
     let sensitive = "[columns]\nquasi = [\"age\"]\nsensitive = [\"disease\", \"sex\"]\ndrop = [\"grp\"]\n";
-    let several = written(folder.path(), "several.toml", &format!("{sensitive}[privacy]\nk_anonymity = 2\n"));
+    let several =
+        text_file(folder.path(), "several.toml", &format!("{sensitive}[privacy]\nk_anonymity = 2\n"));
     let flags = ["--group", "grp", "--policy", text(&several)];
     let error = refused(&[&["attack", text(&table), "--bandwidth", "1"], &flags[..]].concat());
     assert!(error.contains("disease, sex"), "{error}");
@@ -367,7 +348,7 @@ fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
             "[columns]\nquasi = [\"age\"]\nsensitive = \"disease\"\ndrop = [\"sex\"]\n{key} = \"grp\"\n\
              [privacy]\nk_anonymity = 2\n"
         );
-        let policy = written(folder.path(), "long.toml", &policy);
+        let policy = text_file(folder.path(), "long.toml", &policy);
         let flags = ["--bandwidth", "1", "--group", "age", "--policy", text(&policy)];
         let error = refused(&[&["attack", text(&table)], &flags[..]].concat());
         assert!(error.contains("`grp`") && error.contains(key) && !error.contains("model"), "{error}");

@@ -1,8 +1,6 @@
 //! Runs that the system starves of disk or of file handles: a clear end, no release, nothing left behind.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
-
+use crate::support::binary;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -11,7 +9,7 @@ fn starve(limit: &str, folder: &Path, arguments: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     // With the signal ignored, a write beyond the limit fails as it does on a full disk.
     shell.arg("-c").arg(format!("trap '' XFSZ; {limit}; exec \"$@\"")).arg("sh");
-    shell.arg(env!("CARGO_BIN_EXE_skyveil")).args(arguments).current_dir(folder);
+    shell.arg(binary()).args(arguments).current_dir(folder);
     shell.output().unwrap()
 }
 

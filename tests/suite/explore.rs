@@ -1,9 +1,7 @@
 //! The skyline, the worst case and the page, as a user gets them.
-#![allow(clippy::unwrap_used)]
-
+use crate::support::{Folder, draws, skyveil};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 /// The release of the paper's third figure.
 const FIGURE_3: &str = "grp,disease\n1,AIDS\n1,AIDS\n1,Flu\n1,Flu\n2,AIDS\n2,Cancer\n2,Flu\n2,Flu\n";
@@ -24,10 +22,6 @@ m = 1
 confidence = 0.9
 "#;
 
-fn skyveil(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).output().unwrap()
-}
-
 fn text(arguments: &[&str]) -> String {
     let output = skyveil(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -46,32 +40,10 @@ fn refused(arguments: &[&str], says: &str) {
     assert!(error.contains(says), "{error}");
 }
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.path(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_string()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
-
 /// A table of people, some of whose values look like markup.
 fn people() -> String {
     let mut table = String::from("name,age,city,cost<b>,disease\n");
-    let mut state = 7u64;
-    let mut pick = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut pick = draws(7);
     let diseases = ["Flu", "<script>alert(1)</script>", "Asthma", "Ulcer", "Injury"];
     for i in 0..600 {
         let (age, city) = (20 + pick(50), ["Bonn", "Celle", "Essen"][pick(3) as usize]);

@@ -1,9 +1,8 @@
 //! Random tables, clustered and shuffled, on several threads and budgets, give the naive answer.
 
-use skyveil::math::skyline::Values;
-
-use super::naive::{breach, groups};
 use super::tables::{Row, answer, arrow_file, list_batch, long_batch, parquet_file, single_batch};
+use crate::support::library::{Values, ratio};
+use crate::support::naive::{breach, groups};
 
 const VALUES: [&str; 7] = ["flu", "aids", "cancer", "ulcer", "mumps", "gout", "ague"];
 const POINTS: [[u64; 3]; 4] = [[0, 0, 0], [1, 1, 1], [2, 0, 3], [0, 3, 1]];
@@ -70,7 +69,7 @@ fn agrees(table: &std::path::Path, rows: &[Row], values: Values, arguments: &[&s
         assert_eq!(point["value"], value, "{}", context());
         assert_eq!([&point["l"], &point["k"], &point["m"]].map(|n| n.as_u64().unwrap()), size);
         assert_eq!(point["breach_exact"], expected.to_string(), "{value} {size:?} {}", context());
-        assert_eq!(point["safe"], expected < skyveil::math::exact::ratio(3, 5), "{value} {size:?}");
+        assert_eq!(point["safe"], expected < ratio(3, 5), "{value} {size:?}");
     }
 }
 

@@ -1,20 +1,10 @@
 //! Audits and strategies as a user runs them.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::library::{read, rows};
+use crate::support::{dataset, skyveil, skyveil_in};
 use serde_json::Value;
-use skyveil::table::read::{Column, ReadOptions, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
-}
-
-fn skyveil(arguments: &[&Path]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyveil")).args(arguments).stdin(Stdio::null()).output().unwrap()
-}
 
 fn flag(text: &str) -> &Path {
     Path::new(text)
@@ -99,12 +89,7 @@ impl Place {
     }
 
     fn outcome(&self, arguments: &[&Path]) -> (String, String, i32) {
-        let output = Command::new(env!("CARGO_BIN_EXE_skyveil"))
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = skyveil_in(self.folder.path(), arguments);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (text(output.stdout), text(output.stderr), output.status.code().unwrap())
     }
@@ -143,7 +128,7 @@ fn the_five_people_of_the_documentation_are_audited() {
         "l_diversity = { c = 2, l = 2 }",
         "[[privacy.skyline]]\nl = 0\nk = 0\nm = 0\nconfidence = \"2/3\"",
     );
-    let document = include_str!("../docs/explanation/algorithm-knowledge.md");
+    let document = include_str!("../../docs/explanation/algorithm-knowledge.md");
     let (_, groups) = document.split_once("```text\ng1,").unwrap();
     let groups = format!("g1,{}", groups.split_once("```").unwrap().0);
     let place = Place::new(&[
@@ -340,22 +325,7 @@ fn a_policy_states_functions_on_columns_of_all_kinds() {
 
 /// The cells of some columns of a release's table, in its order.
 fn cells(folder: &Path, columns: &[&str]) -> Vec<Vec<String>> {
-    let table = Table::open(&[folder.to_path_buf()], &ReadOptions::default()).unwrap();
-    let columns: Vec<Column> = columns.iter().map(|name| Column::as_is(*name)).collect();
-    let mut rows = vec![];
-    let work = |morsel: skyveil::table::read::Morsel<'_>| morsel.collect::<skyveil::Result<Vec<_>>>();
-    table
-        .scan(&columns, 1, work, |batches| {
-            for batch in batches {
-                for row in 0..batch.num_rows() {
-                    let cell = |column| arrow::util::display::array_value_to_string(column, row).unwrap();
-                    rows.push(batch.columns().iter().map(|column| cell(column)).collect());
-                }
-            }
-            Ok(())
-        })
-        .unwrap();
-    rows
+    rows(&read(folder, columns))
 }
 
 fn released(table: &str, strategy: &str) -> (Place, String, i32) {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::tables::{arrow_file, check, empty_batch, list_batch, parquet_file, single_batch, text_file};
+use super::tables::{arrow_file, check, empty_batch, list_batch, parquet_file, single_batch};
+use crate::support::text_file;
 
 const SECRET: &str = "cell-of-a-person";
 

@@ -1,46 +1,29 @@
 //! Writes small tables and runs the command on them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-
+use crate::support::{json, printed, skyveil, text};
 use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Schema};
 use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+use std::sync::Arc;
 
-/// A row: the person, the group, the values of the person.
-pub type Row = (u64, i64, Vec<&'static str>);
+pub use crate::support::naive::Row;
 
 /// Runs `skyveil check` with a table and further arguments.
 pub fn check(table: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
-    command.arg("check").arg(table).args(arguments).stdin(Stdio::null());
-    command.output().unwrap()
-}
-
-/// Runs `skyveil`.
-pub fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+    skyveil(&[&["check", text(table)], arguments].concat())
 }
 
 /// The JSON answer of a check that must have one.
 pub fn answer(table: &Path, arguments: &[&str]) -> Value {
     let output = check(table, &[arguments, &["--json"]].concat());
     let code = output.status.code();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(code, Some(0 | 1)), "{arguments:?}: {code:?}: {complaint}");
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(matches!(code, Some(0 | 1)), "{arguments:?}: {code:?}: {}", printed(&output));
+    let answer = json(&output);
     assert_eq!(code, Some(if answer["safe"] == true { 0 } else { 1 }));
     answer
-}
-
-/// Writes text to a new file of the directory.
-pub fn text_file(directory: &Path, name: &str, text: &str) -> PathBuf {
-    let path = directory.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
 }
 
 /// One row for each person: `grp`, `sick`; a person without a value has a null.

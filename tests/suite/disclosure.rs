@@ -1,21 +1,11 @@
 //! Does `skyveil disclosure` say what the definitions say, and are releases against implications safe?
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
+use crate::support::library::{Rational, parse_fraction, ratio};
+use crate::support::{dataset, skyveil, text};
 use serde_json::Value;
-use skyveil::math::exact::{Rational, parse_fraction, ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn skyveil(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use std::process::Output;
 
 /// The JSON answer of a command that ends with one of these exit codes.
 fn answer(arguments: &[&str], codes: &[i32]) -> Value {
@@ -23,10 +13,6 @@ fn answer(arguments: &[&str], codes: &[i32]) -> Value {
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(codes.contains(&output.status.code().unwrap()), "{arguments:?}: {complaint}");
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn dataset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
 }
 
 fn exact(curve: &Value) -> Vec<String> {

@@ -1,0 +1,52 @@
+//! Files that a test writes and reads.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A folder that is gone with the test.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A path in the folder as an argument.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_string()
+    }
+
+    /// Writes a file; its path as an argument.
+    pub fn write(&self, name: &str, contents: &str) -> String {
+        std::fs::write(self.path(name), contents).unwrap();
+        self.text(name)
+    }
+}
+
+/// Writes text to a new file of a folder.
+pub fn text_file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Every file of a release with its bytes.
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        match path.is_dir() {
+            true => files
+                .extend(contents(&path).into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes))),
+            false => {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,102 @@
+//! The library as the tests use it; no other file of the suite names a path of it.
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::util::display::array_value_to_string;
+use skyveil::anonymize::{Job, Search, robust, run};
+use skyveil::group::split::limits::SUBTREE_BYTES;
+use skyveil::model::Policy;
+use skyveil::resources::progress::Progress;
+use skyveil::table::read::{Column, Morsel, ReadOptions, Table};
+use skyveil::table::write::{TableWriter, WriteOptions};
+use std::path::{Path, PathBuf};
+
+pub use skyveil::Result;
+pub use skyveil::anonymize::{Outcome, Summary};
+pub use skyveil::math::exact::{Rational, parse_fraction, ratio};
+pub use skyveil::math::skyline::Values;
+
+/// The rows of a table as they are; of some columns, or of all if none is named.
+pub fn read(path: &Path, columns: &[&str]) -> RecordBatch {
+    let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
+    let all = table.schema().fields().iter().map(|field| field.name().as_str());
+    let names: Vec<&str> = if columns.is_empty() { all.collect() } else { columns.to_vec() };
+    let columns: Vec<Column> = names.into_iter().map(Column::as_is).collect();
+    let mut batches: Vec<RecordBatch> = vec![];
+    let collect = |part: Vec<RecordBatch>| {
+        batches.extend(part);
+        Ok(())
+    };
+    table.scan(&columns, 1, |morsel: Morsel<'_>| morsel.collect::<Result<Vec<_>>>(), collect).unwrap();
+    concat_batches(&batches[0].schema(), &batches).unwrap()
+}
+
+/// The rows of a table as text.
+pub fn rows(batch: &RecordBatch) -> Vec<Vec<String>> {
+    let row =
+        |i: usize| batch.columns().iter().map(|column| array_value_to_string(column, i).unwrap()).collect();
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// Writes a table; its form is that of the file's name.
+pub fn write(path: &Path, batch: &RecordBatch) {
+    let mut writer = TableWriter::create(path, batch.schema(), &WriteOptions::default()).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+}
+
+/// A run of the anonymizer.
+pub struct Run<'a> {
+    pub paths: &'a [PathBuf],
+    pub policy: &'a str,
+    pub memory: u64,
+    pub threads: usize,
+    pub batch_rows: usize,
+    pub out: PathBuf,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(paths: &'a [PathBuf], policy: &'a str, out: PathBuf) -> Self {
+        Run { paths, policy, memory: 64 << 20, threads: 2, batch_rows: 8192, out }
+    }
+
+    /// With subtrees so small that most nodes of small tables are split in the way of large ones.
+    pub fn outcome(&self) -> Result<Outcome> {
+        self.with_job(SUBTREE_BYTES.min(1 << 14), run)
+    }
+
+    /// Of the model "robust", with parts of so many people.
+    pub fn in_parts(&self, part_people: usize, suppressed: &Path) -> Result<Outcome> {
+        self.with_job(SUBTREE_BYTES, |job| {
+            robust::run(job, &robust::Options { suppressed, part_people: part_people as _ })
+        })
+    }
+
+    fn with_job(
+        &self,
+        subtree_bytes: usize,
+        run: impl FnOnce(&Job<'_>) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let folder = self.out.parent().unwrap();
+        let policy = Policy::parse(self.policy, folder.join("policy.toml"))?;
+        let options = ReadOptions { batch_rows: self.batch_rows, ..ReadOptions::default() };
+        run(&Job {
+            table: &Table::open(self.paths, &options)?,
+            policy: &policy,
+            out: &self.out,
+            temp: folder,
+            memory: self.memory,
+            threads: self.threads,
+            search: Search::Tree,
+            subtree_bytes,
+            progress: &Progress::default(),
+        })
+    }
+
+    pub fn publish(&self) -> Summary {
+        match self.outcome().unwrap() {
+            Outcome::Published(summary) => summary,
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+}

@@ -14,6 +14,7 @@ use crate::check::{self, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::source::{Encoded, Source};
+use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::Group;
 use crate::group::lattice::Measure;
@@ -150,7 +151,8 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
         return Err(Error::Memory { stage: "splitting the table", needed, budget: job.memory });
     }
     let resources = job.resources(&budget);
-    let source = Source::new(job.table, job.policy, protection.values(), &resources)?;
+    let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
+    let source = Source { table: job.table, columns, resources: &resources };
     let payload = source.payload()?;
 
     let (mut attributes, sensitive) = source.read_values()?;
@@ -171,7 +173,7 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
         room.resize("splitting the table", job.memory / 2)?;
     }
     let Encoded { mut store, whole, fingerprint } =
-        source.read_rows(&layout, &mut attributes, &sensitive, payload.as_ref(), &budget, &spill)?;
+        source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &spill)?;
     drop(room);
     release_freed();
     let labels = labels(job, &source, &attributes)?;

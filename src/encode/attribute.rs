@@ -1,12 +1,12 @@
-//! Which code is each value of a quasi-identifier, and where may the column be cut?
+//! The codes of the values of a quasi-identifier, and where the column may be cut.
 //!
 //! Codes are dense and follow the values' order. Code 0 is null where the column has nulls, so that null is a
 //! value of its own below all others and every label names it. Up to 65,535 values each have a code of
 //! their own; beyond that a code is a bin between two plain numbers (or texts) drawn from a sample of
 //! the values, and cuts fall between bins only.
 
-use super::collect::Frequencies;
-use super::distinct::Distinct;
+use super::column_values::Frequencies;
+use super::distinct::DistinctValues;
 use super::scale::Scale;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::policy::hierarchy::{Hierarchy, Node};
@@ -38,7 +38,7 @@ pub enum Coding {
         /// A value of each code; never published.
         samples: Vec<i64>,
     },
-    /// Texts in a stated order, or by frequency: code i is `values[i]`.
+    /// Texts in a declared order, or by frequency: code i is `values[i]`.
     Set {
         /// One per code.
         values: Vec<Box<str>>,
@@ -72,7 +72,7 @@ pub enum Leaves {
 
 impl Coding {
     /// For the distinct numbers (or a sample of them) of a column.
-    pub fn numbers(scale: Scale, distinct: Distinct<i64>) -> Self {
+    pub fn numbers(scale: Scale, distinct: DistinctValues<i64>) -> Self {
         let samples = distinct.into_sorted();
         let starts = samples.windows(2).map(|pair| scale.roundest(pair[0], pair[1]).0).collect();
         Coding::Numbers { scale, starts, samples }
@@ -82,7 +82,7 @@ impl Coding {
     ///
     /// Few texts are ordered by how many people have them, most first: a cut then parts the frequent values, which can
     /// stand alone, from the rare ones, which must be grouped.
-    pub fn texts(distinct: Distinct<Box<str>>, frequencies: &Frequencies) -> Self {
+    pub fn texts(distinct: DistinctValues<Box<str>>, frequencies: &Frequencies) -> Self {
         let exact = distinct.is_exact();
         let mut values = distinct.into_sorted();
         if exact && values.len() <= MOST_IN_A_SET {
@@ -195,7 +195,7 @@ impl Attribute {
         ranks
     }
 
-    /// Coordinates scaled to [0, 1]; null lies beside the least value.
+    /// Coordinates scaled to [0, 1]; null lies at the least value.
     fn spread(&self, coordinates: impl Iterator<Item = f64>) -> Vec<f64> {
         let coordinates: Vec<f64> = coordinates.map(|x| x.clamp(f64::MIN / 4.0, f64::MAX / 4.0)).collect();
         let low = coordinates.first().copied().unwrap_or(0.0);
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn numbers(values: impl IntoIterator<Item = i64>) -> Coding {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         values.into_iter().for_each(|value| distinct.insert(value));
         Coding::numbers(Scale::Integer, distinct)
     }
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(shortest_between("Martin", "Miller"), "Mi");
         assert_eq!(shortest_between("Mart", "Martin"), "Marti");
         assert_eq!(shortest_between("", "a"), "a");
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         (0..1000).for_each(|i| distinct.insert_text(&format!("name{i:04}")));
         let coding = Coding::texts(distinct, &Frequencies::default());
         assert_eq!(coding.text_code("name0000"), Some(0));

@@ -1,7 +1,7 @@
-//! Which code is each combination of sensitive values?
+//! The codes of combinations of sensitive values.
 //!
-//! All sensitive columns of a row together have one code, that of the combination of their values. So whatever
-//! counts, moves and writes rows knows one code per row, however many columns there are; who judges one column
+//! All sensitive columns of a row together have one code, that of the combination of their values. So the code that
+//! counts, moves and writes rows handles one code per row, however many columns there are; a judge of one column
 //! looks at it through a [`Projection`].
 //!
 //! Memory: 2 bytes per column and combination, at most [`MOST`] combinations.
@@ -13,7 +13,6 @@ use super::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::policy::joint_value;
 use hashbrown::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 
 /// The codes of the values of one row, column by column.
 type Combination = Box<[u16]>;
@@ -43,9 +42,8 @@ impl SensitiveColumns {
     }
 
     /// Of several columns, in the order of the table, and the combinations that were found in them.
-    pub fn several(columns: Vec<SensitiveCoding>, found: Combinations) -> Result<Self> {
-        let found = found.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if found.len() > MOST {
+    pub fn several(columns: Vec<SensitiveCoding>, found: CombinationsFound) -> Result<Self> {
+        let Some(found) = found.0 else {
             let names: Vec<String> = columns.iter().map(|column| format!("{:?}", column.name)).collect();
             return Err(Error::input(
                 format!(
@@ -54,7 +52,7 @@ impl SensitiveColumns {
                 ),
                 "round or group the values of one of them first, or drop it",
             ));
-        }
+        };
         let mut combinations: Vec<Combination> = found.into_iter().collect();
         combinations.sort_unstable();
         let codes = combinations.iter().zip(0..).map(|(values, code)| (values.clone(), code)).collect();
@@ -119,15 +117,19 @@ impl SensitiveColumns {
     }
 }
 
-/// The combinations of values that some rows have; may be shared by threads.
-#[derive(Debug, Default)]
-pub struct Combinations {
-    found: Mutex<HashSet<Combination, foldhash::fast::FixedState>>,
+/// The combinations of values that some rows have; `None` once there are more than [`MOST`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CombinationsFound(Option<HashSet<Combination, foldhash::fast::FixedState>>);
+
+impl Default for CombinationsFound {
+    fn default() -> Self {
+        CombinationsFound(Some(HashSet::default()))
+    }
 }
 
-impl Combinations {
-    /// Takes in the codes of some rows, column by column. Beyond [`MOST`] combinations nothing is added.
-    pub fn observe(&self, columns: &[Vec<u16>]) {
+impl CombinationsFound {
+    /// Of rows that are given by their codes, column by column.
+    pub fn of(columns: &[Vec<u16>]) -> Self {
         let rows = columns.first().map_or(0, Vec::len);
         let mut own: HashSet<Combination, foldhash::fast::FixedState> = HashSet::default();
         let mut values = vec![0; columns.len()];
@@ -137,11 +139,18 @@ impl Combinations {
                 own.insert(values.as_slice().into());
             }
         }
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = (MOST + 1).saturating_sub(found.len());
-        let new: Vec<Combination> =
-            own.into_iter().filter(|values| !found.contains(values)).take(room).collect();
-        found.extend(new);
+        CombinationsFound((own.len() <= MOST).then_some(own))
+    }
+
+    /// Adds those of other rows; commutative and associative.
+    pub fn merge(&mut self, other: CombinationsFound) {
+        self.0 = match (self.0.take(), other.0) {
+            (Some(mut own), Some(others)) => {
+                own.extend(others);
+                (own.len() <= MOST).then_some(own)
+            }
+            _ => None,
+        };
     }
 }
 
@@ -157,15 +166,35 @@ mod tests {
     }
 
     fn columns() -> SensitiveColumns {
-        let found = Combinations::default();
-        found.observe(&[vec![1, 0, 1, 1], vec![0, 2, 0, 1], vec![0, 0, 0, 0]]);
-        found.observe(&[vec![0], vec![2], vec![1]]);
+        let mut found = CombinationsFound::of(&[vec![1, 0, 1, 1], vec![0, 2, 0, 1], vec![0, 0, 0, 0]]);
+        found.merge(CombinationsFound::of(&[vec![0], vec![2], vec![1]]));
         let columns = vec![
             column("disease", &["Flu", "HIV"]),
             column("job", &["Clerk", "Nurse", "R+D"]),
             column("x", &["a", "b"]),
         ];
         SensitiveColumns::several(columns, found).unwrap()
+    }
+
+    #[test]
+    fn combinations_merge_in_any_order_also_beyond_the_limit() {
+        let some = |range: std::ops::RangeInclusive<u16>| {
+            let codes: Vec<u16> = range.collect();
+            CombinationsFound::of(&[codes.clone(), codes])
+        };
+        let merged = |parts: &[&CombinationsFound]| {
+            parts.iter().fold(CombinationsFound::default(), |mut all, &part| {
+                all.merge(part.clone());
+                all
+            })
+        };
+        let (a, b, c) = (some(0..=30_000), some(20_000..=65_534), some(60_000..=u16::MAX));
+        for (parts, whole) in [([&a, &a, &b], some(0..=65_534)), ([&a, &b, &c], some(0..=u16::MAX))] {
+            let [a, b, c] = parts;
+            assert!(merged(&[a, b, c]) == whole && merged(&[c, b, a]) == whole);
+            assert!(merged(&[a, &merged(&[b, c])]) == whole);
+        }
+        assert!(merged(&[&a, &b, &c]).0.is_none() && merged(&[&a, &b]).0.is_some());
     }
 
     #[test]
@@ -196,9 +225,8 @@ mod tests {
 
     #[test]
     fn too_many_combinations_are_refused() {
-        let found = Combinations::default();
         let codes: Vec<u16> = (0..=u16::MAX).collect();
-        found.observe(&[codes.clone(), codes]);
+        let found = CombinationsFound::of(&[codes.clone(), codes]);
         let columns = vec![column("a", &[]), column("b", &[])];
         let refused = SensitiveColumns::several(columns, found).unwrap_err();
         assert!(refused.to_string().contains("65,535"));

@@ -1,6 +1,6 @@
-//! Which values does a column have?
+//! The distinct values of a column, or a sample of them.
 //!
-//! All of them while they are at most [`MOST`] (and texts at most [`MOST_TEXT_BYTES`] together); beyond that
+//! All values are kept while they are at most [`MOST`] (and texts at most [`MOST_TEXT_BYTES`] together); beyond that
 //! a [`HashSample`], which is the same for any order of the rows and any number of threads.
 //!
 //! Memory: at most 2 x [`MOST`] slots of 9 bytes for numbers; for texts the bytes above and 24 per text.
@@ -14,16 +14,16 @@ pub const MOST: usize = 65_535;
 pub const MOST_TEXT_BYTES: usize = 4 << 20;
 
 /// The distinct values of a column, or a sample of them.
-#[derive(Debug)]
-pub struct Distinct<K>(HashSample<K, ()>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DistinctValues<K: SampleKey>(HashSample<K, ()>);
 
-impl<K: SampleKey> Default for Distinct<K> {
+impl<K: SampleKey> Default for DistinctValues<K> {
     fn default() -> Self {
-        Distinct(HashSample::new(MOST, MOST_TEXT_BYTES))
+        DistinctValues(HashSample::new(MOST, MOST_TEXT_BYTES))
     }
 }
 
-impl<K: SampleKey + Ord> Distinct<K> {
+impl<K: SampleKey + Ord> DistinctValues<K> {
     /// Whether a value with this hash would be kept.
     #[inline]
     pub fn samples(&self, hash: u64) -> bool {
@@ -50,6 +50,11 @@ impl<K: SampleKey + Ord> Distinct<K> {
         self.0.upsert(key, || (), |()| ());
     }
 
+    /// Adds the values of another part of the column; commutative and associative.
+    pub fn merge(&mut self, other: DistinctValues<K>) {
+        self.0.merge(other.0, |(), ()| ());
+    }
+
     /// The values in ascending order.
     pub fn into_sorted(self) -> Vec<K> {
         let mut keys: Vec<K> = self.0.into_entries().into_keys().collect();
@@ -58,7 +63,7 @@ impl<K: SampleKey + Ord> Distinct<K> {
     }
 }
 
-impl Distinct<Box<str>> {
+impl DistinctValues<Box<str>> {
     /// Takes in a text without copying it if it is known or not sampled.
     pub fn insert_text(&mut self, text: &str) {
         if self.samples(hash_text(text)) && !self.0.entries().contains_key(text) {
@@ -72,7 +77,7 @@ mod tests {
     use super::*;
 
     fn collect(values: impl Iterator<Item = i64>) -> (bool, Vec<i64>) {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         values.for_each(|value| distinct.insert(value));
         (distinct.is_exact(), distinct.into_sorted())
     }
@@ -96,8 +101,30 @@ mod tests {
     }
 
     #[test]
+    fn samples_merge_into_the_sample_of_the_whole() {
+        let part = |range: std::ops::Range<i64>| {
+            let mut distinct = DistinctValues::default();
+            range.for_each(|value| distinct.insert(value));
+            distinct
+        };
+        let whole = part(0..300_000);
+        // Parts of different sizes, and so of different levels, that overlap.
+        let parts = [part(0..20_000), part(10_000..250_000), part(100_000..300_000)];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            let mut merged = DistinctValues::default();
+            order.iter().for_each(|&at| merged.merge(parts[at].clone()));
+            assert!(merged == whole);
+        }
+        let [first, mut second, third] = parts;
+        second.merge(third);
+        let mut nested = first;
+        nested.merge(second);
+        assert!(nested == whole);
+    }
+
+    #[test]
     fn long_texts_are_bounded_too() {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         for i in 0..20_000 {
             distinct.insert_text(&format!("{i}{}", "x".repeat(1000)));
         }

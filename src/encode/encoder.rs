@@ -1,18 +1,19 @@
-//! Which codes does a batch of rows have? The second scan of the table.
+//! Turns batches of rows into codes.
 //!
 //! Memory: per ordered column at most [`TABLE_CODES`] entries of 2 bytes to look codes up, if the budget has
 //! them; without them codes are found by bisection, which is slower and gives the same codes.
 
 use super::attribute::{Attribute, Coding, Leaves};
+use super::cells::{CellKeys, CellTexts, keys};
+use super::codes::Codes;
 use super::combination::SensitiveColumns;
-use super::keys::{Keys, Texts, keys};
-use super::page::Lists;
+use super::fingerprint::Fingerprint;
+use super::page::Layout;
+use super::rows::{Rows, Sensitive, end_list};
 use super::scale::Scale;
 use super::sensitive::{SensitiveCoding, SensitiveValues};
-use crate::encode::codes::Codes;
-use crate::encode::rows::{Rows, Sensitive};
+use super::source_columns::SourceBatch;
 use crate::error::{Error, Result};
-use crate::math::random::mix;
 use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -37,48 +38,6 @@ enum Lookup {
         _room: Reservation,
     },
     Search,
-}
-
-/// Sums of row hashes: what was read, whatever the order and the files.
-///
-/// Quasi-identifiers and sensitive values are hashed apart: a hash over both would let anybody who knows the
-/// quasi-identifiers test whose value is whose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fingerprint {
-    /// Number of rows.
-    pub rows: u64,
-    /// Wrapping sum of a hash of each row's quasi-identifiers.
-    pub quasi: u128,
-    /// Wrapping sum of a hash of each sensitive value.
-    pub sensitive: u128,
-}
-
-impl Fingerprint {
-    /// Of the rows from number `start` on.
-    pub fn of(rows: &Rows, start: usize) -> Self {
-        let mut hashes = vec![0u64; rows.len() - start];
-        rows.columns.iter().for_each(|codes| hash_codes(codes, start, &mut hashes));
-        let value = |value: u16| mix(u64::from(value) + 1);
-        let sensitive = match &rows.sensitive {
-            Sensitive::Single(codes) => sum((start..codes.len()).map(|row| value(codes.get(row)))),
-            Sensitive::Lists { .. } => {
-                sum((start..rows.len()).flat_map(|row| rows.list(row).iter().map(|&own| value(own))))
-            }
-        };
-        Fingerprint { rows: hashes.len() as u64, quasi: sum(hashes.into_iter()), sensitive }
-    }
-
-    /// Takes in the fingerprint of other rows.
-    pub fn merge(&mut self, other: Fingerprint) {
-        self.rows += other.rows;
-        self.quasi = self.quasi.wrapping_add(other.quasi);
-        self.sensitive = self.sensitive.wrapping_add(other.sensitive);
-    }
-
-    /// The sums as they are published.
-    pub fn text(&self) -> String {
-        format!("{:032x}{:032x}", self.quasi, self.sensitive)
-    }
 }
 
 impl<'a> Encoder<'a> {
@@ -111,6 +70,13 @@ impl<'a> Encoder<'a> {
         Ok(Fingerprint::of(rows, start))
     }
 
+    /// The codes of a batch.
+    pub fn rows(&self, batch: &SourceBatch) -> Result<Rows> {
+        let mut rows = Layout::of(self.attributes, self.sensitive, self.values).empty(batch.len());
+        self.append(batch.quasi(), batch.sensitive(), &mut rows)?;
+        Ok(rows)
+    }
+
     /// The codes of a batch's quasi-identifiers alone.
     pub fn quasi_codes(&self, columns: &[ArrayRef]) -> Result<Vec<Codes>> {
         let room = |(attribute, array): (&Attribute, &ArrayRef)| {
@@ -122,7 +88,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Appends the codes of the quasi-identifiers of a batch.
-    pub fn append_quasi(&self, columns: &[ArrayRef], rows: &mut [Codes]) -> Result<()> {
+    fn append_quasi(&self, columns: &[ArrayRef], rows: &mut [Codes]) -> Result<()> {
         let known = self.attributes.iter().zip(&self.lookups).zip(columns.iter().zip(rows));
         known
             .into_iter()
@@ -138,14 +104,6 @@ impl<'a> Encoder<'a> {
         let mut codes = Codes::with_capacity(self.sensitive.len() as u32, arrays[0].len());
         self.append_single(arrays, &mut codes)?;
         Ok((0..codes.len()).map(|row| Some(codes.get(row))).collect())
-    }
-
-    /// How many sensitive values a row has.
-    pub fn lists(values: Values) -> Lists {
-        match values {
-            Values::Single => Lists::One,
-            Values::Set | Values::Multiset => Lists::Many,
-        }
     }
 
     fn append_single(&self, arrays: &[ArrayRef], codes: &mut Codes) -> Result<()> {
@@ -190,8 +148,7 @@ impl<'a> Encoder<'a> {
                     values.extend(own);
                 }
             }
-            lists.push(lists.len() as u32);
-            offsets.push(values.len() as u32);
+            end_list(lists, offsets, values.len())?;
         }
         Ok(())
     }
@@ -221,7 +178,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) => {
-            let texts = Texts::new(array);
+            let texts = CellTexts::new(array);
             let entries: Vec<Option<u16>> =
                 texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
             let code = |row: usize| match texts.entry(row) {
@@ -237,11 +194,6 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
 pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u16>> {
     let codes = sensitive_codes(column, array)?.into_iter();
     codes.map(|code| code.ok_or_else(|| changed(&column.name))).collect()
-}
-
-/// The wrapping sum of hashes, each widened to 128 bits.
-fn sum(hashes: impl Iterator<Item = u64>) -> u128 {
-    hashes.fold(0, |sum, hash| sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64))
 }
 
 fn changed(column: &str) -> Error {
@@ -270,23 +222,6 @@ impl Lookup {
     }
 }
 
-fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
-    match codes {
-        Codes::Narrow(codes) => {
-            codes[start..]
-                .iter()
-                .zip(hashes)
-                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
-        }
-        Codes::Wide(codes) => {
-            codes[start..]
-                .iter()
-                .zip(hashes)
-                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
-        }
-    }
-}
-
 /// Appends the codes of one column to `codes`.
 pub fn append_codes(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     encode(attribute, &Lookup::Search, array, codes)
@@ -307,7 +242,7 @@ fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut 
     }
 }
 
-fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &Keys<'_>, codes: &mut Codes) -> Result<()> {
+fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, codes: &mut Codes) -> Result<()> {
     if keys.nulls.is_some()
         && !attribute.nulls
         && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0)
@@ -348,7 +283,7 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &Keys<'_>, codes: &
 }
 
 fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
-    let texts = Texts::new(array);
+    let texts = CellTexts::new(array);
     let entry_code = |text: Option<&str>| {
         text.and_then(|text| attribute.coding.text_code(text)).map(|code| attribute.shifted(code) as u16)
     };

@@ -1,4 +1,4 @@
-//! How many people does a group have, and how often does each sensitive value occur among them?
+//! The number of people in a group, and how often each sensitive value occurs among them.
 
 use super::rows::People;
 
@@ -12,9 +12,17 @@ pub struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Adds the counts of other people.
+    /// Nobody, where there are that many sensitive values.
+    pub fn none(values: usize) -> Self {
+        GroupCounts { people: 0, counts: vec![0; values] }
+    }
+
+    /// Adds the counts of other people; commutative and associative, and [`GroupCounts::default`] changes nothing.
     pub fn add(&mut self, other: &GroupCounts) {
         self.people += other.people;
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, others)| *own += others);
     }
 
@@ -23,8 +31,36 @@ impl GroupCounts {
         self.counts.iter().filter(|&&count| count > 0).count()
     }
 
-    /// How many people and values the part counts beside its values: what a triple's value may be.
+    /// How many different values a triple may hold: the sensitive values, and a code for people who have lists of them.
     pub(crate) fn slots(&self, people: People) -> usize {
         self.counts.len() + usize::from(people == People::Listed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counts() -> impl Strategy<Value = GroupCounts> {
+        (0..9u64, prop::collection::vec(0..9u64, 0..4))
+            .prop_map(|(people, counts)| GroupCounts { people, counts })
+    }
+
+    fn sum(parts: [&GroupCounts; 2]) -> GroupCounts {
+        let mut sum = parts[0].clone();
+        sum.add(parts[1]);
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn counts_add_in_any_order(a in counts(), b in counts(), c in counts()) {
+            prop_assert_eq!(sum([&a, &b]), sum([&b, &a]));
+            prop_assert_eq!(sum([&sum([&a, &b]), &c]), sum([&a, &sum([&b, &c])]));
+            prop_assert_eq!(sum([&GroupCounts::default(), &a]), a.clone());
+            let counted = |part: &GroupCounts| part.counts.iter().sum::<u64>();
+            prop_assert_eq!(counted(&sum([&a, &b])), counted(&a) + counted(&b));
+        }
     }
 }

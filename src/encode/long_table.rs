@@ -1,4 +1,4 @@
-//! Who are the people of a table that has several rows for each of them, in any order?
+//! The people of a table that has several rows for each of them, in any order.
 //!
 //! The rows, as codes, are sorted by person out of core; then each person is put together from their rows, and must be
 //! the same person in all of them. Some codes follow from how many people have a value, which is known only then, so
@@ -6,28 +6,30 @@
 //!
 //! Memory: half of what is free for the sorter; the values of one person; pages while they fit.
 //! Invariant: the result is that of a table with one row per person and a list of values. The order of the rows does
-//! not matter, and what tells people apart goes no further than this file.
+//! not matter, and the column that distinguishes people is not used outside this file.
 
-use super::source::Encoded;
-use crate::encode::attribute::{Attribute, Coding};
-use crate::encode::codes::Codes;
-use crate::encode::combination::SensitiveColumns;
-use crate::encode::distinct::MOST;
-use crate::encode::encoder::{Encoder, Fingerprint};
-use crate::encode::group_counts::GroupCounts;
-use crate::encode::keys::{Texts, keys};
-use crate::encode::page::{Layout, PAGE_BYTES, Page, PageStore, Travelling, rows_bytes};
-use crate::encode::payload::Payload;
-use crate::encode::rows::{Rows, Sensitive};
+use super::attribute::{Attribute, Coding};
+use super::cells::{CellTexts, keys};
+use super::codes::Codes;
+use super::combination::SensitiveColumns;
+use super::distinct::MOST;
+use super::encoder::Encoder;
+use super::fingerprint::Fingerprint;
+use super::group_counts::GroupCounts;
+use super::page::{Layout, PAGE_BYTES, Page, PageStore, Travelling, rows_bytes};
+use super::payload::Payload;
+use super::rows::{Rows, Sensitive, end_list};
+use super::scale::Scale;
+use super::source::{Encoded, Source, SourceBatches};
+use super::source_columns::SourceBatch;
 use crate::error::{Error, Result, number_of};
 use crate::math::hash_sample::hash_text;
 use crate::math::skyline::Values;
-use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
-use crate::table::read::{Column, Morsel, Table};
-use arrow::array::{Array, ArrayRef, RecordBatch};
+use crate::table::read::Kind;
+use arrow::array::{Array, ArrayRef};
 use arrow::row::{RowConverter, SortField};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,24 +38,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A table with several rows per person.
 pub struct LongTable<'a> {
-    /// What is to be done.
-    pub table: &'a Table,
-    /// What the scan may use.
-    pub resources: &'a Resources<'a>,
-    /// The column that tells people apart.
+    /// The table.
+    pub source: &'a Source<'a>,
+    /// The column that distinguishes people.
     pub individual: &'a str,
-    /// What is read: that column, the quasi-identifiers, the sensitive columns, and those that travel.
-    pub columns: Vec<Column>,
-    /// How many sensitive values a person may have.
-    pub values: Values,
     /// What a page looks like.
     pub layout: &'a Layout,
     /// The codes of the sensitive values.
     pub sensitive: &'a SensitiveColumns,
     /// How columns travel.
     pub payload: Option<&'a Payload>,
-    /// Bytes that may grow.
-    pub budget: &'a Arc<Budget>,
 }
 
 /// The code of a row without a value; it comes after all others.
@@ -73,7 +67,7 @@ impl LongTable<'_> {
     ) -> Result<Encoded<'s>> {
         let sorter = self.sort(attributes, spill)?;
         let mut gathering = Gathering::new(self, attributes, spill);
-        self.resources.progress.start("bringing people together", None);
+        self.source.resources.progress.start("bringing people together", None);
         sorter.finish(|record| gathering.take(record))?;
         let (store, frequencies) = gathering.finish()?;
         let orders = attributes.iter_mut().zip(frequencies).zip(by_frequency);
@@ -85,24 +79,22 @@ impl LongTable<'_> {
 
     /// The rows as records in the order of their people.
     fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<Sorter<'s>> {
-        let encoder = Encoder::new(attributes, self.sensitive, self.values, self.budget);
-        let kind = self.table.kind(self.individual)?;
+        let encoder = Encoder::new(attributes, self.sensitive, self.source.columns.values, self.budget());
+        let kind = self.source.table.kind(self.individual)?;
         let converter =
             RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))?;
-        let sorter = Mutex::new(Sorter::new(self.budget, spill)?);
+        let sorter = Mutex::new(Sorter::new(self.budget(), spill)?);
         let nameless = AtomicU64::new(0);
-        let progress = self.resources.progress;
-        progress.start("sorting rows by person", self.table.rows());
-        let work = |morsel: Morsel<'_>| {
-            for batch in morsel {
+        let work = |batches: SourceBatches<'_>| {
+            for batch in batches {
                 let batch = batch?;
-                nameless.fetch_add(batch.column(0).logical_null_count() as u64, Ordering::Relaxed);
+                let nulls = batch.of_rows().map_or(0, |person| person.logical_null_count());
+                nameless.fetch_add(nulls as u64, Ordering::Relaxed);
                 self.push(&batch, attributes, &encoder, &converter, &sorter)?;
-                progress.advance(batch.num_rows() as u64);
             }
             Ok(())
         };
-        self.table.scan(&self.columns, self.resources.threads, work, |()| Ok(()))?;
+        self.source.scan("sorting rows by person", work, |()| Ok(()))?;
         match nameless.into_inner() {
             0 => Ok(sorter.into_inner().unwrap_or_else(PoisonError::into_inner)),
             rows => Err(Error::input(
@@ -116,33 +108,32 @@ impl LongTable<'_> {
         }
     }
 
-    /// Adds the rows of a batch: the person, the codes, what tells more values apart than codes do, the sensitive
+    /// Adds the rows of a batch: the person, the codes, what distinguishes more values than codes do, the sensitive
     /// code, what travels, and its length.
     fn push(
         &self,
-        batch: &RecordBatch,
+        batch: &SourceBatch,
         attributes: &[Attribute],
         encoder: &Encoder<'_>,
         converter: &RowConverter,
         sorter: &Mutex<Sorter<'_>>,
     ) -> Result<()> {
-        let (person, rest) = batch.columns().split_at(1);
-        let (quasi, rest) = rest.split_at(attributes.len());
-        let (values, travelling) = rest.split_at(self.sensitive.columns().len());
-        let persons = converter.convert_columns(person).map_err(|_| no_key(self.individual))?;
-        let mut codes: Vec<Codes> = self.layout.empty(batch.num_rows()).columns;
-        encoder.append_quasi(quasi, &mut codes)?;
+        let quasi = batch.quasi();
+        let persons = converter
+            .convert_columns(batch.of_rows().map_or(&[], std::slice::from_ref))
+            .map_err(|_| no_key(self.individual))?;
+        let codes = encoder.quasi_codes(quasi)?;
         let finer: Vec<Vec<u64>> = attributes
             .iter()
             .zip(quasi)
             .filter(|(attribute, _)| is_coarse(attribute))
             .map(|(attribute, array)| finer(attribute, array))
             .collect::<Result<_>>()?;
-        let values = encoder.values_of_rows(values)?;
+        let values = encoder.values_of_rows(batch.sensitive())?;
         let mut payload = Travelling::default();
         match self.payload {
-            Some(kept) => kept.append(travelling, &mut payload.lengths, &mut payload.bytes)?,
-            None => payload.lengths = vec![0; batch.num_rows()],
+            Some(kept) => kept.append(batch.travelling(), &mut payload.lengths, &mut payload.bytes)?,
+            None => payload.lengths = vec![0; batch.len()],
         }
         let mut fixed = Vec::new();
         let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +157,7 @@ impl LongTable<'_> {
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
         let distinct = self.sensitive.len();
-        let mut whole = GroupCounts { people: 0, counts: vec![0; distinct] };
+        let mut whole = GroupCounts::none(distinct);
         let mut fingerprint = Fingerprint::default();
         let mut observe = |rows: &Rows| {
             whole.add(&rows.total(distinct));
@@ -179,7 +170,7 @@ impl LongTable<'_> {
             }
             return Ok(Encoded { store, whole, fingerprint });
         }
-        let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget, spill));
+        let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget(), spill));
         while let Some(last) = store.len().checked_sub(1) {
             let payload = match self.payload {
                 Some(_) => store.load_payload(last, &mut Travelling::default())?.clone(),
@@ -215,15 +206,13 @@ fn is_coarse(attribute: &Attribute) -> bool {
 
 /// Numbers that differ where values differ.
 fn finer(attribute: &Attribute, array: &ArrayRef) -> Result<Vec<u64>> {
-    match crate::table::read::Kind::of(array.data_type())
-        .and_then(|kind| crate::encode::scale::Scale::of(&kind))
-    {
+    match Kind::of(array.data_type()).and_then(|kind| Scale::of(&kind)) {
         Some(scale) => {
             let keys = keys(array, scale, &attribute.name)?;
             Ok((0..array.len()).map(|row| keys.get(row).map_or(0, |key| key as u64)).collect())
         }
         None => {
-            let texts = Texts::new(array);
+            let texts = CellTexts::new(array);
             let entries: Vec<u64> = texts.dictionary.iter().map(|text| text.map_or(0, hash_text)).collect();
             Ok((0..array.len()).map(|row| texts.entry(row).map_or(0, |entry| entries[entry])).collect())
         }
@@ -253,7 +242,7 @@ fn reorder(attribute: &mut Attribute, people: &[u64]) -> Option<Vec<u16>> {
 
 fn no_key(column: &str) -> Error {
     Error::input(
-        format!("column {column:?} cannot tell people apart"),
+        format!("column {column:?} cannot distinguish people"),
         "name a column of numbers, text, dates or times in columns.individual",
     )
 }
@@ -291,7 +280,7 @@ impl<'t, 's> Gathering<'t, 's> {
             table,
             names: attributes.iter().map(|attribute| attribute.name.clone()).collect(),
             coarse,
-            store: Mutex::new(PageStore::new(table.layout.clone(), table.budget, spill)),
+            store: Mutex::new(PageStore::new(table.layout.clone(), table.budget(), spill)),
             page: Page::empty(table.layout),
             person: None,
             frequencies: attributes.iter().map(|attribute| vec![0; attribute.codes() as usize]).collect(),
@@ -351,8 +340,7 @@ impl<'t, 's> Gathering<'t, 's> {
             Sensitive::Single(codes) => codes.push(person.values.first().copied().unwrap_or(0)),
             Sensitive::Lists { lists, offsets, values } => {
                 values.extend(person.values);
-                lists.push(lists.len() as u32);
-                offsets.push(values.len() as u32);
+                end_list(lists, offsets, values.len())?;
             }
         }
         if self.table.payload.is_some() {
@@ -378,10 +366,14 @@ impl<'t, 's> Gathering<'t, 's> {
 }
 
 impl LongTable<'_> {
+    fn budget(&self) -> &Arc<Budget> {
+        &self.source.resources.budget
+    }
+
     /// Adds the value of one more row to a person.
     fn add_value(&self, value: u16, person: &mut Person) -> Result<()> {
         let last = person.values.last().copied();
-        match (self.values, last) {
+        match (self.source.columns.values, last) {
             (Values::Single, Some(last)) if last != value => {
                 let columns = self.sensitive.columns().iter().enumerate();
                 let differ = columns
@@ -393,15 +385,15 @@ impl LongTable<'_> {
             _ => person.values.push(value),
         }
         let bytes = 2 * person.values.len() as u64;
-        if bytes > self.budget.total() / 4 {
+        if bytes > self.budget().total() / 4 {
             let (stage, needed) = ("keeping the values of one person", 8 * bytes);
-            return Err(Error::Memory { stage, needed, budget: self.budget.total() });
+            return Err(Error::Memory { stage, needed, budget: self.budget().total() });
         }
         Ok(())
     }
 
     fn disagreement(&self, differing: &BTreeMap<String, u64>) -> Error {
-        let told = differing.iter().map(|(column, people)| {
+        let found = differing.iter().map(|(column, people)| {
             format!("column {column:?} differs for {}", number_of(*people, "person", "people"))
         });
         let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
@@ -410,7 +402,7 @@ impl LongTable<'_> {
             false => "let all rows of a person agree in what is not sensitive, or drop the column",
         };
         Error::input(
-            format!("the rows of some people disagree: {}", told.collect::<Vec<_>>().join(", ")),
+            format!("the rows of some people disagree: {}", found.collect::<Vec<_>>().join(", ")),
             remedy,
         )
     }

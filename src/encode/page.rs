@@ -1,13 +1,16 @@
-//! Where are the codes of the rows?
+//! Rows as pages of codes.
 //!
-//! Rows are kept as pages of codes: in memory while the budget allows, in the spill beyond. Every page can be read
+//! Pages are kept in memory while the budget allows, and in the spill beyond that. Every page can be read
 //! any number of times, in any order, by any thread.
 //!
 //! Memory: the pages that fit; while reading, one page per thread.
 
-use crate::encode::codes::Codes;
-use crate::encode::rows::{Rows, Sensitive};
+use super::attribute::Attribute;
+use super::codes::Codes;
+use super::combination::SensitiveColumns;
+use super::rows::{Rows, Sensitive};
 use crate::error::Result;
+use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::{Extent, Spill};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +42,16 @@ pub enum Lists {
 }
 
 impl Layout {
+    /// For these columns, where a person may have so many sensitive values.
+    pub fn of(attributes: &[Attribute], sensitive: &SensitiveColumns, values: Values) -> Self {
+        let lists = match values {
+            Values::Single => Lists::One,
+            Values::Set | Values::Multiset => Lists::Many,
+        };
+        let columns = attributes.iter().map(Attribute::codes).collect();
+        Layout { columns, values: sensitive.len() as u32, lists }
+    }
+
     /// Rows without a row.
     pub fn empty(&self, rows: usize) -> Rows {
         let sensitive = match self.lists {

@@ -2,6 +2,7 @@
 
 use super::codes::Codes;
 use super::group_counts::GroupCounts;
+use crate::error::{Error, Result};
 
 /// The codes of the rows of a node, column by column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Rows {
     }
 
     /// Appends a row of rows with the same columns.
-    pub fn push_row(&mut self, other: &Rows, row: usize) {
+    pub fn push_row(&mut self, other: &Rows, row: usize) -> Result<()> {
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {
             own.push(others.get(row));
         }
@@ -62,18 +63,18 @@ impl Rows {
             (Sensitive::Single(own), Sensitive::Single(others)) => own.push(others.get(row)),
             (Sensitive::Lists { lists, offsets, values }, _) => {
                 values.extend_from_slice(other.list(row));
-                lists.push(lists.len() as u32);
-                offsets.push(values.len() as u32);
+                end_list(lists, offsets, values.len())?;
             }
             (Sensitive::Single(_), Sensitive::Lists { .. }) => {}
         }
+        Ok(())
     }
 
     /// Appends all rows of rows with the same columns.
-    pub fn append(&mut self, other: Rows) {
+    pub fn append(&mut self, other: Rows) -> Result<()> {
         if self.is_empty() && matches!(self.sensitive, Sensitive::Lists { .. }) {
             *self = other;
-            return;
+            return Ok(());
         }
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {
             own.grow(others.len()).copy_from_slice(others.bytes());
@@ -85,12 +86,12 @@ impl Rows {
             (Sensitive::Lists { lists, offsets, values }, Sensitive::Lists { lists: more, .. }) => {
                 for row in 0..more.len() {
                     values.extend_from_slice(other.list(row));
-                    lists.push(lists.len() as u32);
-                    offsets.push(values.len() as u32);
+                    end_list(lists, offsets, values.len())?;
                 }
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// How people are counted.
@@ -121,6 +122,19 @@ impl Rows {
     }
 }
 
+/// Ends the list of one more row at the value with number `end`; it begins where the last one ended.
+pub(super) fn end_list(lists: &mut Vec<u32>, offsets: &mut Vec<u32>, end: usize) -> Result<()> {
+    let (Ok(list), Ok(end)) = (u32::try_from(lists.len()), u32::try_from(end)) else {
+        return Err(Error::input(
+            "rows that are kept together have more than 4,294,967,295 sensitive values",
+            "publish the table in parts, such as one per district",
+        ));
+    };
+    lists.push(list);
+    offsets.push(end);
+    Ok(())
+}
+
 /// What sensitive codes a triple may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum People {
@@ -128,4 +142,43 @@ pub enum People {
     Valued,
     /// Any number of values per person: people are counted by a code of their own, one past the last.
     Listed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists(rows: &[&[u16]]) -> Rows {
+        let (mut lists, mut offsets, mut values) = (vec![], vec![0], vec![]);
+        for row in rows {
+            values.extend_from_slice(row);
+            end_list(&mut lists, &mut offsets, values.len()).unwrap();
+        }
+        Rows {
+            columns: vec![Codes::Narrow((0..rows.len() as u8).collect())],
+            sensitive: Sensitive::Lists { lists, offsets, values },
+        }
+    }
+
+    #[test]
+    fn lists_stay_with_their_rows() {
+        let (first, second) = (lists(&[&[3, 4], &[]]), lists(&[&[1], &[2, 2, 5]]));
+        let mut all = lists(&[]);
+        all.append(first.clone()).unwrap();
+        all.append(second.clone()).unwrap();
+        all.push_row(&first, 0).unwrap();
+        let expected: [&[u16]; 5] = [&[3, 4], &[], &[1], &[2, 2, 5], &[3, 4]];
+        assert!((0..5).all(|row| all.list(row) == expected[row]));
+        assert_eq!(all.total(6), GroupCounts { people: 5, counts: vec![0, 1, 2, 2, 2, 1] });
+    }
+
+    #[test]
+    fn more_values_than_offsets_can_number_are_refused() {
+        let (mut lists, mut offsets) = (vec![0], vec![0, 7]);
+        let most = u32::MAX as usize;
+        end_list(&mut lists, &mut offsets, most).unwrap();
+        assert_eq!((&lists[..], &offsets[..]), (&[0, 1][..], &[0, 7, u32::MAX][..]));
+        assert!(end_list(&mut lists, &mut offsets, most + 1).is_err());
+        assert_eq!((lists.len(), offsets.len()), (2, 3));
+    }
 }

@@ -1,6 +1,6 @@
-//! Which code is each sensitive value?
+//! The codes of the values of a sensitive column.
 
-use super::collect::{Collected, Found};
+use super::column_values::{ColumnValues, ValueSet};
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::table::read::Kind;
@@ -28,8 +28,8 @@ pub enum SensitiveValues {
 }
 
 impl SensitiveCoding {
-    /// From what the first scan found. `null_is` says what a null means.
-    pub fn new(name: &str, kind: &Kind, collected: Collected, null_is: Option<&str>) -> Result<Self> {
+    /// From what the first scan found. `null_is` is the value that a null stands for.
+    pub fn new(name: &str, kind: &Kind, found: ColumnValues, null_is: Option<&str>) -> Result<Self> {
         let kind = match kind {
             Kind::List(item) => (**item).clone(),
             kind => kind.clone(),
@@ -42,11 +42,11 @@ impl SensitiveCoding {
         };
         let (mut kind, mut values) = (
             kind,
-            match collected.found {
-                Found::Numbers(scale, distinct) if distinct.is_exact() => {
+            match found.set {
+                ValueSet::Numbers(scale, distinct) if distinct.is_exact() => {
                     SensitiveValues::Numbers(scale, distinct.into_sorted())
                 }
-                Found::Texts(distinct, _) if distinct.is_exact() => {
+                ValueSet::Texts(distinct, _) if distinct.is_exact() => {
                     SensitiveValues::Texts(distinct.into_sorted())
                 }
                 _ => return Err(too_many()),
@@ -54,7 +54,7 @@ impl SensitiveCoding {
         );
         let null = match (null_is, &mut values) {
             (Some(meaning), SensitiveValues::Numbers(scale, keys))
-                if collected.nulls > 0 && scale.key_of(meaning).is_some() =>
+                if found.nulls > 0 && scale.key_of(meaning).is_some() =>
             {
                 // However it is written, it is the number: a text of its own would split one value in two.
                 let key = scale.key_of(meaning).unwrap_or_default();
@@ -64,7 +64,7 @@ impl SensitiveCoding {
                 }
                 place.ok().or(place.err()).map(|code| code as u16)
             }
-            (Some(meaning), _) if collected.nulls > 0 => {
+            (Some(meaning), _) if found.nulls > 0 => {
                 let mut texts = values.texts();
                 if !texts.iter().any(|text| text == meaning) {
                     texts.push(meaning.to_string());

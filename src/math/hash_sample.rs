@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::random::mix;
 
-/// What can be told apart.
+/// A key that can be sampled.
 pub trait SampleKey: Eq + std::hash::Hash {
     /// A hash that is the same on every machine and in every version, since it shapes the release.
     fn stable_hash(&self) -> u64;
@@ -53,8 +53,8 @@ pub fn hash_text(text: &str) -> u64 {
 }
 
 /// Distinct keys with a value each, or a sample of them.
-#[derive(Debug)]
-pub struct HashSample<K, V> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HashSample<K: SampleKey, V> {
     most_keys: usize,
     most_bytes: usize,
     entries: HashMap<K, V, foldhash::fast::FixedState>,
@@ -87,10 +87,28 @@ impl<K: SampleKey, V> HashSample<K, V> {
         self.bytes += key.bytes();
         self.entries.insert(key, first());
         while self.entries.len() > self.most_keys || self.bytes > self.most_bytes {
-            self.level += 1;
-            let level = self.level;
-            self.entries.retain(|key, _| key.stable_hash().leading_zeros() >= level);
-            self.bytes = self.entries.keys().map(SampleKey::bytes).sum();
+            self.raise(self.level + 1);
+        }
+    }
+
+    /// Keeps only the keys whose hash has at least `level` leading zeros.
+    fn raise(&mut self, level: u32) {
+        self.level = level;
+        self.entries.retain(|key, _| key.stable_hash().leading_zeros() >= level);
+        self.bytes = self.entries.keys().map(SampleKey::bytes).sum();
+    }
+
+    /// Adds a sample of other rows with the same bounds; `update` joins the values of a key that both have. The level of
+    /// the union is at least that of either part.
+    pub fn merge(&mut self, other: HashSample<K, V>, mut update: impl FnMut(&mut V, V)) {
+        if other.level > self.level {
+            self.raise(other.level);
+        }
+        for (key, value) in other.entries {
+            match self.entries.get_mut(&key) {
+                Some(own) => update(own, value),
+                None => self.upsert(key, || value, |_| ()),
+            }
         }
     }
 

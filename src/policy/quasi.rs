@@ -63,6 +63,11 @@ pub enum Grid {
 const SHAPES: [&str; 6] = ["hierarchy", "levels", "ends", "prefix", "dates", "order"];
 
 impl Quasi {
+    /// A column about which only its name is known.
+    pub fn plain(name: impl Into<String>) -> Self {
+        Quasi { name: name.into(), shape: Shape::Plain, domain: None, grid: None, other: None }
+    }
+
     pub(super) fn read(name: &str, section: &Section, folder: &Path, mistakes: &mut Mistakes) -> Quasi {
         let known: Vec<&str> = SHAPES.into_iter().chain(["domain", "grid", "other"]).collect();
         section.only(&known, mistakes);

@@ -6,7 +6,7 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 
 use super::tally::{Counted, Tally};
-use crate::encode::keys::{Texts as Entries, keys};
+use crate::encode::cells::{CellTexts as Entries, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
 use crate::math::hash_sample::hash_text;

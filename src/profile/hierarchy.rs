@@ -7,9 +7,8 @@
 
 use super::column::ColumnScan;
 use super::names::{Hint, hint};
-use crate::encode::attribute::Coding;
-use crate::encode::collect::{Collector, Found};
-use crate::encode::prepare;
+use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::column_values::{Collector, ValueSet};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction, ratio};
@@ -22,48 +21,49 @@ use std::sync::{Mutex, PoisonError};
 /// Reads one column and groups its values.
 pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Progress) -> Result<Hierarchy> {
     let kind = table.kind(column)?;
-    let collector = Collector::new(column, &kind, None);
-    let form = Mutex::new(ColumnScan::new(column, kind, 1));
+    let shared = Mutex::new((Collector::new(column, &kind, None), ColumnScan::new(column, kind.clone(), 1)));
     progress.start("reading values", table.rows());
     let work = |morsel: Morsel<'_>| {
         for batch in morsel {
             let batch = batch?;
-            collector.observe(batch.column(0))?;
-            form.lock().unwrap_or_else(PoisonError::into_inner).observe(batch.column(0))?;
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.0.observe(batch.column(0), None)?;
+            shared.1.observe(batch.column(0))?;
             progress.advance(batch.num_rows() as u64);
         }
         Ok(())
     };
     table.scan(&[Column::canonical(column)], threads, work, |()| Ok(()))?;
-    let profile = form.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    let mut collected = collector.finish();
+    let (collector, form) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let profile = form.finish();
+    let mut found = collector.finish();
     // Nulls are no part of a hierarchy.
-    collected.nulls = 0;
-    let shape = match &mut collected.found {
-        Found::Numbers(scale @ (Scale::Date | Scale::Timestamp(_)), distinct) if distinct.is_exact() => {
+    found.nulls = 0;
+    let shape = match &mut found.set {
+        ValueSet::Numbers(scale @ (Scale::Date | Scale::Timestamp(_)), distinct) if distinct.is_exact() => {
             let keys = std::mem::take(distinct).into_sorted();
             return by_calendar(column, *scale, &keys);
         }
-        Found::Numbers(scale @ (Scale::Integer | Scale::Float | Scale::Decimal(_)), _) => {
+        ValueSet::Numbers(scale @ (Scale::Integer | Scale::Float | Scale::Decimal(_)), _) => {
             let ends = profile.ends.map(|(low, high)| (scale.text(low), scale.text(high)));
             let ends = ends.and_then(|(low, high)| Some((parse_fraction(&low)?, parse_fraction(&high)?)));
             let widths = ends.map_or(Vec::new(), |(low, high)| widths(&(high - low)));
             if widths.is_empty() { Shape::Plain } else { Shape::Widths(widths) }
         }
-        Found::Texts(..) => match profile.texts.and_then(|texts| Some((texts, texts.lengths?))) {
+        ValueSet::Texts(..) => match profile.texts.and_then(|texts| Some((texts, texts.lengths?))) {
             Some((texts, (_, most))) if texts.starred == 0 && (2..=12).contains(&most) => {
                 let coded = hint(column) == Hint::Code || texts.mostly(texts.codes);
                 if coded { Shape::Prefix((1..most).rev().collect()) } else { Shape::Plain }
             }
             _ => Shape::Plain,
         },
-        Found::Numbers(..) => Shape::Plain,
+        ValueSet::Numbers(..) => Shape::Plain,
     };
     if let Shape::Plain = shape {
-        return flat(column, collected.found);
+        return flat(column, found.set);
     }
-    let quasi = Quasi { name: column.to_string(), shape, domain: None, grid: None, other: None };
-    match prepare::attribute(&quasi, collected)?.coding {
+    let quasi = Quasi { shape, ..Quasi::plain(column) };
+    match Attribute::of_quasi(&quasi, found)?.coding {
         Coding::Tree { hierarchy, .. } => Ok(hierarchy),
         _ => Err(cannot(column)),
     }
@@ -101,10 +101,10 @@ fn by_calendar(column: &str, scale: Scale, keys: &[i64]) -> Result<Hierarchy> {
     )
 }
 
-fn flat(column: &str, found: Found) -> Result<Hierarchy> {
+fn flat(column: &str, found: ValueSet) -> Result<Hierarchy> {
     let exact = match &found {
-        Found::Numbers(_, distinct) => distinct.is_exact(),
-        Found::Texts(distinct, _) => distinct.is_exact(),
+        ValueSet::Numbers(_, distinct) => distinct.is_exact(),
+        ValueSet::Texts(distinct, _) => distinct.is_exact(),
     };
     if !exact {
         return Err(Error::input(
@@ -113,10 +113,10 @@ fn flat(column: &str, found: Found) -> Result<Hierarchy> {
         ));
     }
     match found {
-        Found::Numbers(scale, distinct) => {
+        ValueSet::Numbers(scale, distinct) => {
             tree(column, distinct.into_sorted().into_iter().map(|key| vec![scale.text(key)]))
         }
-        Found::Texts(distinct, _) => {
+        ValueSet::Texts(distinct, _) => {
             tree(column, distinct.into_sorted().into_iter().map(|text| vec![text.into_string()]))
         }
     }

@@ -7,7 +7,7 @@
 use super::label::Labels;
 use super::penalty::{Utility, rounded_up};
 use crate::check::{CheckReport, DisclosureReport, PointReport, ShareReport};
-use crate::encode::encoder::Fingerprint;
+use crate::encode::fingerprint::Fingerprint;
 use crate::error::{Error, Result};
 use crate::group::tree::{CutTree, NodeId};
 use crate::math::disclosure_sets::SharesSummary;

@@ -6,8 +6,8 @@
 //! Memory: one batch of at most [`BATCH_ROWS`] rows or [`BATCH_BYTES`] of payload.
 
 use super::label::Labels;
+use crate::encode::cells::keys_array;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::keys::keys_array;
 use crate::encode::payload::Payload;
 use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};

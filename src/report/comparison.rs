@@ -17,14 +17,13 @@ use super::covers::{Opened, Written, covered_codes};
 use crate::check::{Buckets, Columns, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::codes::Codes;
-use crate::encode::collect::Collector;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
-use crate::encode::page::{Layout, Lists};
-use crate::encode::prepare;
+use crate::encode::page::Layout;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::scale::Scale;
-use crate::encode::sensitive::SensitiveCoding;
+use crate::encode::source::{Source, SourceBatches};
+use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::Policy;
@@ -54,7 +53,6 @@ pub struct Comparison {
 
 /// The original with its codes.
 struct Original<'a> {
-    table: &'a Table,
     quasi: Vec<&'a Quasi>,
     kinds: Vec<Kind>,
     attributes: Vec<Attribute>,
@@ -87,10 +85,13 @@ pub fn compare(
     let mut quasi: Vec<&Quasi> = policy.columns.quasi.iter().collect();
     quasi
         .sort_by_key(|quasi| original.schema().fields().iter().position(|field| *field.name() == quasi.name));
-    let original = Original::read(original, quasi, columns, resources)?;
+    let sensitive = SensitiveSource { name: &columns.sensitive, null_is: columns.null_is.as_deref() };
+    let of_people = SourceColumns::of_people(quasi, sensitive);
+    let source = Source { table: original, columns: of_people, resources };
+    let original = Original::read(&source)?;
     let codes: Vec<u32> = original.attributes.iter().map(Attribute::codes).collect();
     let workload = Workload::draw(&codes, original.sensitive.len() as u32, design)?;
-    let (counts, mut marginals) = original.count(&workload, &codes, resources)?;
+    let (counts, mut marginals) = original.count(&source, &workload, &codes)?;
     let mut answers = workload.no_answers();
     match subject {
         Subject::Table(table) => {
@@ -113,47 +114,12 @@ pub fn compare(
 
 impl<'a> Original<'a> {
     /// The first scan: which values are there?
-    fn read(
-        table: &'a Table,
-        quasi: Vec<&'a Quasi>,
-        columns: &Columns,
-        resources: &Resources<'_>,
-    ) -> Result<Self> {
-        let mut collectors: Vec<Collector<'_>> = Vec::new();
-        let mut kinds = Vec::new();
-        for quasi in &quasi {
-            let kind = table.kind(&quasi.name)?;
-            collectors.push(prepare::collector(quasi, &kind));
-            kinds.push(kind);
-        }
-        let kind = table.kind(&columns.sensitive)?;
-        prepare::expect_values(&columns.sensitive, &kind, Values::Single)?;
-        collectors.push(Collector::new(&columns.sensitive, &kind, None));
-        let names = quasi.iter().map(|quasi| &quasi.name).chain([&columns.sensitive]);
-        let wanted: Vec<Column> = names.map(|name| Column::canonical(name.as_str())).collect();
-        resources.progress.start("reading the original's values", table.rows());
-        let observe = |morsel: Morsel<'_>| {
-            let first = morsel.index() as usize;
-            for batch in morsel {
-                let batch = batch?;
-                for i in 0..collectors.len() {
-                    let column = (first + i) % collectors.len();
-                    collectors[column].observe(batch.column(column))?;
-                }
-                resources.progress.advance(batch.num_rows() as u64);
-            }
-            Ok(())
-        };
-        let outcome = table.scan(&wanted, resources.threads, observe, |()| Ok(()));
-        resources.progress.finish();
-        outcome?;
-        let mut found: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
-        let values = found.pop().ok_or_else(unfit)?;
-        let sensitive = SensitiveCoding::new(&columns.sensitive, &kind, values, columns.null_is.as_deref())?;
-        let attributes = quasi.iter().zip(found).map(|(quasi, found)| prepare::attribute(quasi, found));
-        let attributes = attributes.collect::<Result<Vec<_>>>()?;
-        let (name, sensitive) = (columns.sensitive.clone(), SensitiveColumns::one(sensitive));
-        Ok(Original { table, quasi, kinds, attributes, name, sensitive })
+    fn read(source: &Source<'a>) -> Result<Self> {
+        let quasi = source.columns.quasi.clone();
+        let (attributes, sensitive) = source.read_values()?;
+        let kinds = quasi.iter().map(|quasi| source.table.kind(&quasi.name)).collect::<Result<_>>()?;
+        let name = source.columns.sensitive[0].name.to_string();
+        Ok(Original { quasi, kinds, attributes, name, sensitive })
     }
 
     /// The columns of a table with these people, and what else is wanted of it.
@@ -165,23 +131,18 @@ impl<'a> Original<'a> {
     /// The second scan: the true counts, and the original's marginals.
     fn count(
         &self,
+        source: &Source<'_>,
         workload: &Workload,
         codes: &[u32],
-        resources: &Resources<'_>,
     ) -> Result<(Vec<u64>, Marginals)> {
-        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, &resources.budget);
-        let layout =
-            Layout { columns: codes.to_vec(), values: self.sensitive.len() as u32, lists: Lists::One };
+        let budget = &source.resources.budget;
+        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, budget);
         let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
-        resources.progress.start("counting in the original", self.table.rows());
-        let count = |morsel: Morsel<'_>| {
+        let count = |batches: SourceBatches<'_>| {
             let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
             let mut person = vec![0; codes.len()];
-            for batch in morsel {
-                let batch = batch?;
-                let mut rows = layout.empty(batch.num_rows());
-                let (quasi, rest) = batch.columns().split_at(codes.len());
-                encoder.append(quasi, rest, &mut rows)?;
+            for batch in batches {
+                let rows = encoder.rows(&batch?)?;
                 for row in 0..rows.len() {
                     for (column, own) in person.iter_mut().enumerate() {
                         *own = u32::from(rows.columns[column].get(row));
@@ -189,18 +150,15 @@ impl<'a> Original<'a> {
                     }
                     workload.count(&person, value(&rows, row), &mut counts);
                 }
-                resources.progress.advance(batch.num_rows() as u64);
             }
             Ok((counts, marginals))
         };
-        let outcome =
-            self.table.scan(&self.columns([self.name.as_str()]), resources.threads, count, |part| {
-                counts.iter_mut().zip(&part.0).for_each(|(own, theirs)| *own += theirs);
-                marginals.merge(&part.1);
-                Ok(())
-            });
-        resources.progress.finish();
-        outcome.map(|()| (counts, marginals))
+        source.scan("counting in the original", count, |part| {
+            counts.iter_mut().zip(&part.0).for_each(|(own, theirs)| *own += theirs);
+            marginals.merge(&part.1);
+            Ok(())
+        })?;
+        Ok((counts, marginals))
     }
 }
 
@@ -256,7 +214,7 @@ impl<'a> Labelled<'a> {
         let names = [GROUP.to_string()].into_iter().chain(quasi).chain([self.original.name.clone()]);
         let wanted: Vec<Column> = names.map(Column::canonical).collect();
         let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
-        let layout = Layout { columns: vec![], values: sensitive.len() as u32, lists: Lists::One };
+        let layout = Layout::of(&[], sensitive, Values::Single);
         resources.progress.start("answering from the release", table.rows());
         let work = |morsel: Morsel<'_>| {
             let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));
@@ -376,7 +334,7 @@ impl Original<'_> {
         let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
         let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(Column::canonical);
         let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
-        let layout = Layout { columns: vec![], values: self.sensitive.len() as u32, lists: Lists::One };
+        let layout = Layout::of(&[], &self.sensitive, Values::Single);
         let read = |morsel: Morsel<'_>| {
             let mut found: Vec<(i64, u32, u64)> = Vec::new();
             for batch in morsel {

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef};
 
 use super::comparison::unfit;
 use crate::encode::attribute::{Attribute, Coding, Leaves};
-use crate::encode::keys::{Keys, Texts, keys};
+use crate::encode::cells::{CellKeys, CellTexts, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
 use crate::release::reader::{Cell, Covered, Label, LabelReader, Upper};
@@ -24,8 +24,8 @@ pub(super) enum Opened<'a> {
 
 /// A published column: texts, or what a CSV file let look like numbers.
 pub(super) enum Written<'a> {
-    Texts(Texts<'a>),
-    Keys(Scale, Keys<'a>),
+    Texts(CellTexts<'a>),
+    Keys(Scale, CellKeys<'a>),
 }
 
 impl<'a> Written<'a> {
@@ -33,7 +33,7 @@ impl<'a> Written<'a> {
     pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
         let kind = Kind::of(array.data_type()).ok_or_else(unfit)?;
         Ok(match Scale::of(&kind) {
-            None => Written::Texts(Texts::new(array)),
+            None => Written::Texts(CellTexts::new(array)),
             Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
         })
     }
@@ -142,7 +142,7 @@ pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, lab
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encode::prepare;
+    use crate::encode::column_values::Collector;
     use crate::group::groups::Present;
     use crate::model::Policy;
     use crate::policy::Quasi;
@@ -159,9 +159,9 @@ mod tests {
 
     /// Asks the label of every possible group which codes it covers, and then about each value.
     fn assert_covers(quasi: &Quasi, kind: &Kind, array: ArrayRef, cells: &[Cell<'_>]) {
-        let collector = prepare::collector(quasi, kind);
-        collector.observe(&kind.canonical(&array).unwrap()).unwrap();
-        let attribute = prepare::attribute(quasi, collector.finish()).unwrap();
+        let mut collector = Collector::of_quasi(quasi, kind);
+        collector.observe(&kind.canonical(&array).unwrap(), None).unwrap();
+        let attribute = Attribute::of_quasi(quasi, collector.finish()).unwrap();
         let (labels, reader) =
             (Labels::new(&attribute, quasi, kind.clone()).unwrap(), LabelReader::new(quasi, kind));
         for low in 0..attribute.codes() {

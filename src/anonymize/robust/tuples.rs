@@ -8,16 +8,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Columns;
-use crate::anonymize::Job;
+use crate::encode::page::Travelling;
 use crate::encode::payload::Payload;
+use crate::encode::source::{Source, SourceBatches};
 use crate::error::Result;
 use crate::math::random::mix;
 use crate::math::robust::Place;
-use crate::model::robust::census::{Census, changed};
-use crate::model::robust::dictionary::{Coder, Dictionary, UNKNOWN};
+use crate::model::robust::census::Census;
+use crate::model::robust::dictionary::{Dictionary, RowCoder, changed};
 use crate::resources::sorter::Sorter;
-use crate::table::read::{Column, Morsel};
 
 /// Bytes before and after the columns that travel.
 const HEAD: usize = 10;
@@ -68,62 +67,45 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// Reads the table once more and hands its people to the sorter, each in its part.
 pub(super) fn read(
-    job: &Job<'_>,
-    columns: &Columns,
+    source: &Source<'_>,
     census: &Census,
     payload: &Payload,
     places: &[Place],
     sorter: &mut Sorter<'_>,
 ) -> Result<()> {
     let values = Dictionary::of_sensitive(&census.sensitive);
-    let known = columns.known.len();
-    let mut wanted: Vec<Column> = columns.known.iter().map(Column::canonical).collect();
-    wanted.push(Column::canonical(&columns.sensitive));
-    wanted.extend(columns.travelling.iter().map(Column::as_is));
+    let known = census.columns.len();
     let shared = Mutex::new(sorter);
-    job.progress.start("sorting people", job.table.rows());
-    let work = |morsel: Morsel<'_>| {
-        let names = columns.known.iter().chain([&columns.sensitive]);
-        let own = census.dictionaries.iter().chain([&values]);
-        let mut coders: Vec<Coder<'_>> =
-            own.zip(names).map(|(own, name)| Coder::new(own, job.table, name)).collect::<Result<_>>()?;
-        let mut codes: Vec<Vec<u32>> = vec![Vec::new(); known + 1];
-        let (mut lengths, mut bytes, mut key) = (Vec::new(), Vec::new(), vec![0; known]);
-        let mut row = morsel.first_row();
+    let work = |batches: SourceBatches<'_>| {
+        let columns = census.columns.iter().map(String::as_str).zip(&census.dictionaries);
+        let columns = columns.chain([(census.sensitive.name.as_str(), &values)]);
+        let mut coder = RowCoder::new(source.table, columns)?;
+        let mut payloads = Travelling::default();
+        let mut key = vec![0; known + 1];
+        let mut row = batches.first_row();
         let first = row;
-        for batch in morsel {
+        for batch in batches {
             let batch = batch?;
-            for ((coder, codes), array) in coders.iter_mut().zip(&mut codes).zip(batch.columns()) {
-                codes.clear();
-                coder.codes(array, codes)?;
-            }
-            lengths.clear();
-            bytes.clear();
-            payload.append(&batch.columns()[known + 1..], &mut lengths, &mut bytes)?;
-            let mut rest = &bytes[..];
+            coder.read(batch.judged())?;
+            payloads.lengths.clear();
+            payloads.bytes.clear();
+            payload.append(batch.travelling(), &mut payloads.lengths, &mut payloads.bytes)?;
             let mut sorter = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            for (at, &length) in lengths.iter().enumerate() {
-                let (travelling, after) = rest.split_at(length as usize);
-                rest = after;
-                key.iter_mut().zip(&codes).for_each(|(own, codes)| *own = codes[at]);
-                let (combination, value) = (census.find(&key).ok_or_else(changed)?, codes[known][at]);
-                if value == UNKNOWN {
-                    return Err(changed());
-                }
-                let person = Person { part: 0, combination, value: value as u16, travelling, row };
+            for (at, travelling) in payloads.rows().enumerate() {
+                coder.row(at, &mut key);
+                let combination = census.find(&key[..known]).ok_or_else(changed)?;
+                let person = Person { part: 0, combination, value: key[known] as u16, travelling, row };
                 person.dealt(places).push(&mut sorter)?;
                 row += 1;
             }
-            job.progress.advance(batch.num_rows() as u64);
         }
         Ok(row - first)
     };
     let mut rows = 0;
-    job.table.scan(&wanted, job.threads, work, |part| {
+    source.scan("sorting people", work, |part| {
         rows += part;
         Ok(())
     })?;
-    job.progress.finish();
     if rows == census.rows { Ok(()) } else { Err(changed()) }
 }
 

@@ -120,11 +120,11 @@ fn start(attribute: &Attribute, end: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encode::distinct::Distinct;
+    use crate::encode::distinct::DistinctValues;
     use crate::encode::scale::Scale;
 
     fn columns() -> Vec<Attribute> {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         [17i64, 23, 41, 90].into_iter().for_each(|value| distinct.insert(value));
         let age = Coding::numbers(Scale::Integer, distinct);
         let values = ["b", "a\"|", "c"].map(|value| value.into()).to_vec();

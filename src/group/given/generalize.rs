@@ -8,8 +8,7 @@
 //! Not here: which functions are tried, and in which order.
 
 use crate::encode::attribute::{Attribute, Coding};
-use crate::encode::collect::{Collected, Found};
-use crate::encode::prepare;
+use crate::encode::column_values::{ColumnValues, ValueSet};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction};
@@ -20,25 +19,21 @@ use crate::policy::{Coarseness, Quasi, Shape};
 const ALL: &str = "*";
 
 /// The codes of a quasi-identifier, one for every value.
-pub fn attribute(quasi: &Quasi, collected: Collected) -> Result<Attribute> {
-    let exact = match &collected.found {
-        Found::Numbers(_, distinct) => distinct.is_exact(),
-        Found::Texts(distinct, _) => distinct.is_exact(),
-    };
-    if !exact {
+pub fn attribute(quasi: &Quasi, found: ColumnValues) -> Result<Attribute> {
+    if !found.set.is_exact() {
         return Err(Error::input(
             format!("column {:?} has too many different values for generalization functions", quasi.name),
             "round or shorten its values first",
         ));
     }
-    match (&quasi.shape, collected) {
+    match (&quasi.shape, found) {
         // Many texts would become ranges, in which a value has no label of its own.
-        (Shape::Plain, Collected { found: Found::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
+        (Shape::Plain, ColumnValues { set: ValueSet::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
             name: quasi.name.clone(),
             nulls: nulls > 0,
             coding: Coding::Set { values: distinct.into_sorted(), other: None },
         }),
-        (_, collected) => prepare::attribute(quasi, collected),
+        (_, found) => Attribute::of_quasi(quasi, found),
     }
 }
 
@@ -88,7 +83,7 @@ fn no_width(attribute: &Attribute) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encode::distinct::Distinct;
+    use crate::encode::distinct::DistinctValues;
     use crate::encode::scale::float_key;
     use crate::math::exact::ratio;
     use crate::policy::hierarchy::DateLevel;
@@ -98,17 +93,17 @@ mod tests {
     }
 
     fn coded(shape: Shape, scale: Scale, keys: &[i64], nulls: u64) -> Attribute {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         keys.iter().for_each(|&key| distinct.insert(key));
-        let found = Found::Numbers(scale, distinct);
-        attribute(&quasi(shape), Collected { found, nulls, uncovered: 0 }).unwrap()
+        let set = ValueSet::Numbers(scale, distinct);
+        attribute(&quasi(shape), ColumnValues { set, nulls, uncovered: 0 }).unwrap()
     }
 
     fn texts(shape: Shape, values: &[&str]) -> Attribute {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctValues::default();
         values.iter().for_each(|value| distinct.insert_text(value));
-        let found = Found::Texts(distinct, Default::default());
-        attribute(&quasi(shape), Collected { found, nulls: 0, uncovered: 0 }).unwrap()
+        let set = ValueSet::Texts(distinct, Default::default());
+        attribute(&quasi(shape), ColumnValues { set, nulls: 0, uncovered: 0 }).unwrap()
     }
 
     #[test]

@@ -5,20 +5,17 @@
 
 use super::{Job, Purpose};
 use crate::encode::attribute::Attribute;
-use crate::encode::collect::Collector;
+use crate::encode::cells::cell_texts;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
-use crate::encode::keys::{Texts, keys};
 use crate::encode::page::Layout;
-use crate::encode::prepare;
 use crate::encode::rows::{Rows, Sensitive};
-use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result, number_of};
+use crate::encode::source_columns::{RowsAre, SourceBatch, SourceColumns};
+use crate::error::{Error, Result};
 use crate::group::given::generalize;
 use crate::math::disclosure_sets::Partition;
 use crate::math::skyline::Values;
-use crate::policy::{Role, Style};
 use crate::resources::budget::Budget;
 use crate::table::read::{Column, Kind, Morsel, Table};
 use arrow::array::{ArrayRef, RecordBatch};
@@ -57,45 +54,46 @@ pub struct People {
 impl People {
     /// Reads the table of a job, once.
     pub fn read(job: &Job<'_>, extra: &Extra<'_>) -> Result<Self> {
-        let roles = Roles::bind(job)?;
-        let schema = job.table.schema();
-        let name = |column: usize| schema.field(column).name().as_str();
-        let judged: Vec<usize> = roles.quasi.iter().map(|&(at, _)| at).chain([roles.sensitive]).collect();
-        let mut columns: Vec<Column> = judged.iter().map(|&at| Column::canonical(name(at))).collect();
-        columns.extend(extra.id.map(Column::canonical));
-        let travelling = if extra.purpose == Purpose::Release { roles.travelling } else { vec![] };
-        columns.extend(travelling.iter().map(|&at| Column::as_is(name(at))));
-        let batches = read_all(job.table, &columns, job.threads)?;
-
-        let stated = |place: usize| &job.policy.columns.quasi[place];
-        let mut attributes = Vec::new();
-        for (i, &(at, place)) in roles.quasi.iter().enumerate() {
-            let collector = prepare::collector(stated(place), &job.table.kind(name(at))?);
-            batches.iter().try_for_each(|batch| collector.observe(batch.column(i)))?;
-            attributes.push(generalize::attribute(stated(place), collector.finish())?);
+        let mut columns = columns(job)?;
+        let mut travelling = std::mem::take(&mut columns.travelling);
+        if extra.purpose == Purpose::Report {
+            travelling.clear();
         }
-        let sensitive = read_sensitive(job, name(roles.sensitive), attributes.len(), &batches)?;
-        let layout = Layout {
-            columns: attributes.iter().map(Attribute::codes).collect(),
-            values: sensitive.len() as u32,
-            lists: Encoder::lists(Values::Single),
-        };
+        let judged = columns.wanted();
+        let mut wanted = judged.clone();
+        wanted.extend(extra.id.map(Column::canonical));
+        wanted.extend(travelling.iter().map(|name| Column::as_is(*name)));
+        let batches = read_all(job.table, &wanted, job.threads)?;
+
+        let judged: Vec<usize> = (0..judged.len()).collect();
+        let split = |batch: &RecordBatch| columns.split(batch.project(&judged).map_err(|_| unfit())?);
+        let people: Vec<SourceBatch> = batches.iter().map(split).collect::<Result<_>>()?;
+        let scan = columns.first_scan(job.table)?;
+        people.iter().try_for_each(|batch| scan.observe(batch, 0))?;
+        let found = scan.finish()?;
+        let attributes = columns.quasi.iter().zip(found.quasi);
+        let attributes = attributes.map(|(quasi, found)| generalize::attribute(quasi, found));
+        let attributes: Vec<Attribute> = attributes.collect::<Result<_>>()?;
+        let sensitive = columns.sensitive_codings(job.table, found.sensitive)?.remove(0);
+
         let budget = Budget::new(LOOKUP_BYTES);
         let only = SensitiveColumns::one(sensitive.clone());
         let encoder = Encoder::new(&attributes, &only, Values::Single, &budget);
-        let mut rows = layout.empty(0);
-        for batch in &batches {
-            let (quasi, rest) = batch.columns().split_at(attributes.len());
-            encoder.append(quasi, &rest[..1], &mut rows)?;
+        let mut rows = Layout::of(&attributes, &only, Values::Single).empty(0);
+        for batch in &people {
+            encoder.append(batch.quasi(), batch.sensitive(), &mut rows)?;
         }
         let ids = match extra.id {
             Some(id) => Some(texts(job.table, id, batches.iter().map(|batch| batch.column(judged.len())))?),
             None => None,
         };
         let first = judged.len() + usize::from(extra.id.is_some());
-        let fields = travelling.iter().map(|&at| schema.field(at).clone()).collect();
-        let travelling = (fields, batches.iter().map(|batch| batch.columns()[first..].to_vec()).collect());
-        let places = roles.quasi.iter().map(|&(_, place)| place).collect();
+        let schema = job.table.schema();
+        let fields = travelling.iter().filter_map(|name| schema.field_with_name(name).ok()).cloned();
+        let travelling =
+            (fields.collect(), batches.iter().map(|batch| batch.columns()[first..].to_vec()).collect());
+        let place = |name: &str| job.policy.columns.quasi.iter().position(|own| own.name == name);
+        let places = columns.quasi.iter().filter_map(|quasi| place(&quasi.name)).collect();
         Ok(People { attributes, places, sensitive, rows, travelling, ids })
     }
 
@@ -132,41 +130,21 @@ impl People {
     }
 }
 
-struct Roles {
-    /// Places in the table and in the policy.
-    quasi: Vec<(usize, usize)>,
-    sensitive: usize,
-    travelling: Vec<usize>,
-}
-
-impl Roles {
-    fn bind(job: &Job<'_>) -> Result<Self> {
-        let names: Vec<&str> =
-            job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        let (mut quasi, mut sensitive, mut travelling) = (vec![], None, vec![]);
-        for (at, role) in job.policy.bind(&names)?.into_iter().enumerate() {
-            match role {
-                Role::Quasi(place) => {
-                    quasi.push((at, place));
-                    if job.policy.publish.style == Style::Bucketized {
-                        travelling.push(at);
-                    }
-                }
-                Role::Sensitive(_) => sensitive = Some(at),
-                Role::Keep => travelling.push(at),
-                Role::Drop => {}
-                Role::Individual | Role::Count => {
-                    return Err(Error::input(
-                        format!("column {:?}: an audit takes one row per person", names[at]),
-                        "give a table with one row and one sensitive value per person",
-                    ));
-                }
-            }
-        }
-        let sensitive = sensitive.ok_or_else(|| {
-            Error::input("the policy names no sensitive column", "name one in columns.sensitive")
-        })?;
-        Ok(Roles { quasi, sensitive, travelling })
+/// The columns of a job's table: one row per person, one sensitive column.
+fn columns<'a>(job: &Job<'a>) -> Result<SourceColumns<'a>> {
+    let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+    if let RowsAre::Counted(name) | RowsAre::ValuesOf(name) = columns.rows {
+        return Err(Error::input(
+            format!("column {name:?}: an audit takes one row per person"),
+            "give a table with one row and one sensitive value per person",
+        ));
+    }
+    match columns.sensitive.len() {
+        1 => Ok(columns),
+        _ => Err(Error::input(
+            "an audit takes one sensitive column",
+            "name one in columns.sensitive, and drop or keep the others",
+        )),
     }
 }
 
@@ -205,27 +183,6 @@ pub(super) fn read_all(table: &Table, columns: &[Column], threads: usize) -> Res
     Ok(all)
 }
 
-fn read_sensitive(
-    job: &Job<'_>,
-    name: &str,
-    column: usize,
-    batches: &[RecordBatch],
-) -> Result<SensitiveCoding> {
-    let kind = job.table.kind(name)?;
-    prepare::expect_values(name, &kind, Values::Single)?;
-    let collector = Collector::new(name, &kind, None);
-    batches.iter().try_for_each(|batch| collector.observe(batch.column(column)))?;
-    let found = collector.finish();
-    let meaning = job.policy.columns.sensitive(name).and_then(|stated| stated.null_is.as_deref());
-    if found.nulls > 0 && meaning.is_none() {
-        return Err(Error::input(
-            format!("the sensitive column {name:?} is null in {}", number_of(found.nulls, "row", "rows")),
-            "say what that means with columns.null_is = \"a value name\"",
-        ));
-    }
-    SensitiveCoding::new(name, &kind, found, meaning)
-}
-
 /// The text of every cell of a canonical column; `None` for null.
 pub(super) fn texts<'a>(
     table: &Table,
@@ -241,17 +198,11 @@ pub(super) fn texts<'a>(
     }
     let mut all = Vec::new();
     for array in arrays {
-        match Scale::of(&kind) {
-            Some(scale) => {
-                let keys = keys(array, scale, name)?;
-                all.extend((0..keys.values.len()).map(|row| keys.get(row).map(|key| scale.text(key))));
-            }
-            None => {
-                let texts = Texts::new(array);
-                let text = |row| texts.entry(row).map(|entry| texts.dictionary.value(entry).to_string());
-                all.extend((0..texts.rows()).map(text));
-            }
-        }
+        all.extend(cell_texts(array, &kind, name)?);
     }
     Ok(all)
+}
+
+fn unfit() -> Error {
+    Error::input("a batch lacks columns that were requested", "this is a defect; please report it")
 }

@@ -204,7 +204,7 @@ impl<'a> Distribution<'a> {
                     let node = tree.find(|column| rows.columns[column].get(row));
                     let place = place_of[node as usize] as usize;
                     if let Some(buffer) = buffers.get_mut(place) {
-                        buffer.push_row(&rows, row);
+                        buffer.push_row(&rows, row)?;
                         if buffer.len() >= buffer_rows {
                             flush(place, std::mem::replace(buffer, layout.empty(buffer_rows)))?;
                         }
@@ -248,7 +248,7 @@ pub(super) fn load_all(store: &mut PageStore<'_>, pages: Pages) -> Result<Rows> 
     let mut all = store.layout().empty(store.rows() as usize);
     let mut number = 0;
     while let Some(page) = next_page(store, number, pages)? {
-        all.append(page);
+        all.append(page)?;
         number += 1;
     }
     Ok(all)

@@ -146,7 +146,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let store = Mutex::new(PageStore::new(layout.clone(), &budget, &spill));
     for first in (0..all.len()).step_by(page_rows) {
         let mut page = layout.empty(0);
-        (first..all.len().min(first + page_rows)).for_each(|row| page.push_row(&all, row));
+        (first..all.len().min(first + page_rows)).for_each(|row| page.push_row(&all, row).unwrap());
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = store.into_inner().unwrap();

@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array, ArrayRef};
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
-use crate::encode::collect::{Collector, Found};
+use crate::encode::cells::keys;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::encoder::Encoder;
-use crate::encode::keys::keys;
-use crate::encode::page::{Layout, Lists};
-use crate::encode::prepare;
+use crate::encode::encoder::{Encoder, append_codes};
+use crate::encode::page::Layout;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result, number_of};
+use crate::encode::source::{Source, SourceBatches};
+use crate::encode::source_columns::{SensitiveSource, SourceColumns};
+use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::distance::Distance;
 use crate::math::exact::{Rational, parse_fraction};
@@ -33,7 +33,7 @@ use crate::resources::Resources;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::read::{Column, Kind, Table};
+use crate::table::read::{Kind, Table};
 
 /// Which columns the adversary knows, and which one they want to learn.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,15 +84,8 @@ impl Roles {
 
     /// Columns about which nothing is said but their names.
     pub fn plain(quasi: &[String], sensitive: &str) -> Self {
-        let plain = |name: &String| Quasi {
-            name: name.clone(),
-            shape: Shape::Plain,
-            domain: None,
-            grid: None,
-            other: None,
-        };
         Roles {
-            quasi: quasi.iter().map(plain).collect(),
+            quasi: quasi.iter().map(Quasi::plain).collect(),
             sensitive: sensitive.to_string(),
             null_is: None,
             nearness: Nearness::Equal,
@@ -120,30 +113,37 @@ pub struct Original {
 impl Original {
     /// Reads a table.
     pub fn read(table: &Table, roles: &Roles, resources: &Resources<'_>) -> Result<Self> {
-        let (attributes, sensitive) = read_values(table, roles, resources)?;
+        if roles.quasi.is_empty() {
+            return Err(Error::input(
+                "no quasi-identifier is given",
+                "name what an adversary knows in columns.quasi",
+            ));
+        }
+        if matches!(table.kind(&roles.sensitive)?, Kind::List(_)) {
+            return Err(Error::input(
+                format!(
+                    "beliefs are followed about single values, and column `{}` holds lists",
+                    roles.sensitive
+                ),
+                "give a table with one value for each person",
+            ));
+        }
+        let sensitive = SensitiveSource { name: &roles.sensitive, null_is: roles.null_is.as_deref() };
+        let columns = SourceColumns::of_people(roles.quasi.iter().collect(), sensitive);
+        let source = Source { table, columns, resources };
+        let (attributes, column) = exact_values(&source)?;
         let spill = Arc::new(Spill::create(&resources.temp)?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
-        let column = SensitiveColumns::one(sensitive.clone());
         let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
-        let layout = layout(&attributes, &sensitive);
-        let wanted: Vec<Column> =
-            roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
-        resources.progress.start("counting combinations", table.rows());
-        let work = |morsel: crate::table::read::Morsel<'_>| {
-            for batch in morsel {
-                let batch = batch?;
-                let (quasi, values) = batch.columns().split_at(attributes.len());
-                let mut rows = layout.empty(batch.num_rows());
-                encoder.append(quasi, values, &mut rows)?;
-                gatherer.add(&rows, |value| value)?;
-                resources.progress.advance(batch.num_rows() as u64);
+        let work = |batches: SourceBatches<'_>| {
+            for batch in batches {
+                gatherer.add(&encoder.rows(&batch?)?, |value| value)?;
             }
             Ok(())
         };
-        let outcome = table.scan(&wanted, resources.threads, work, |()| Ok(()));
-        resources.progress.finish();
-        outcome?;
+        source.scan("counting combinations", work, |()| Ok(()))?;
         drop(encoder);
+        let sensitive = column.columns()[0].clone();
         let (combinations, room) = gatherer.finish(attributes.len(), sensitive.len(), &resources.budget)?;
         Ok(Original { attributes, sensitive, combinations, _room: room })
     }
@@ -159,11 +159,11 @@ impl Original {
 
     /// The codes of some rows' quasi-identifiers, which must be values of the original.
     pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
-        let layout = layout(&self.attributes, &self.sensitive);
+        let sensitive = SensitiveColumns::one(self.sensitive.clone());
+        let layout = Layout::of(&self.attributes, &sensitive, Values::Single);
         let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
         for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
-            crate::encode::encoder::append_codes(attribute, array, codes)
-                .map_err(|_| foreign(&attribute.name))?;
+            append_codes(attribute, array, codes).map_err(|_| foreign(&attribute.name))?;
             let Coding::Numbers { scale, samples, .. } = &attribute.coding else { continue };
             let keys = keys(array, *scale, &attribute.name)?;
             for row in 0..array.len() {
@@ -181,89 +181,17 @@ fn foreign(column: &str) -> Error {
     other_table(&format!("column `{column}` of the release holds a value that this table does not"))
 }
 
-fn layout(attributes: &[Attribute], sensitive: &SensitiveCoding) -> Layout {
-    Layout {
-        columns: attributes.iter().map(Attribute::codes).collect(),
-        values: sensitive.len() as u32,
-        lists: Lists::One,
-    }
-}
-
-/// The first scan: which values are there?
-fn read_values(
-    table: &Table,
-    roles: &Roles,
-    resources: &Resources<'_>,
-) -> Result<(Vec<Attribute>, SensitiveCoding)> {
-    if roles.quasi.is_empty() {
-        return Err(Error::input(
-            "no quasi-identifier is given",
-            "name what an adversary knows with --quasi",
-        ));
-    }
-    let mut collectors = Vec::new();
-    for quasi in &roles.quasi {
-        collectors.push(prepare::collector(quasi, &table.kind(&quasi.name)?));
-    }
-    let kind = table.kind(&roles.sensitive)?;
-    if matches!(kind, Kind::List(_)) {
-        return Err(Error::input(
-            format!("beliefs are followed about single values, and column `{}` holds lists", roles.sensitive),
-            "give a table with one value for each person",
-        ));
-    }
-    collectors.push(Collector::new(&roles.sensitive, &kind, None));
-    let wanted: Vec<Column> =
-        roles.names().into_iter().chain([roles.sensitive.as_str()]).map(Column::canonical).collect();
-    resources.progress.start("reading values", table.rows());
-    let work = |morsel: crate::table::read::Morsel<'_>| {
-        let mut rows = 0;
-        for batch in morsel {
-            let batch = batch?;
-            for (collector, column) in collectors.iter().zip(batch.columns()) {
-                collector.observe(column)?;
-            }
-            rows += batch.num_rows() as u64;
-            resources.progress.advance(batch.num_rows() as u64);
-        }
-        Ok(rows)
-    };
-    let mut rows = 0;
-    let outcome = table.scan(&wanted, resources.threads, work, |part| {
-        rows += part;
-        Ok(())
-    });
-    resources.progress.finish();
-    outcome?;
-    if rows == 0 {
-        return Err(Error::input("the original table has no rows", "give a table that holds people"));
-    }
-    let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
-    let Some(values) = collected.pop() else {
-        return Err(Error::input("no column was read", "name the columns"));
-    };
-    if values.nulls > 0 && roles.null_is.is_none() {
-        return Err(Error::input(
-            format!(
-                "the sensitive column `{}` is null in {}",
-                roles.sensitive,
-                number_of(values.nulls, "row", "rows")
-            ),
-            "say what that means with null_is in a policy",
-        ));
-    }
-    for (quasi, found) in roles.quasi.iter().zip(&collected) {
-        let exact = match &found.found {
-            Found::Numbers(_, distinct) => distinct.is_exact(),
-            Found::Texts(distinct, _) => distinct.is_exact(),
-        };
-        if !exact {
+/// The first scan; every value must have a code of its own.
+fn exact_values(source: &Source<'_>) -> Result<(Vec<Attribute>, SensitiveColumns)> {
+    let found = source.find_values()?;
+    let mut attributes = Vec::new();
+    for (quasi, found) in source.quasi().zip(found.quasi) {
+        if !found.set.is_exact() {
             return Err(too_fine(&quasi.name));
         }
+        attributes.push(Attribute::of_quasi(quasi, found)?);
     }
-    let sensitive = SensitiveCoding::new(&roles.sensitive, &kind, values, roles.null_is.as_deref())?;
-    let attributes = roles.quasi.iter().zip(collected).map(|(quasi, found)| prepare::attribute(quasi, found));
-    Ok((attributes.collect::<Result<_>>()?, sensitive))
+    Ok((attributes, source.sensitive_columns(found.sensitive)?))
 }
 
 fn too_fine(column: &str) -> Error {

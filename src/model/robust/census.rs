@@ -6,13 +6,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::dictionary::{Coder, Dictionary, Map, UNKNOWN};
-use crate::encode::collect::Collector;
+use super::dictionary::{Dictionary, Map, RowCoder};
 use crate::encode::sensitive::SensitiveCoding;
-use crate::error::{Error, Result, number_of};
+use crate::encode::source::{Source, SourceBatches};
+use crate::encode::source_columns::{SensitiveSource, SourceColumns};
+use crate::error::{Error, Result};
+use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
-use crate::table::read::{Column, Kind, Table};
+use crate::table::read::{Kind, Table};
 
 /// The columns of a table that are counted together.
 #[derive(Debug, Clone)]
@@ -54,9 +56,14 @@ const ENTRY_BYTES: u64 = 96;
 impl Census {
     /// Reads a table twice.
     pub fn read(table: &Table, counted: &Counted<'_>, resources: &Resources<'_>) -> Result<Self> {
-        let (dictionaries, sensitive, rows) = values(table, counted, resources)?;
+        expect_no_lists(table, counted)?;
+        let known: Vec<Quasi> = counted.columns.iter().map(Quasi::plain).collect();
+        let column = SensitiveSource { name: counted.sensitive, null_is: counted.null_is };
+        let columns = SourceColumns::of_people(known.iter().collect(), column);
+        let source = Source { table, columns, resources };
+        let (dictionaries, sensitive, rows) = values(&source)?;
         let mut room = resources.budget.reserve("counting known combinations", 0)?;
-        let found = count(table, counted, &dictionaries, &sensitive, resources, &mut room)?;
+        let found = count(&source, &dictionaries, &sensitive, &mut room)?;
         let width = counted.columns.len();
         let mut found: Vec<(Box<[u32]>, u32)> = found.into_iter().collect();
         found.sort_unstable();
@@ -127,142 +134,76 @@ impl Census {
     }
 }
 
-/// The first scan: which values are there, and how many rows?
-fn values(
-    table: &Table,
-    counted: &Counted<'_>,
-    resources: &Resources<'_>,
-) -> Result<(Vec<Dictionary>, SensitiveCoding, u64)> {
-    let Counted { columns, sensitive, null_is } = counted;
-    let mut collectors: Vec<Collector<'_>> = Vec::new();
-    for name in columns.iter().map(String::as_str).chain([*sensitive]) {
-        let kind = table.kind(name)?;
-        if matches!(kind, Kind::List(_)) {
+fn expect_no_lists(table: &Table, counted: &Counted<'_>) -> Result<()> {
+    for name in counted.columns.iter().map(String::as_str).chain([counted.sensitive]) {
+        if matches!(table.kind(name)?, Kind::List(_)) {
             return Err(Error::input(
                 format!("column {name:?} holds lists, whose distributions are not defined"),
                 "give a column with one value per row",
             ));
         }
-        collectors.push(Collector::new(name, &kind, None));
     }
-    resources.progress.start("reading values", table.rows());
-    let mut rows = 0u64;
-    table.scan(
-        &scanned(counted),
-        resources.threads,
-        |morsel| {
-            let mut rows = 0;
-            for batch in morsel {
-                let batch = batch?;
-                for (collector, column) in collectors.iter().zip(batch.columns()) {
-                    collector.observe(column)?;
-                }
-                rows += batch.num_rows() as u64;
-                resources.progress.advance(batch.num_rows() as u64);
-            }
-            Ok(rows)
-        },
-        |more| {
-            rows += more;
-            Ok(())
-        },
-    )?;
-    resources.progress.finish();
-    if rows == 0 {
-        return Err(Error::input("the table has no rows", "give a table that holds people"));
-    }
-    let mut collected: Vec<_> = collectors.into_iter().map(Collector::finish).collect();
-    let found = collected.pop().ok_or_else(|| Error::input("no column was read", "check the policy"))?;
-    if found.nulls > 0 && null_is.is_none() {
-        return Err(Error::input(
-            format!(
-                "the sensitive column {sensitive:?} is null in {}",
-                number_of(found.nulls, "row", "rows")
-            ),
-            "say what that means with columns.null_is = \"a value name\"",
-        ));
-    }
-    let sensitive = SensitiveCoding::new(sensitive, &table.kind(sensitive)?, found, *null_is)?;
-    let dictionary = |(name, found): (&String, _)| {
+    Ok(())
+}
+
+/// The first scan: the values, and the number of rows.
+fn values(source: &Source<'_>) -> Result<(Vec<Dictionary>, SensitiveCoding, u64)> {
+    let found = source.find_values()?;
+    let sensitive = source.sensitive_columns(found.sensitive)?.columns()[0].clone();
+    let dictionary = |(quasi, found): (&Quasi, _)| {
         Dictionary::of(found).ok_or_else(|| {
             Error::input(
-                format!("column {name:?} has more than 65,535 different values, too many for distributions"),
+                format!(
+                    "column {:?} has more than 65,535 different values, too many for distributions",
+                    quasi.name
+                ),
                 "round its values first, or leave the column out of privacy.known",
             )
         })
     };
-    let dictionaries = columns.iter().zip(collected).map(dictionary).collect::<Result<_>>()?;
-    Ok((dictionaries, sensitive, rows))
+    let dictionaries = source.quasi().zip(found.quasi).map(dictionary).collect::<Result<_>>()?;
+    Ok((dictionaries, sensitive, found.rows))
 }
 
 /// The second scan: how many rows have each combination of known values and sensitive value?
 fn count(
-    table: &Table,
-    counted: &Counted<'_>,
+    source: &Source<'_>,
     dictionaries: &[Dictionary],
     sensitive: &SensitiveCoding,
-    resources: &Resources<'_>,
     room: &mut Reservation,
 ) -> Result<Counts> {
-    let value_codes = Dictionary::of_sensitive(sensitive);
+    let values = Dictionary::of_sensitive(sensitive);
     let width = dictionaries.len() + 1;
     let entry = ENTRY_BYTES + 8 * width as u64;
     let shared: Mutex<(Counts, &mut Reservation)> = Mutex::new((Map::default(), room));
-    resources.progress.start("counting", table.rows());
-    table.scan(
-        &scanned(counted),
-        resources.threads,
-        |morsel| {
-            let names = counted.columns.iter().map(String::as_str).chain([counted.sensitive]);
-            let own = dictionaries.iter().chain([&value_codes]);
-            let mut coders: Vec<Coder<'_>> =
-                own.zip(names).map(|(own, name)| Coder::new(own, table, name)).collect::<Result<_>>()?;
-            let mut codes: Vec<Vec<u32>> = vec![Vec::new(); width];
-            let mut key = vec![0; width];
-            for batch in morsel {
-                let batch = batch?;
-                for ((coder, codes), array) in coders.iter_mut().zip(&mut codes).zip(batch.columns()) {
-                    codes.clear();
-                    coder.codes(array, codes)?;
-                }
-                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                let (map, room) = &mut *shared;
-                for row in 0..batch.num_rows() {
-                    key.iter_mut().zip(&codes).for_each(|(own, codes)| *own = codes[row]);
-                    if key.contains(&UNKNOWN) {
-                        return Err(changed());
-                    }
-                    match map.get_mut(&key[..]) {
-                        Some(rows) => *rows = rows.checked_add(1).ok_or_else(too_many_rows)?,
-                        None => {
-                            map.insert(key.clone().into(), 1);
-                        }
+    let work = |batches: SourceBatches<'_>| {
+        let known = source.quasi().map(|quasi| quasi.name.as_str()).zip(dictionaries);
+        let columns = known.chain([(sensitive.name.as_str(), &values)]);
+        let mut coder = RowCoder::new(source.table, columns)?;
+        let mut key = vec![0; width];
+        for batch in batches {
+            let batch = batch?;
+            coder.read(batch.judged())?;
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let (map, room) = &mut *shared;
+            for row in 0..batch.len() {
+                coder.row(row, &mut key);
+                match map.get_mut(&key[..]) {
+                    Some(rows) => *rows = rows.checked_add(1).ok_or_else(too_many_rows)?,
+                    None => {
+                        map.insert(key.clone().into(), 1);
                     }
                 }
-                let needed = map.len() as u64 * entry;
-                if needed > room.bytes() {
-                    room.resize("counting known combinations", needed + needed / 4)?;
-                }
-                resources.progress.advance(batch.num_rows() as u64);
             }
-            Ok(())
-        },
-        |()| Ok(()),
-    )?;
-    resources.progress.finish();
+            let needed = map.len() as u64 * entry;
+            if needed > room.bytes() {
+                room.resize("counting known combinations", needed + needed / 4)?;
+            }
+        }
+        Ok(())
+    };
+    source.scan("counting", work, |()| Ok(()))?;
     Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
-}
-
-fn scanned(counted: &Counted<'_>) -> Vec<Column> {
-    let names = counted.columns.iter().map(String::as_str).chain([counted.sensitive]);
-    names.map(Column::canonical).collect()
-}
-
-pub(crate) fn changed() -> Error {
-    Error::input(
-        "a column holds a value in a later reading that it did not hold in the first",
-        "the table changed while it was read; run again when nobody writes to it",
-    )
 }
 
 fn too_many_rows() -> Error {

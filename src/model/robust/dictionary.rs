@@ -6,8 +6,8 @@
 use arrow::array::ArrayRef;
 use hashbrown::HashMap;
 
-use crate::encode::collect::{Collected, Found};
-use crate::encode::keys::{Texts, keys};
+use crate::encode::cells::{CellTexts, keys};
+use crate::encode::column_values::{ColumnValues, ValueSet};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
@@ -28,19 +28,19 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Of what a scan collected; `None` if there were too many values to keep them all.
-    pub fn of(collected: Collected) -> Option<Self> {
+    /// Of what the first scan found; `None` if there were too many values to keep them all.
+    pub fn of(found: ColumnValues) -> Option<Self> {
         let mut dictionary = Dictionary::default();
-        if collected.nulls > 0 {
+        if found.nulls > 0 {
             dictionary.add(None);
         }
-        match collected.found {
-            Found::Numbers(scale, distinct) if distinct.is_exact() => {
+        match found.set {
+            ValueSet::Numbers(scale, distinct) if distinct.is_exact() => {
                 distinct.into_sorted().into_iter().for_each(|key| {
                     dictionary.add(Some(&scale.text(key)));
                 });
             }
-            Found::Texts(distinct, _) if distinct.is_exact() => {
+            ValueSet::Texts(distinct, _) if distinct.is_exact() => {
                 distinct.into_sorted().iter().for_each(|text| {
                     dictionary.add(Some(text));
                 });
@@ -144,7 +144,7 @@ impl<'a> Coder<'a> {
                 into.extend((0..keys.values.len()).map(|row| keys.get(row).map_or(null, &mut code)));
             }
             None => {
-                let texts = Texts::new(array);
+                let texts = CellTexts::new(array);
                 let own = |text: Option<&str>| {
                     text.and_then(|text| dictionary.codes.get(text).copied()).unwrap_or(UNKNOWN)
                 };
@@ -154,4 +154,45 @@ impl<'a> Coder<'a> {
         }
         Ok(())
     }
+}
+
+/// Reads rows of a table as numbers, one per column, each column by its own dictionary.
+pub struct RowCoder<'a> {
+    coders: Vec<Coder<'a>>,
+    /// The numbers of the last batch, column by column.
+    codes: Vec<Vec<u32>>,
+}
+
+impl<'a> RowCoder<'a> {
+    /// For columns of a table, by their names.
+    pub fn new(table: &Table, columns: impl IntoIterator<Item = (&'a str, &'a Dictionary)>) -> Result<Self> {
+        let coders = columns.into_iter().map(|(name, own)| Coder::new(own, table, name));
+        let coders: Vec<Coder<'a>> = coders.collect::<Result<_>>()?;
+        let codes = vec![Vec::new(); coders.len()];
+        Ok(RowCoder { coders, codes })
+    }
+
+    /// Reads a batch of the columns; a value without a number is an error.
+    pub fn read(&mut self, arrays: &[ArrayRef]) -> Result<()> {
+        for ((coder, codes), array) in self.coders.iter_mut().zip(&mut self.codes).zip(arrays) {
+            codes.clear();
+            coder.codes(array, codes)?;
+            if codes.contains(&UNKNOWN) {
+                return Err(changed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the numbers of a row of the last batch.
+    pub fn row(&self, row: usize, numbers: &mut [u32]) {
+        numbers.iter_mut().zip(&self.codes).for_each(|(own, codes)| *own = codes[row]);
+    }
+}
+
+pub(crate) fn changed() -> Error {
+    Error::input(
+        "a column holds a value in a later reading that it did not hold in the first",
+        "the table changed while it was read; run again when nobody writes to it",
+    )
 }

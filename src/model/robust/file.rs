@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use super::RobustModel;
 use super::dictionary::{Dictionary, Map};
 use super::{Known, KnownSet, PRIOR_BYTES, SIGNATURE_BYTES, known_columns, places, probability};
-use crate::encode::keys::{Texts, keys};
+use crate::encode::cells::cell_texts;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 use crate::math::robust::PriorsBuilder;
 use crate::resources::Resources;
-use crate::table::read::{Column, ColumnType, Morsel, ReadOptions, Table};
-use arrow::array::ArrayRef;
+use crate::table::read::{Column, ColumnType, Kind, Morsel, ReadOptions, Table};
 
 /// The column of probabilities.
 const PROBABILITY: &str = "probability";
@@ -46,9 +45,8 @@ impl Known {
         let mut names: Vec<&str> = columns.iter().map(String::as_str).collect();
         names.extend([value_column, PROBABILITY]);
         expect_columns(path, &table, &names)?;
-        let scales: Vec<Option<Scale>> =
-            names.iter().map(|name| Ok(Scale::of(&table.kind(name)?))).collect::<Result<_>>()?;
-        let canonical = |text: &str| scales[columns.len()].and_then(|scale| scale.canonical(text));
+        let kinds: Vec<Kind> = names.iter().map(|name| table.kind(name)).collect::<Result<_>>()?;
+        let canonical = |text: &str| Scale::of(&kinds[columns.len()]).and_then(|scale| scale.canonical(text));
         let null_is = null_is.map(|text| canonical(text).unwrap_or_else(|| text.to_string()));
 
         let mut stated = Stated {
@@ -63,17 +61,14 @@ impl Known {
         let mut room = resources.budget.reserve("the known distributions", 0)?;
         let wanted: Vec<Column> = names.iter().map(|name| Column::canonical(*name)).collect();
         resources.progress.start("reading distributions", table.rows());
-        // Rows are few beside those of a table, so the workers only decode.
+        // There are few rows compared with a table, so the workers only decode.
         let work = |morsel: Morsel<'_>| {
             let mut all: Vec<Vec<Cells>> = Vec::new();
             for batch in morsel {
                 let batch = batch?;
-                let columns = batch.columns().iter().zip(&scales).zip(&names);
-                all.push(
-                    columns
-                        .map(|((array, scale), name)| texts(array, *scale, name))
-                        .collect::<Result<_>>()?,
-                );
+                let columns = batch.columns().iter().zip(&kinds).zip(&names);
+                let texts = columns.map(|((array, kind), name)| cell_texts(array, kind, name));
+                all.push(texts.collect::<Result<_>>()?);
             }
             Ok(all)
         };
@@ -234,21 +229,6 @@ fn check_set(path: &Path, set: &SetRows, names: &[String]) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// The text of every cell; `None` for null.
-fn texts(array: &ArrayRef, scale: Option<Scale>, name: &str) -> Result<Cells> {
-    match scale {
-        Some(scale) => {
-            let keys = keys(array, scale, name)?;
-            Ok((0..keys.values.len()).map(|row| keys.get(row).map(|key| scale.text(key))).collect())
-        }
-        None => {
-            let texts = Texts::new(array);
-            let text = |row| texts.entry(row).map(|entry| texts.dictionary.value(entry).to_string());
-            Ok((0..texts.rows()).map(text).collect())
-        }
-    }
 }
 
 fn no_set(path: &Path, row: u64) -> Error {

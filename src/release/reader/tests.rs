@@ -1,6 +1,6 @@
 use super::*;
 use crate::encode::attribute::{Attribute, Coding, Leaves};
-use crate::encode::prepare;
+use crate::encode::column_values::Collector;
 use crate::group::groups::Present;
 use crate::model::Policy;
 use crate::release::label::Labels;
@@ -18,9 +18,9 @@ fn quasi(table: &str) -> Quasi {
 }
 
 fn attribute(quasi: &Quasi, kind: &Kind, array: &ArrayRef) -> Attribute {
-    let collector = prepare::collector(quasi, kind);
-    collector.observe(&kind.canonical(array).unwrap()).unwrap();
-    prepare::attribute(quasi, collector.finish()).unwrap()
+    let mut collector = Collector::of_quasi(quasi, kind);
+    collector.observe(&kind.canonical(array).unwrap(), None).unwrap();
+    Attribute::of_quasi(quasi, collector.finish()).unwrap()
 }
 
 /// A group of some codes between two cuts, as the planner would hand it over.

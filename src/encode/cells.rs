@@ -1,4 +1,4 @@
-//! What are the keys and texts of an Arrow column?
+//! The cells of an Arrow column as keys and texts.
 
 use super::scale::{Scale, float_key};
 use crate::error::{Error, Result};
@@ -31,14 +31,14 @@ impl Scale {
 }
 
 /// One key per row; rows that `nulls` marks have none.
-pub struct Keys<'a> {
+pub struct CellKeys<'a> {
     /// The keys.
     pub values: Cow<'a, [i64]>,
     /// Which rows are null (or not a number).
     pub nulls: Option<NullBuffer>,
 }
 
-impl Keys<'_> {
+impl CellKeys<'_> {
     /// The key of a row; `None` for null.
     #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
@@ -50,10 +50,10 @@ impl Keys<'_> {
 }
 
 /// The keys of a canonical column that is not text; `column` names it in errors.
-pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<'a>> {
-    fn plain<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> Keys<'_> {
+pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<CellKeys<'a>> {
+    fn plain<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> CellKeys<'_> {
         let array: &PrimitiveArray<T> = array.as_primitive();
-        Keys { values: Cow::Borrowed(array.values()), nulls: array.nulls().cloned() }
+        CellKeys { values: Cow::Borrowed(array.values()), nulls: array.nulls().cloned() }
     }
     let nulls = array.nulls().cloned();
     Ok(match scale {
@@ -65,11 +65,11 @@ pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<
         Scale::Timestamp(TimeUnit::Nanosecond) => plain::<TimestampNanosecondType>(array),
         Scale::Date => {
             let days = array.as_primitive::<Date32Type>().values();
-            Keys { values: days.iter().map(|&day| i64::from(day)).collect(), nulls }
+            CellKeys { values: days.iter().map(|&day| i64::from(day)).collect(), nulls }
         }
         Scale::Boolean => {
             let flags: &BooleanArray = array.as_boolean();
-            Keys { values: flags.values().iter().map(i64::from).collect(), nulls }
+            CellKeys { values: flags.values().iter().map(i64::from).collect(), nulls }
         }
         Scale::Float => {
             let floats = array.as_primitive::<Float64Type>().values();
@@ -79,7 +79,7 @@ pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<
             } else {
                 nulls
             };
-            Keys {
+            CellKeys {
                 values: floats
                     .iter()
                     .map(|&value| if value.is_nan() { 0 } else { float_key(value) })
@@ -98,23 +98,23 @@ pub fn keys<'a>(array: &'a ArrayRef, scale: Scale, column: &str) -> Result<Keys<
                     "cast the column to a shorter decimal or to double",
                 )
             })?;
-            Keys { values: values.into(), nulls }
+            CellKeys { values: values.into(), nulls }
         }
     })
 }
 
 /// The texts of a canonical text column: a dictionary, and an index into it per row.
-pub struct Texts<'a> {
+pub struct CellTexts<'a> {
     /// The dictionary; entries may be unused.
     pub dictionary: &'a StringArray,
     array: &'a DictionaryArray<Int32Type>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> CellTexts<'a> {
     /// Of a canonical text column.
     pub fn new(array: &'a ArrayRef) -> Self {
         let array = array.as_dictionary::<Int32Type>();
-        Texts { dictionary: array.values().as_string(), array }
+        CellTexts { dictionary: array.values().as_string(), array }
     }
 
     /// Number of rows.
@@ -142,6 +142,21 @@ impl<'a> Texts<'a> {
             }
         }
         (used, nulls)
+    }
+}
+
+/// The text of each cell of a canonical column, as labels write it; `None` for null. `kind` is that of the column.
+pub fn cell_texts(array: &ArrayRef, kind: &Kind, column: &str) -> Result<Vec<Option<String>>> {
+    match Scale::of(kind) {
+        Some(scale) => {
+            let keys = keys(array, scale, column)?;
+            Ok((0..keys.values.len()).map(|row| keys.get(row).map(|key| scale.text(key))).collect())
+        }
+        None => {
+            let texts = CellTexts::new(array);
+            let text = |row| texts.entry(row).map(|entry| texts.dictionary.value(entry).to_string());
+            Ok((0..texts.rows()).map(text).collect())
+        }
     }
 }
 

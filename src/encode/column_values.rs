@@ -1,0 +1,268 @@
+//! The distinct values of a column: the state of the first scan of a table.
+//!
+//! Memory: what [`DistinctValues`] holds per column.
+//! Invariant: merging is commutative and associative, and the result depends on the set of rows alone.
+
+use super::attribute::MOST_IN_A_SET;
+use super::cells::{CellTexts, keys};
+use super::distinct::DistinctValues;
+use super::scale::Scale;
+use crate::error::{Error, Result};
+use crate::policy::hierarchy::Hierarchy;
+use crate::table::read::Kind;
+use arrow::array::{Array, ArrayRef, AsArray};
+use std::collections::BTreeMap;
+
+/// The distinct values of a column by their type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueSet {
+    /// Numbers, dates or times.
+    Numbers(Scale, DistinctValues<i64>),
+    /// Texts, and how often each one occurs while they are few.
+    Texts(DistinctValues<Box<str>>, Frequencies),
+}
+
+/// How often each text of a column occurs; empty if there are more than [`MOST_IN_A_SET`] of them.
+pub type Frequencies = BTreeMap<Box<str>, u64>;
+
+/// What some rows hold in one column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnValues {
+    /// The values.
+    pub set: ValueSet,
+    /// Rows without a value (for lists: null items).
+    pub nulls: u64,
+    /// Rows whose value is missing from the texts that the policy lists.
+    pub uncovered: u64,
+}
+
+impl ValueSet {
+    fn empty(kind: &Kind) -> Self {
+        let item = match kind {
+            Kind::List(item) => item,
+            kind => kind,
+        };
+        match Scale::of(item) {
+            Some(scale) => ValueSet::Numbers(scale, DistinctValues::default()),
+            None => ValueSet::Texts(DistinctValues::default(), Frequencies::default()),
+        }
+    }
+
+    /// Whether every value is there, rather than a sample.
+    pub fn is_exact(&self) -> bool {
+        match self {
+            ValueSet::Numbers(_, distinct) => distinct.is_exact(),
+            ValueSet::Texts(distinct, _) => distinct.is_exact(),
+        }
+    }
+}
+
+impl ColumnValues {
+    /// Adds what other rows hold in the same column.
+    pub fn merge(&mut self, other: ColumnValues) -> Result<()> {
+        match (&mut self.set, other.set) {
+            (ValueSet::Numbers(scale, own), ValueSet::Numbers(others, more)) if *scale == others => {
+                own.merge(more);
+            }
+            (ValueSet::Texts(own, frequencies), ValueSet::Texts(more, others)) => {
+                own.merge(more);
+                for (text, rows) in others {
+                    *frequencies.entry(text).or_default() += rows;
+                }
+                forget_many(own, frequencies);
+            }
+            _ => {
+                return Err(Error::input(
+                    "two parts of a column have different types",
+                    "this is a defect; please report it",
+                ));
+            }
+        }
+        self.nulls += other.nulls;
+        self.uncovered += other.uncovered;
+        Ok(())
+    }
+}
+
+/// Frequencies count only where the column is published as sets of its texts.
+fn forget_many(distinct: &DistinctValues<Box<str>>, frequencies: &mut Frequencies) {
+    if !distinct.is_exact() || distinct.len() > MOST_IN_A_SET {
+        frequencies.clear();
+    }
+}
+
+/// Collects the values of one column.
+pub struct Collector<'a> {
+    name: &'a str,
+    grain: Grain,
+    /// The only texts that are allowed, if the policy lists them.
+    listed: Option<ListedTexts<'a>>,
+    values: ColumnValues,
+}
+
+/// How finely the values of a column are distinguished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Value by value.
+    Value,
+    /// Dates and timestamps by the day, whose key is that of its beginning.
+    Day,
+}
+
+/// The texts that a policy lists for a column.
+#[derive(Clone, Copy)]
+pub enum ListedTexts<'a> {
+    /// The leaves of a hierarchy.
+    Tree(&'a Hierarchy),
+    /// A list.
+    Order(&'a [String]),
+}
+
+impl ListedTexts<'_> {
+    /// Whether the list has this text, or a place for texts that it lacks.
+    pub fn covers(&self, text: &str) -> bool {
+        match self {
+            ListedTexts::Tree(hierarchy) => hierarchy.leaf(text).is_some(),
+            ListedTexts::Order(values) => values.iter().any(|value| value == text),
+        }
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// For a column of this kind; for a list its items are collected.
+    pub fn new(name: &'a str, kind: &Kind, listed: Option<ListedTexts<'a>>) -> Self {
+        let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0 };
+        Collector { name, grain: Grain::Value, listed, values }
+    }
+
+    /// The same, with this grain.
+    pub fn with_grain(self, grain: Grain) -> Self {
+        Collector { grain, ..self }
+    }
+
+    /// Takes in a canonical column. With `counts`, each row stands for that many equal rows, at least one.
+    pub fn observe(&mut self, array: &ArrayRef, counts: Option<&[u64]>) -> Result<()> {
+        if let Some(list) = array.as_list_opt::<i32>() {
+            let offsets = list.value_offsets();
+            let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
+            // The frequencies of items are not needed: only sensitive columns hold lists.
+            return self.observe(&list.values().slice(first, last - first), None);
+        }
+        let (listed, grain) = (self.listed, self.grain);
+        let ColumnValues { set, nulls, uncovered } = &mut self.values;
+        match set {
+            ValueSet::Numbers(scale, distinct) => {
+                let keys = keys(array, *scale, self.name)?;
+                *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
+                let mut last = None;
+                for row in 0..keys.values.len() {
+                    let key = keys.get(row).map(|key| match grain {
+                        Grain::Value => key,
+                        Grain::Day => scale.of_day(scale.day(key)),
+                    });
+                    if let Some(key) = key {
+                        if Some(key) != last {
+                            distinct.insert(key);
+                        }
+                        *uncovered +=
+                            u64::from(listed.is_some_and(|listed| !listed.covers(&scale.text(key))));
+                    }
+                    last = key;
+                }
+            }
+            ValueSet::Texts(distinct, frequencies) => {
+                let texts = CellTexts::new(array);
+                let (used, without) = texts.used(counts);
+                *nulls += without;
+                for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
+                    let text = texts.dictionary.value(entry);
+                    distinct.insert_text(text);
+                    if distinct.is_exact() && distinct.len() <= MOST_IN_A_SET {
+                        match frequencies.get_mut(text) {
+                            Some(frequency) => *frequency += rows,
+                            None => {
+                                frequencies.insert(text.into(), rows);
+                            }
+                        }
+                    }
+                    if listed.is_some_and(|listed| !listed.covers(text)) {
+                        *uncovered += rows;
+                    }
+                }
+                forget_many(distinct, frequencies);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> ColumnValues {
+        self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{DictionaryArray, Int64Array};
+    use arrow::datatypes::Int32Type;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn numbers(rows: &[Option<i64>]) -> ColumnValues {
+        let listed = ["1".to_string(), "2".to_string()];
+        let mut collector = Collector::new("n", &Kind::Integer, Some(ListedTexts::Order(&listed)));
+        collector.observe(&(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), None).unwrap();
+        collector.finish()
+    }
+
+    fn texts(rows: &[Option<u16>]) -> ColumnValues {
+        let rows: Vec<Option<String>> = rows.iter().map(|row| row.map(|row| format!("t{row}"))).collect();
+        let array: DictionaryArray<Int32Type> = rows.iter().map(Option::as_deref).collect();
+        let mut collector = Collector::new("t", &Kind::Text, None);
+        collector.observe(&(Arc::new(array) as ArrayRef), None).unwrap();
+        collector.finish()
+    }
+
+    fn merged(parts: impl IntoIterator<Item = ColumnValues>) -> ColumnValues {
+        parts.into_iter().reduce(|mut all, part| all.merge(part).map(|()| all).unwrap()).unwrap()
+    }
+
+    /// Merging in any order and any nesting gives what one scan of all rows would.
+    fn assert_merges(a: &ColumnValues, b: &ColumnValues, c: &ColumnValues, all: &ColumnValues) {
+        let [a, b, c] = [a, b, c].map(|part| || part.clone());
+        assert_eq!(&merged([a(), b(), c()]), all);
+        assert_eq!(&merged([c(), a(), b()]), all);
+        assert_eq!(&merged([a(), merged([b(), c()])]), all);
+    }
+
+    proptest! {
+        #[test]
+        fn values_merge_in_any_order(
+            rows in prop::collection::vec(prop::option::of(0i64..9), 0..60),
+            cuts in (0usize..60, 0usize..60),
+        ) {
+            let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
+            let parts = [&rows[..low], &rows[low..high], &rows[high..]];
+            let [a, b, c] = parts.map(numbers);
+            assert_merges(&a, &b, &c, &numbers(&rows));
+        }
+
+        /// Up to 400 texts: more than are published as a set, so that their frequencies are forgotten.
+        #[test]
+        fn frequencies_merge_until_there_are_too_many_texts(
+            rows in prop::collection::vec(prop::option::of(0u16..400), 0..900),
+            cuts in (0usize..900, 0usize..900),
+        ) {
+            let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
+            let parts = [&rows[..low], &rows[low..high], &rows[high..]];
+            let [a, b, c] = parts.map(texts);
+            assert_merges(&a, &b, &c, &texts(&rows));
+        }
+    }
+
+    #[test]
+    fn columns_of_different_types_do_not_merge() {
+        assert!(numbers(&[Some(1)]).merge(texts(&[Some(1)])).is_err());
+    }
+}

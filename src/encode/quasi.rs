@@ -1,0 +1,215 @@
+//! The codes and cuts of a quasi-identifier, from its description in the policy and the values that the first scan found.
+
+use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::column_values::{Collector, ColumnValues, Frequencies, Grain, ListedTexts, ValueSet};
+use crate::encode::distinct::DistinctValues;
+use crate::encode::scale::Scale;
+use crate::error::{Error, Result, number_of};
+use crate::math::exact::{Rational, parse_fraction};
+use crate::math::hash_sample::SampleKey;
+use crate::policy::hierarchy::{self, DateLevel, Hierarchy, Problem};
+use crate::policy::{End, Quasi, Shape};
+use crate::table::read::Kind;
+
+impl<'a> Collector<'a> {
+    /// For a quasi-identifier of this kind.
+    pub fn of_quasi(quasi: &'a Quasi, kind: &Kind) -> Self {
+        let grain = if matches!(quasi.shape, Shape::Dates(_)) { Grain::Day } else { Grain::Value };
+        Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain)
+    }
+}
+
+/// The texts that the policy lists for a column, if it has no place for others.
+fn listed(quasi: &Quasi) -> Option<ListedTexts<'_>> {
+    match &quasi.shape {
+        Shape::Hierarchy(hierarchy) => Some(ListedTexts::Tree(hierarchy)),
+        Shape::Order(values) if quasi.other.is_none() => Some(ListedTexts::Order(values)),
+        _ => None,
+    }
+}
+
+/// How many values and rows the policy does not list, and what to do.
+fn uncovered(quasi: &Quasi, values: ColumnValues) -> Error {
+    let (name, rows) = (&quasi.name, number_of(values.uncovered, "row", "rows"));
+    let covers = |text: &str| listed(quasi).is_none_or(|listed| listed.covers(text));
+    let exact = values.set.is_exact();
+    let values = match values.set {
+        ValueSet::Numbers(scale, distinct) => {
+            distinct.into_sorted().iter().filter(|&&key| !covers(&scale.text(key))).count()
+        }
+        ValueSet::Texts(distinct, _) => distinct.into_sorted().iter().filter(|text| !covers(text)).count(),
+    };
+    let are = if values == 1 { "is" } else { "are" };
+    let values = number_of(values as u64, "value", "values");
+    let at_least = if exact { "" } else { "at least " };
+    let (listed, other) = match quasi.shape {
+        Shape::Order(_) => ("order", "the name of one that is listed"),
+        _ => ("hierarchy", "a name of your choice"),
+    };
+    Error::input(
+        format!("column {name:?}: {at_least}{values} on {rows} {are} not in the {listed} of the policy"),
+        format!("add them to columns.quasi.{name}.{listed}, or send them to one node: other = \"{other}\""),
+    )
+}
+
+impl Attribute {
+    /// The codes of a quasi-identifier.
+    pub fn of_quasi(quasi: &Quasi, values: ColumnValues) -> Result<Self> {
+        if values.uncovered > 0 {
+            return Err(uncovered(quasi, values));
+        }
+        let coding = match values.set {
+            ValueSet::Numbers(scale, distinct) => number_coding(quasi, scale, distinct)?,
+            ValueSet::Texts(distinct, frequencies) => text_coding(quasi, distinct, &frequencies)?,
+        };
+        let attribute = Attribute { name: quasi.name.clone(), nulls: values.nulls > 0, coding };
+        if attribute.codes() > 65_536 {
+            return Err(too_many(&quasi.name));
+        }
+        Ok(attribute)
+    }
+}
+
+fn text_coding(
+    quasi: &Quasi,
+    distinct: DistinctValues<Box<str>>,
+    frequencies: &Frequencies,
+) -> Result<Coding> {
+    let name = &quasi.name;
+    Ok(match &quasi.shape {
+        Shape::Plain => Coding::texts(distinct, frequencies),
+        Shape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText },
+        Shape::Order(values) => ordered(values, quasi.other.as_ref()),
+        Shape::Prefix(lengths) => {
+            let values = exact(name, distinct)?;
+            let tree = hierarchy::by_prefixes(values.iter().map(|value| &**value), lengths);
+            Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::ByText }
+        }
+        Shape::Widths(_) => return Err(not_for(name, "levels", "numbers")),
+        Shape::Ends(_) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
+        Shape::Dates(_) => return Err(not_for(name, "dates", "dates and timestamps")),
+    })
+}
+
+fn number_coding(quasi: &Quasi, scale: Scale, distinct: DistinctValues<i64>) -> Result<Coding> {
+    let name = &quasi.name;
+    let text = |key: &i64| scale.text(*key);
+    let (keys, tree) = match &quasi.shape {
+        Shape::Plain => return Ok(Coding::numbers(scale, distinct)),
+        Shape::Dates(levels) => return date_coding(name, scale, distinct, levels),
+        Shape::Order(_) => return Err(not_for(name, "order", "texts")),
+        Shape::Hierarchy(tree) => (exact(name, distinct)?, tree.clone()),
+        Shape::Prefix(lengths) => {
+            let keys = exact(name, distinct)?;
+            let texts: Vec<String> = keys.iter().map(text).collect();
+            let tree = hierarchy::by_prefixes(texts.iter().map(String::as_str), lengths);
+            (keys, built(name, tree)?)
+        }
+        Shape::Widths(widths) => {
+            let keys = exact(name, distinct)?;
+            let value = |key: &i64| Some((parse_fraction(&text(key))?, text(key)));
+            let values: Option<Vec<(Rational, String)>> = keys.iter().map(value).collect();
+            let values = values.ok_or_else(|| not_for(name, "levels", "numbers"))?;
+            (keys, built(name, hierarchy::by_widths(&values, widths))?)
+        }
+        Shape::Ends(levels) => {
+            let keys = exact(name, distinct)?;
+            let end = |end: &End| Some((scale.parse(&end.text)?, end.text.clone()));
+            let levels: Option<Vec<Vec<(i64, String)>>> =
+                levels.iter().map(|ends| ends.iter().map(end).collect()).collect();
+            let levels =
+                levels.ok_or_else(|| not_for(name, "ends of another type", "values of that type"))?;
+            let values: Vec<(i64, String)> = keys.iter().map(|key| (*key, text(key))).collect();
+            (keys, built(name, hierarchy::by_ends(&values, &levels))?)
+        }
+    };
+    let leaf = |key: &i64| Some((*key, tree.leaf(&text(key))?));
+    let leaves: Option<Vec<(i64, u32)>> = keys.iter().map(leaf).collect();
+    let leaves = leaves.ok_or_else(|| not_for(name, "this hierarchy", "the values that it lists"))?;
+    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::ByKey(scale, leaves) })
+}
+
+fn date_coding(
+    name: &str,
+    scale: Scale,
+    distinct: DistinctValues<i64>,
+    levels: &[DateLevel],
+) -> Result<Coding> {
+    if !matches!(scale, Scale::Date | Scale::Timestamp(_)) {
+        return Err(not_for(name, "dates", "dates and timestamps"));
+    }
+    let days: Vec<i64> = exact(name, distinct)?.iter().map(|&key| scale.day(key)).collect();
+    let tree = built(name, hierarchy::by_dates(&days, levels))?;
+    let leaf = |&day: &i64| Some((day, tree.leaf(&DateLevel::Day.label(day))?));
+    let leaves: Option<Vec<(i64, u32)>> = days.iter().map(leaf).collect();
+    let leaves = leaves.ok_or_else(|| not_for(name, "dates", "days that the calendar names"))?;
+    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::ByDay(scale, leaves) })
+}
+
+/// Texts in a declared order; `other` is the one that stands for those that are not listed.
+fn ordered(values: &[String], other: Option<&String>) -> Coding {
+    let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
+    let place = |other: &String| {
+        let listed = values.iter().position(|value| **value == **other);
+        listed.unwrap_or_else(|| {
+            values.push(other.as_str().into());
+            values.len() - 1
+        }) as u32
+    };
+    let other = other.map(place);
+    Coding::Set { values, other }
+}
+
+fn exact<K: SampleKey + Ord>(name: &str, distinct: DistinctValues<K>) -> Result<Vec<K>> {
+    if distinct.is_exact() { Ok(distinct.into_sorted()) } else { Err(too_many(name)) }
+}
+
+fn built(name: &str, tree: Result<Hierarchy, Vec<Problem>>) -> Result<Hierarchy> {
+    tree.map_err(|_| {
+        Error::input(
+            format!("column {name:?}: its levels do not nest"),
+            format!("let each level of columns.quasi.{name} lie inside the next one"),
+        )
+    })
+}
+
+fn not_for(name: &str, what: &str, only: &str) -> Error {
+    Error::input(
+        format!("column {name:?}: {what} can be declared only for {only}"),
+        format!("change columns.quasi.{name}, or the type of the column in columns.types"),
+    )
+}
+
+fn too_many(name: &str) -> Error {
+    Error::input(
+        format!("column {name:?} has more than 65,535 different values, too many for a hierarchy"),
+        format!("leave the hierarchy out of columns.quasi.{name}: it is then cut by value, in bins"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, TimestampSecondArray};
+    use arrow::datatypes::TimeUnit;
+    use std::sync::Arc;
+
+    #[test]
+    fn moments_are_distinguished_by_the_day_where_periods_are_declared() {
+        let levels = vec![DateLevel::Week];
+        let shape = Shape::Dates(levels);
+        let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
+        let kind = Kind::Timestamp { unit: TimeUnit::Second, zone: None };
+        let mut collector = Collector::of_quasi(&quasi, &kind);
+        // More moments than a column may have values, on 96 days, some of them before 1970.
+        let moments = (0..83_000).map(|i| 100 * i - 3 * 86_400);
+        let array: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(moments));
+        collector.observe(&array, None).unwrap();
+        let attribute = Attribute::of_quasi(&quasi, collector.finish()).unwrap();
+        assert_eq!(attribute.codes(), 97);
+        let code = |seconds: i64| attribute.coding.number_code(seconds);
+        assert_eq!(code(-3 * 86_400), Some(0));
+        assert_eq!((code(-1), code(0), code(86_399), code(86_400)), (Some(2), Some(3), Some(3), Some(4)));
+        assert_eq!(code(1000 * 86_400), None);
+    }
+}

@@ -1,0 +1,424 @@
+//! The columns of a table by their role, what its rows stand for, and the state of the first scan.
+//!
+//! Memory: what [`ColumnValues`] holds per column, shared by all threads; one batch per thread.
+
+use super::column_values::{Collector, ColumnValues};
+use super::sensitive::SensitiveCoding;
+use crate::error::{Error, Result, number_of};
+use crate::math::skyline::Values;
+use crate::policy::{Quasi, Role, Style, TableRules};
+use crate::table::read::{Column, Kind, RowCounts, Table};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow::compute::{filter_record_batch, take_record_batch};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Which columns of a table are read, and as what.
+#[derive(Debug, Clone)]
+pub struct SourceColumns<'a> {
+    /// What the rows stand for.
+    pub rows: RowsAre<'a>,
+    /// The quasi-identifiers, in the order of their codes.
+    pub quasi: Vec<&'a Quasi>,
+    /// The sensitive columns.
+    pub sensitive: Vec<SensitiveSource<'a>>,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// Columns that accompany their rows unchanged.
+    pub travelling: Vec<&'a str>,
+}
+
+/// What the rows of a table stand for; the text is the name of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsAre<'a> {
+    /// Each row is a person.
+    People,
+    /// Each row stands for as many equal people as this column says.
+    Counted(&'a str),
+    /// Each row holds values of the person that this column names.
+    ValuesOf(&'a str),
+}
+
+/// A sensitive column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SensitiveSource<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The value that a null stands for.
+    pub null_is: Option<&'a str>,
+}
+
+impl<'a> SourceColumns<'a> {
+    /// Binds the columns of a policy to those of a table, in the order of the table. Quasi-identifiers travel as well
+    /// where they are published unchanged.
+    pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
+        let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let (quasi, sensitive, travelling) = (vec![], vec![], vec![]);
+        let mut own = SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling };
+        let columns = &rules.columns;
+        for (role, &name) in rules.bind(&names)?.iter().zip(&names) {
+            match role {
+                Role::Quasi(at) => own.quasi.push(&columns.quasi[*at]),
+                Role::Sensitive(at) => {
+                    let null_is = columns.sensitive[*at].null_is.as_deref();
+                    own.sensitive.push(SensitiveSource { name, null_is });
+                }
+                Role::Keep => own.travelling.push(name),
+                Role::Drop => {}
+                Role::Count => own.rows = RowsAre::Counted(name),
+                Role::Individual => own.rows = RowsAre::ValuesOf(name),
+            }
+            if matches!(role, Role::Quasi(_)) && rules.publish.style == Style::Bucketized {
+                own.travelling.push(name);
+            }
+        }
+        if own.quasi.is_empty() {
+            return Err(Error::input(
+                "the policy names no quasi-identifier",
+                "name what an adversary may know of a person in columns.quasi",
+            ));
+        }
+        Ok(own)
+    }
+
+    /// Where each row is a person with one sensitive value.
+    pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
+        let (sensitive, values) = (vec![sensitive], Values::Single);
+        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![] }
+    }
+
+    /// The column that says what the rows stand for, if there is one.
+    fn of_rows(&self) -> Option<&'a str> {
+        match self.rows {
+            RowsAre::People => None,
+            RowsAre::Counted(name) | RowsAre::ValuesOf(name) => Some(name),
+        }
+    }
+
+    /// What is read of the table: the column of the rows, the quasi-identifiers, the sensitive columns, and those that
+    /// travel.
+    pub fn wanted(&self) -> Vec<Column> {
+        let quasi = self.quasi.iter().map(|quasi| quasi.name.as_str());
+        let judged = self.of_rows().into_iter().chain(quasi);
+        let judged = judged.chain(self.sensitive.iter().map(|column| column.name)).map(Column::canonical);
+        judged.chain(self.travelling.iter().map(|name| Column::as_is(*name))).collect()
+    }
+
+    /// Starts the first scan of a table: no values yet. Fails if a column is unfit for its role.
+    pub fn first_scan(&self, table: &Table) -> Result<FirstScan<'a>> {
+        let mut collectors = Vec::new();
+        for quasi in &self.quasi {
+            let kind = table.kind(&quasi.name)?;
+            if matches!(kind, Kind::List(_)) {
+                return Err(Error::input(
+                    format!("column {:?} holds lists, and a quasi-identifier has one value", quasi.name),
+                    "give a column with one value per row, or drop the column",
+                ));
+            }
+            collectors.push(Mutex::new(Collector::of_quasi(quasi, &kind)));
+        }
+        for &SensitiveSource { name, .. } in &self.sensitive {
+            let kind = table.kind(name)?;
+            self.expect_sensitive(name, &kind)?;
+            collectors.push(Mutex::new(Collector::new(name, &kind, None)));
+        }
+        self.expect_rows(table)?;
+        let counted = match self.rows {
+            RowsAre::Counted(name) => Some(name),
+            _ => None,
+        };
+        let (rows, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(FirstScan { collectors, quasi: self.quasi.len(), counted, rows, wrong_counts })
+    }
+
+    /// Fails if a sensitive column does not hold as many values per row as it should.
+    fn expect_sensitive(&self, name: &str, kind: &Kind) -> Result<()> {
+        let long = matches!(self.rows, RowsAre::ValuesOf(_));
+        let (problem, remedy) = match (kind, self.values) {
+            (Kind::List(_), _) if long => (
+                "holds lists, and people have several rows",
+                "give a table with one value in each row, or leave out columns.individual: each row is then a person",
+            ),
+            (Kind::List(_), Values::Single) => (
+                "holds lists, and a person has a single value",
+                "set privacy.values = \"set\" or \"multiset\"",
+            ),
+            (Kind::List(_), _) | (_, Values::Single) => return Ok(()),
+            _ if long => return Ok(()),
+            _ => (
+                "holds no lists, and a person may have several values",
+                "give a list column, or a table with one row per value and columns.individual",
+            ),
+        };
+        Err(Error::input(format!("the sensitive column {name:?} {problem}"), remedy))
+    }
+
+    /// Fails if the column that says what the rows stand for cannot do so.
+    fn expect_rows(&self, table: &Table) -> Result<()> {
+        let Some(name) = self.of_rows() else { return Ok(()) };
+        match (self.rows, &table.kind(name)?) {
+            (RowsAre::Counted(_), kind) => RowCounts::expect(name, kind),
+            (_, Kind::List(_)) => Err(Error::input(
+                format!("column {name:?} holds lists, which cannot distinguish people"),
+                "name a column of numbers, text, dates or times in columns.individual",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The codes of each sensitive column, from what the first scan found in it.
+    pub fn sensitive_codings(&self, table: &Table, found: Vec<ColumnValues>) -> Result<Vec<SensitiveCoding>> {
+        let codings = self.sensitive.iter().zip(found).map(|(&SensitiveSource { name, null_is }, found)| {
+            if self.values == Values::Single && found.nulls > 0 && null_is.is_none() {
+                return Err(Error::input(
+                    format!(
+                        "the sensitive column {name:?} is null in {}",
+                        number_of(found.nulls, "row", "rows")
+                    ),
+                    "say what that means with columns.null_is = \"a value name\"",
+                ));
+            }
+            SensitiveCoding::new(name, &table.kind(name)?, found, null_is)
+        });
+        codings.collect()
+    }
+
+    /// A batch of the wanted columns, split by their roles.
+    pub fn split(&self, mut batch: RecordBatch) -> Result<SourceBatch> {
+        let of_rows = self.of_rows().map(|_| batch.remove_column(0));
+        let (mut counts, mut wrong_counts) = (None, 0);
+        if let (RowsAre::Counted(_), Some(column)) = (self.rows, &of_rows) {
+            let read = RowCounts::of(column);
+            if read.counts.contains(&0) {
+                let counted: BooleanArray = read.counts.iter().map(|&count| Some(count > 0)).collect();
+                batch = filter_record_batch(&batch, &counted).map_err(|_| unfit())?;
+            }
+            wrong_counts = read.wrong;
+            counts = Some(read.counts.into_iter().filter(|&count| count > 0).collect());
+        }
+        let (quasi, sensitive) = (self.quasi.len(), self.sensitive.len());
+        Ok(SourceBatch { of_rows, batch, quasi, sensitive, counts, wrong_counts })
+    }
+}
+
+/// Some rows of a table; rows that stand for nobody are left out.
+pub struct SourceBatch {
+    of_rows: Option<ArrayRef>,
+    batch: RecordBatch,
+    quasi: usize,
+    sensitive: usize,
+    counts: Option<Vec<u64>>,
+    wrong_counts: u64,
+}
+
+impl SourceBatch {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The column that names the person of each row, or counts the people.
+    pub fn of_rows(&self) -> Option<&ArrayRef> {
+        self.of_rows.as_ref()
+    }
+
+    /// The quasi-identifiers.
+    pub fn quasi(&self) -> &[ArrayRef] {
+        &self.batch.columns()[..self.quasi]
+    }
+
+    /// The sensitive columns.
+    pub fn sensitive(&self) -> &[ArrayRef] {
+        &self.batch.columns()[self.quasi..][..self.sensitive]
+    }
+
+    /// The quasi-identifiers and then the sensitive columns.
+    pub fn judged(&self) -> &[ArrayRef] {
+        &self.batch.columns()[..self.quasi + self.sensitive]
+    }
+
+    /// The columns that travel.
+    pub fn travelling(&self) -> &[ArrayRef] {
+        &self.batch.columns()[self.quasi + self.sensitive..]
+    }
+
+    /// Hands over the same rows with every one as often as its count says, some thousand at a time.
+    pub fn each_person(&self, mut each: impl FnMut(&SourceBatch) -> Result<()>) -> Result<()> {
+        let Some(counts) = &self.counts else { return each(self) };
+        let mut rows: Vec<u32> = Vec::with_capacity(REPEATED_ROWS);
+        let mut flush = |rows: &mut Vec<u32>| {
+            let taken = take_record_batch(&self.batch, &UInt32Array::from(std::mem::take(rows)));
+            let batch = taken.map_err(|_| unfit())?;
+            let (quasi, sensitive) = (self.quasi, self.sensitive);
+            each(&SourceBatch { of_rows: None, batch, quasi, sensitive, counts: None, wrong_counts: 0 })
+        };
+        for (row, &count) in (0..).zip(counts) {
+            let mut left = count;
+            while left > 0 {
+                let some = left.min((REPEATED_ROWS - rows.len()) as u64);
+                rows.extend(std::iter::repeat_n(row, some as usize));
+                left -= some;
+                if rows.len() == REPEATED_ROWS {
+                    flush(&mut rows)?;
+                }
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { flush(&mut rows) }
+    }
+}
+
+/// Rows that a batch holds at most when counted rows are repeated.
+const REPEATED_ROWS: usize = 8192;
+
+fn unfit() -> Error {
+    Error::input("the rows of the table cannot be repeated", "this is a defect; please report it")
+}
+
+/// The first scan while it goes on; threads share it, so that its memory does not grow with their number.
+pub struct FirstScan<'a> {
+    collectors: Vec<Mutex<Collector<'a>>>,
+    quasi: usize,
+    counted: Option<&'a str>,
+    rows: AtomicU64,
+    wrong_counts: AtomicU64,
+}
+
+impl FirstScan<'_> {
+    /// Takes in a batch. Threads that begin at different columns seldom wait for each other.
+    pub fn observe(&self, batch: &SourceBatch, begin_at: usize) -> Result<()> {
+        self.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        self.wrong_counts.fetch_add(batch.wrong_counts, Ordering::Relaxed);
+        let many = self.collectors.len();
+        for column in (0..many).map(|i| (begin_at + i) % many) {
+            let mut collector = self.collectors[column].lock().unwrap_or_else(PoisonError::into_inner);
+            collector.observe(&batch.judged()[column], batch.counts.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// What was found; a table without rows, or with counts that are none, is an error.
+    pub fn finish(self) -> Result<TableValues> {
+        if let Some(name) = self.counted {
+            RowCounts::judge(name, self.wrong_counts.into_inner())?;
+        }
+        let rows = self.rows.into_inner();
+        if rows == 0 {
+            return Err(Error::input("the table has no rows", "give a table that holds people"));
+        }
+        let collected = self.collectors.into_iter();
+        let collected = collected.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let mut quasi: Vec<ColumnValues> = collected.map(Collector::finish).collect();
+        let sensitive = quasi.split_off(self.quasi);
+        Ok(TableValues { rows, quasi, sensitive })
+    }
+}
+
+/// What the first scan found in some rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableValues {
+    /// Number of rows that stand for somebody.
+    pub rows: u64,
+    /// The values of each quasi-identifier.
+    pub quasi: Vec<ColumnValues>,
+    /// The values of each sensitive column.
+    pub sensitive: Vec<ColumnValues>,
+}
+
+impl TableValues {
+    /// Adds what was found in other rows of the same table; commutative and associative.
+    pub fn merge(&mut self, other: TableValues) -> Result<()> {
+        self.rows += other.rows;
+        let own = self.quasi.iter_mut().chain(&mut self.sensitive);
+        let others = other.quasi.into_iter().chain(other.sensitive);
+        own.zip(others).try_for_each(|(own, other)| own.merge(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::read::{ColumnType, Morsel, ReadOptions};
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::Int64Type;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// What the first scan finds in some rows of a counted table; `None` if there are none.
+    fn values(rows: &[(u8, Option<u8>, u64)]) -> Option<TableValues> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        let row = |(age, illness, count): &(u8, Option<u8>, u64)| {
+            let illness = illness.map_or(String::new(), |illness| format!("i{illness}"));
+            format!("{age},{illness},{count}\n")
+        };
+        let text: String = rows.iter().map(row).collect();
+        std::fs::write(&path, format!("age,illness,people\n{text}")).unwrap();
+        let types =
+            [("age", ColumnType::Integer), ("illness", ColumnType::Text), ("people", ColumnType::Integer)];
+        let types = types.map(|(name, kind)| (name.to_string(), kind)).into();
+        let table = Table::open(&[path], &ReadOptions { types, ..ReadOptions::default() }).unwrap();
+        let age = Quasi::plain("age");
+        let sensitive = SensitiveSource { name: "illness", null_is: Some("none") };
+        let columns = SourceColumns {
+            rows: RowsAre::Counted("people"),
+            ..SourceColumns::of_people(vec![&age], sensitive)
+        };
+        let scan = columns.first_scan(&table).unwrap();
+        let work = |morsel: Morsel<'_>| {
+            morsel.into_iter().try_for_each(|batch| scan.observe(&columns.split(batch?)?, 1))
+        };
+        table.scan(&columns.wanted(), 1, work, |()| Ok(())).unwrap();
+        scan.finish().ok()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn first_scans_of_parts_merge_in_any_order(
+            rows in prop::collection::vec((any::<u8>(), prop::option::of(0..5u8), 0..4u64), 3..30),
+            cuts in (0usize..30, 0usize..30),
+        ) {
+            let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
+            let parts = [&rows[..low], &rows[low..high], &rows[high..]].map(values);
+            let parts: Vec<TableValues> = parts.into_iter().flatten().collect();
+            let merged = |parts: &mut dyn Iterator<Item = &TableValues>| {
+                parts.cloned().reduce(|mut all, part| all.merge(part).map(|()| all).unwrap())
+            };
+            let whole = values(&rows);
+            prop_assert_eq!(&merged(&mut parts.iter()), &whole);
+            prop_assert_eq!(&merged(&mut parts.iter().rev()), &whole);
+            let last: Option<TableValues> = merged(&mut parts.iter().skip(1));
+            prop_assert_eq!(&merged(&mut parts.iter().take(1).chain(&last)), &whole);
+        }
+    }
+
+    #[test]
+    fn counted_rows_are_repeated_and_those_of_nobody_left_out() {
+        let age = Quasi::plain("age");
+        let sensitive = SensitiveSource { name: "illness", null_is: None };
+        let columns = SourceColumns {
+            rows: RowsAre::Counted("people"),
+            ..SourceColumns::of_people(vec![&age], sensitive)
+        };
+        let column = |numbers: [i64; 3]| Arc::new(Int64Array::from(numbers.to_vec())) as ArrayRef;
+        let many = REPEATED_ROWS as i64;
+        let arrays =
+            [("people", column([2, 0, many])), ("age", column([5, 6, 7])), ("illness", column([1, 2, 3]))];
+        let batch = columns.split(RecordBatch::try_from_iter(arrays).unwrap()).unwrap();
+        let mut ages = Vec::new();
+        let each = |batch: &SourceBatch| {
+            assert!(batch.len() <= REPEATED_ROWS);
+            ages.extend_from_slice(batch.quasi()[0].as_primitive::<Int64Type>().values());
+            Ok(())
+        };
+        batch.each_person(each).unwrap();
+        let expected: Vec<i64> = [5, 5].into_iter().chain(std::iter::repeat_n(7, REPEATED_ROWS)).collect();
+        assert_eq!(ages, expected);
+    }
+}

@@ -8,11 +8,12 @@ use super::adult::{self, Coded};
 use super::mondrian::{Groups, Rows};
 use super::{Cell, Findings, Setting, Table};
 use crate::error::Result;
+use crate::group::similar::group;
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
 use crate::math::random::Random;
 use crate::math::robust::{
     Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
-    delta_claims, group, verify,
+    delta_claims, verify,
 };
 use crate::math::shares::is_probabilistic_diverse;
 use crate::report::chart::{Axis, Chart, Series};

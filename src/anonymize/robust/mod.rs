@@ -10,10 +10,9 @@
 //! place in the order of contents. A table of one part is grouped as mathematics 3.3 groups it in that order.
 //! Not here: the mathematics (`robust`), the distributions (`distributions`), the judgement (`check`).
 
-mod grouping;
+mod compare;
 mod output;
 mod suppressed;
-mod tuples;
 
 use super::{Job, Outcome, Search, Summary, checks, kept_written, thread_pool};
 use crate::check::{self, Buckets, RobustReport, Robustness, Subject, Survey};
@@ -22,12 +21,13 @@ use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Result};
-use crate::math::robust::parts;
+use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
+use crate::math::robust::Tuples;
 use crate::model::Target;
+use crate::model::robust::Distributions;
 use crate::model::robust::Known;
 use crate::model::robust::census::{Census, Counted};
-use crate::model::robust::{Distributions, RobustModel};
-use crate::policy::{Quasi, Role, Style};
+use crate::policy::{Quasi, Style};
 use crate::release::manifest::{self, Evidence, Input};
 use crate::release::penalty::Utility;
 use crate::release::rows::{COUNT, GROUP};
@@ -38,7 +38,7 @@ use crate::resources::budget::{Budget, release_freed};
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
 use crate::table::read::Table;
-use grouping::Grouping;
+use compare::Comparison;
 use output::Output;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -77,38 +77,6 @@ pub fn default_list(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-/// The columns of the table by what is done with them.
-struct Columns {
-    known: Vec<String>,
-    sensitive: String,
-    travelling: Vec<String>,
-}
-
-impl Columns {
-    fn bind(job: &Job<'_>, robust: &RobustModel) -> Result<Self> {
-        let names: Vec<&str> =
-            job.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        let (mut sensitive, mut travelling) = (None, Vec::new());
-        for (name, role) in names.iter().zip(job.policy.bind(&names)?) {
-            match role {
-                Role::Quasi(_) | Role::Keep => travelling.push(name.to_string()),
-                Role::Sensitive(_) => sensitive = Some(name.to_string()),
-                Role::Drop => {}
-                Role::Individual | Role::Count => {
-                    return Err(Error::input(
-                        format!("column {name:?}: the model \"robust\" takes one row per person"),
-                        "give a table with one row and one sensitive value per person",
-                    ));
-                }
-            }
-        }
-        let sensitive = sensitive.ok_or_else(|| {
-            Error::input("the policy names no sensitive column", "name one in columns.sensitive")
-        })?;
-        Ok(Columns { known: crate::model::robust::known_columns(robust), sensitive, travelling })
-    }
-}
-
 /// Runs a job whose policy has the model "robust".
 pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let Some((target, robust)) = job.policy.robust() else {
@@ -122,7 +90,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         ));
     }
     let requirement = robust.requirement(&job.policy.privacy, target)?;
-    let columns = Columns::bind(job, robust)?;
+    let columns = PersonColumns::bind(job.table, job.policy, robust)?;
     let mut list = List::new(options.suppressed)?;
     let staging = Staging::create(job.out)?;
     let spill = Spill::create(job.temp)?;
@@ -152,10 +120,10 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let people = options.part_people.min(census.rows);
     let record_bytes = 64 + 16 * columns.travelling.len() as u64;
     let mut at_once = job.threads.max(1) * 2;
-    while at_once > 1 && Grouping::room(at_once, people, record_bytes) > budget.free() / 2 {
+    while at_once > 1 && SimilarPeople::working_bytes(at_once, people, record_bytes) > budget.free() / 2 {
         at_once -= 1;
     }
-    let room = Grouping::room(at_once, people, record_bytes);
+    let room = SimilarPeople::working_bytes(at_once, people, record_bytes);
     let room = budget.reserve("grouping similar people", room)?;
 
     let mut sorter = Sorter::new(&budget, &spill)?;
@@ -164,23 +132,29 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let travelling = columns.travelling.iter().map(String::as_str).collect();
     let wanted = SourceColumns { travelling, ..SourceColumns::of_people(quasi.iter().collect(), column) };
     let source = Source { table: job.table, columns: wanted, resources: &resources };
-    tuples::read(&source, &census, &payload, &places, &mut sorter)?;
+    read_people(&source, &census, &payload, &places, &mut sorter)?;
     let pool = thread_pool(job.threads)?;
     let values = SensitiveColumns::one(census.sensitive.clone());
     let mut output = Output::create(staging.folder(), &payload, &values, job.threads, &budget, &spill)?;
-    let grouping = Grouping {
+    let comparison = Comparison::new(&known, &requirement);
+    let compare = |tuples: Tuples<'_>| comparison.add(tuples);
+    let people = SimilarPeople {
         known: &known,
         bound: &bound,
         requirement: &requirement,
         test: robust.test.condition(STATES),
         part_people: options.part_people,
         at_once,
+        first_parts: Some(&compare),
         pool: &pool,
         budget: &budget,
         spill: &spill,
         progress: job.progress,
     };
-    let compared = grouping.run(sorter, count, &weights, &mut output)?;
+    people.group(sorter, count, &weights, &mut |placed| match placed {
+        PlacedPeople::Group { number, group, people } => output.group(number, &group, people),
+        PlacedPeople::LeftOut { row } => output.suppress(row),
+    })?;
     drop(room);
     let (suppressed, sizes) = output.finish()?;
     release_freed();
@@ -208,7 +182,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         columns: Vec::new(),
     };
     let Some(report) = survey.report.robust.as_deref_mut() else { return Err(defect()) };
-    report.delta_instead = compared;
+    report.delta_instead = comparison.finish();
     let report = report.clone();
     if !survey.report.safe || survey.report.individuals + left_out != census.rows {
         return Err(defect());

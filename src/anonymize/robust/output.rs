@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::grouping::Finished;
 use super::suppressed::Suppressed;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
@@ -28,7 +27,6 @@ pub(super) struct Output<'a> {
     values: GroupValues<'a>,
     sensitive: PartWriter,
     suppressed: Suppressed<'a>,
-    group: Group,
     label: GroupLabel,
     sizes: Sizes,
 }
@@ -63,7 +61,6 @@ impl<'a> Output<'a> {
             rows,
             values,
             suppressed: Suppressed::new(budget, spill)?,
-            group,
             label,
             sizes: Sizes::default(),
         })
@@ -77,15 +74,12 @@ impl<'a> Output<'a> {
         Ok((self.suppressed, self.sizes))
     }
 
-    /// Writes the next group.
-    pub(super) fn group(&mut self, group: &Finished<'_>) -> Result<()> {
-        self.sizes.groups += 1;
-        self.sizes.squares += (group.people.len() as u128).pow(2);
-        let number = self.sizes.groups;
-        group.values.iter().for_each(|&value| self.group.part.counts[usize::from(value)] += 1);
-        self.values.push_group(number, &self.group, |batch| self.sensitive.write(batch))?;
-        group.values.iter().for_each(|&value| self.group.part.counts[usize::from(value)] = 0);
-        for person in &group.people {
+    /// Writes the next group, with what travels of its people.
+    pub(super) fn group(&mut self, number: u64, group: &Group, people: &[&[u8]]) -> Result<()> {
+        self.sizes.groups = number;
+        self.sizes.squares += (people.len() as u128).pow(2);
+        self.values.push_group(number, group, |batch| self.sensitive.write(batch))?;
+        for person in people {
             self.rows.push_row(number, &self.label, 0, person, |batch| self.people.write(batch))?;
         }
         Ok(())

@@ -26,7 +26,7 @@ pub enum Test {
 }
 
 impl Test {
-    pub(super) fn holds(self, requirement: &Requirement, priors: &Priors, group: &GroupPriors) -> bool {
+    pub(crate) fn holds(self, requirement: &Requirement, priors: &Priors, group: &GroupPriors) -> bool {
         if (group.values.len() as u64) < requirement.smallest_group() {
             return false;
         }
@@ -55,7 +55,7 @@ pub fn delta_ceiling(tuples: u64, r: &Rational, largest: &Rational) -> Rational 
     (ratio(tuples, 1) - r) * largest / below
 }
 
-pub(super) fn delta(requirement: &Requirement, levels: &Levels, group: &GroupPriors, set: usize) -> bool {
+pub(crate) fn delta(requirement: &Requirement, levels: &Levels, group: &GroupPriors, set: usize) -> bool {
     let tuples = group.values.len() as u64;
     group.ranges(set).all(|(low, high)| {
         if high == 0 {
@@ -97,7 +97,7 @@ fn small_delta(
 
 /// (N-1) rho_x min_{y != x} rho_y >= r-1 for every x. The tightest x is the smallest or second smallest rho itself, so
 /// the product of the two smallest decides.
-pub(super) fn ratio_condition(
+pub(crate) fn ratio_condition(
     requirement: &Requirement,
     levels: &Levels,
     group: &GroupPriors,
@@ -146,7 +146,7 @@ fn exact(requirement: &Requirement, priors: &Priors, group: &GroupPriors, set: u
 }
 
 /// The priors of every member for every value, member by member.
-pub(super) fn member_ranks<'a>(
+pub(crate) fn member_ranks<'a>(
     priors: &'a Priors,
     values: &'a [u32],
     signatures: &'a [u32],

@@ -3,11 +3,11 @@
 //! Memory: that of the posterior's lattice, within the caller's limit of states.
 //! Invariant: "robust" is said only with a proof; nothing is taken from how the group was made.
 
-use super::art::{Tuples, check};
 use super::conditions::{delta, member_ranks, ratio_condition};
 use super::priors::Priors;
 use super::ranges::GroupPriors;
 use super::requirement::Requirement;
+use super::tuples::Tuples;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, f64_at_least};
 use crate::math::posterior::{self, Against, Refusal};
@@ -111,7 +111,7 @@ pub fn verify(
     groups: &[Vec<u32>],
     states: u64,
 ) -> Result<Vec<Assessment>> {
-    check(priors, &tuples)?;
+    tuples.check(priors)?;
     let judge = |group: &Vec<u32>| {
         if group.iter().any(|&tuple| tuple as usize >= tuples.values.len()) {
             return Err(unmatched());

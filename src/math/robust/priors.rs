@@ -17,7 +17,7 @@ const FULL_SHARE: usize = 4;
 /// The priors of every attribute set.
 #[derive(Debug, Clone)]
 pub struct Priors {
-    pub(super) levels: Arc<Levels>,
+    pub(crate) levels: Arc<Levels>,
     values: u32,
     sets: Vec<SetPriors>,
 }
@@ -54,7 +54,7 @@ impl Priors {
     /// The priors of some tuples only, and their signatures renumbered in the same order.
     ///
     /// What is done with a part of a table then costs no more than the part.
-    pub(super) fn of_tuples(&self, signatures: &[&[u32]]) -> (Priors, Vec<Vec<u32>>) {
+    pub(crate) fn of_tuples(&self, signatures: &[&[u32]]) -> (Priors, Vec<Vec<u32>>) {
         let (mut sets, mut renumbered) = (Vec::new(), Vec::new());
         for (set, own) in self.sets.iter().zip(signatures) {
             let mut used: Vec<u32> = own.to_vec();
@@ -80,7 +80,7 @@ impl Priors {
         self.rank(set, signature, value) == 0
     }
 
-    pub(super) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
+    pub(crate) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
         let set = &self.sets[set];
         let (start, end) =
             (set.starts[signature as usize] as usize, set.starts[signature as usize + 1] as usize);
@@ -94,7 +94,7 @@ impl Priors {
     }
 
     /// The non-zero priors of a signature, by value.
-    pub(super) fn row(&self, set: usize, signature: u32) -> impl Iterator<Item = (u32, Rank)> + '_ {
+    pub(crate) fn row(&self, set: usize, signature: u32) -> impl Iterator<Item = (u32, Rank)> + '_ {
         let set = &self.sets[set];
         let row = set.starts[signature as usize] as usize..set.starts[signature as usize + 1] as usize;
         set.values[row.clone()]

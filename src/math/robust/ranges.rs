@@ -8,7 +8,7 @@ use super::spread::{Levels, Rank, Spread};
 
 /// The lowest and highest prior of a group's members, for every attribute set and every value of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     values: usize,
     low: Vec<Rank>,
     high: Vec<Rank>,
@@ -16,25 +16,25 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// The ranges of an empty group.
-    pub(super) fn new(priors: &Priors) -> Ranges {
+    pub(crate) fn new(priors: &Priors) -> Ranges {
         let cells = priors.sets() * priors.values();
         Ranges { values: priors.values(), low: vec![Rank::MAX; cells], high: vec![0; cells] }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.low.fill(Rank::MAX);
         self.high.fill(0);
     }
 
     /// Takes in a member with these signatures, one per attribute set.
-    pub(super) fn add(&mut self, priors: &Priors, signatures: &[u32]) {
+    pub(crate) fn add(&mut self, priors: &Priors, signatures: &[u32]) {
         for (set, &signature) in signatures.iter().enumerate() {
             self.add_one(priors, set, signature);
         }
     }
 
     /// Takes in one signature of one attribute set.
-    pub(super) fn add_one(&mut self, priors: &Priors, set: usize, signature: u32) {
+    pub(crate) fn add_one(&mut self, priors: &Priors, set: usize, signature: u32) {
         let cells = set * self.values..(set + 1) * self.values;
         let (low, high) = (&mut self.low[cells.clone()], &mut self.high[cells]);
         let mut next = 0;
@@ -48,16 +48,16 @@ impl Ranges {
         low[next..].fill(0);
     }
 
-    pub(super) fn low(&self, set: usize, value: u32) -> Rank {
+    pub(crate) fn low(&self, set: usize, value: u32) -> Rank {
         self.low[set * self.values + value as usize]
     }
 
-    pub(super) fn high(&self, set: usize, value: u32) -> Rank {
+    pub(crate) fn high(&self, set: usize, value: u32) -> Rank {
         self.high[set * self.values + value as usize]
     }
 
     /// The ranges over the values of a group only.
-    pub(super) fn of_group(&self, priors: &Priors, values: &[u32], signatures: &[u32]) -> GroupPriors {
+    pub(crate) fn of_group(&self, priors: &Priors, values: &[u32], signatures: &[u32]) -> GroupPriors {
         let cells = (0..priors.sets()).flat_map(|set| values.iter().map(move |&value| (set, value)));
         GroupPriors {
             values: values.to_vec(),
@@ -70,18 +70,18 @@ impl Ranges {
 
 /// A group of tuples with distinct values: who is in it, and the ranges of the priors of its own values.
 #[derive(Debug, Clone)]
-pub(super) struct GroupPriors {
+pub(crate) struct GroupPriors {
     /// The values, one per member.
-    pub(super) values: Vec<u32>,
+    pub(crate) values: Vec<u32>,
     /// The members' signatures, one per attribute set, member by member.
-    pub(super) signatures: Vec<u32>,
+    pub(crate) signatures: Vec<u32>,
     low: Vec<Rank>,
     high: Vec<Rank>,
 }
 
 impl GroupPriors {
     /// A group of `signatures` (one per attribute set, member by member) over the distinct `values`.
-    pub(super) fn new(priors: &Priors, values: Vec<u32>, signatures: Vec<u32>) -> GroupPriors {
+    pub(crate) fn new(priors: &Priors, values: Vec<u32>, signatures: Vec<u32>) -> GroupPriors {
         let sets = priors.sets();
         let mut low = vec![Rank::MAX; sets * values.len()];
         let mut high = vec![0; sets * values.len()];
@@ -99,27 +99,27 @@ impl GroupPriors {
     }
 
     /// The group with one more tuple.
-    pub(super) fn with(&self, priors: &Priors, value: u32, signatures: &[u32]) -> GroupPriors {
+    pub(crate) fn with(&self, priors: &Priors, value: u32, signatures: &[u32]) -> GroupPriors {
         let values = self.values.iter().copied().chain([value]).collect();
         let members = self.signatures.iter().chain(signatures).copied().collect();
         GroupPriors::new(priors, values, members)
     }
 
     /// The (low, high) ranks of every value, for one attribute set.
-    pub(super) fn ranges(&self, set: usize) -> impl Iterator<Item = (Rank, Rank)> + Clone + '_ {
+    pub(crate) fn ranges(&self, set: usize) -> impl Iterator<Item = (Rank, Rank)> + Clone + '_ {
         let cells = set * self.values.len()..(set + 1) * self.values.len();
         self.low[cells.clone()].iter().copied().zip(self.high[cells].iter().copied())
     }
 
     /// The (low, high) ranks of any value over all members, for one attribute set.
-    pub(super) fn range_of(&self, priors: &Priors, set: usize, value: u32) -> (Rank, Rank) {
+    pub(crate) fn range_of(&self, priors: &Priors, set: usize, value: u32) -> (Rank, Rank) {
         let members = self.signatures.chunks_exact(priors.sets());
         let ranks = members.map(|member| priors.rank(set, member[set], value));
         ranks.fold((Rank::MAX, 0), |(low, high), rank| (low.min(rank), high.max(rank)))
     }
 
     /// The largest difference of priors over all attribute sets and values.
-    pub(super) fn spread(&self, levels: &Levels) -> Spread {
+    pub(crate) fn spread(&self, levels: &Levels) -> Spread {
         let ranges = self.low.iter().zip(&self.high);
         ranges.fold(Spread::NONE, |widest, (&low, &high)| levels.wider(widest, levels.spread(low, high)))
     }

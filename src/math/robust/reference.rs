@@ -5,7 +5,7 @@ use crate::math::posterior;
 
 /// The test by name, as in the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(crate) enum Named {
     Delta,
     Ratio,
     Exact,
@@ -13,15 +13,15 @@ pub(super) enum Named {
 
 /// One tuple: its value and, for each attribute set, its priors by value.
 #[derive(Debug, Clone)]
-pub(super) struct Tuple {
-    pub(super) value: usize,
-    pub(super) priors: Vec<Vec<Rational>>,
+pub(crate) struct Tuple {
+    pub(crate) value: usize,
+    pub(crate) priors: Vec<Vec<Rational>>,
 }
 
 type Groups = (Vec<Vec<usize>>, Vec<usize>);
 
 /// The groups and the suppressed tuples, `None` if infeasible.
-pub(super) fn art(tuples: &[Tuple], r: &Rational, test: Named) -> Option<Groups> {
+pub(crate) fn art(tuples: &[Tuple], r: &Rational, test: Named) -> Option<Groups> {
     let values = tuples.iter().map(|tuple| tuple.value + 1).max().unwrap_or(0);
     let count = |of: &[usize]| {
         let mut counts = vec![0usize; values];
@@ -84,7 +84,7 @@ fn spread(tuples: &[Tuple], group: &[usize]) -> Rational {
 }
 
 /// Whether the test holds for a group, by the formulas of mathematics 3.2.
-pub(super) fn holds(tuples: &[Tuple], group: &[usize], r: &Rational, test: Named) -> bool {
+pub(crate) fn holds(tuples: &[Tuple], group: &[usize], r: &Rational, test: Named) -> bool {
     let size = ratio(group.len() as u64, 1);
     let values: Vec<usize> = group.iter().map(|&member| tuples[member].value).collect();
     // A group of ART holds at most one of each value, also under the exact test.

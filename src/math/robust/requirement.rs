@@ -50,12 +50,12 @@ impl Requirement {
     }
 
     /// r - 1, and its correctly rounded value.
-    pub(super) fn excess(&self) -> (&Rational, f64) {
+    pub(crate) fn excess(&self) -> (&Rational, f64) {
         (&self.excess, self.excess_near)
     }
 
     /// r as a fraction of two small numbers, if it is one.
-    pub(super) fn parts(&self) -> Option<(u32, u32)> {
+    pub(crate) fn parts(&self) -> Option<(u32, u32)> {
         self.parts
     }
 

@@ -9,17 +9,17 @@ use std::cmp::Ordering;
 use crate::math::exact::{Rational, ratio};
 
 /// The rank of a prior among the distinct priors of a table.
-pub(super) type Rank = u32;
+pub(crate) type Rank = u32;
 
 /// An exact probability, small where counts gave it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Fraction {
+pub(crate) enum Fraction {
     Small { above: u32, below: u32 },
     Big(Box<Rational>),
 }
 
 impl Fraction {
-    pub(super) fn rational(&self) -> Rational {
+    pub(crate) fn rational(&self) -> Rational {
         match self {
             Fraction::Small { above, below } => ratio(u64::from(*above), u64::from(*below)),
             Fraction::Big(exact) => (**exact).clone(),
@@ -35,7 +35,7 @@ impl Fraction {
         }
     }
 
-    pub(super) fn order(&self, other: &Fraction) -> Ordering {
+    pub(crate) fn order(&self, other: &Fraction) -> Ordering {
         match (self, other) {
             (Fraction::Small { above: a, below: b }, Fraction::Small { above: c, below: d }) => {
                 (u64::from(*a) * u64::from(*d)).cmp(&(u64::from(*c) * u64::from(*b)))
@@ -47,14 +47,14 @@ impl Fraction {
 
 /// The sorted distinct priors of a table.
 #[derive(Debug, Clone)]
-pub(super) struct Levels {
+pub(crate) struct Levels {
     near: Vec<f64>,
     exact: Vec<Fraction>,
 }
 
 impl Levels {
     /// The levels of `priors`, and the rank of each of them.
-    pub(super) fn new(priors: Vec<Fraction>) -> (Levels, Vec<Rank>) {
+    pub(crate) fn new(priors: Vec<Fraction>) -> (Levels, Vec<Rank>) {
         let mut order: Vec<u32> = (0..priors.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| priors[a as usize].order(&priors[b as usize]));
         let mut exact = vec![Fraction::Small { above: 0, below: 1 }];
@@ -70,21 +70,21 @@ impl Levels {
         (Levels { near, exact }, ranks)
     }
 
-    pub(super) fn near(&self, rank: Rank) -> f64 {
+    pub(crate) fn near(&self, rank: Rank) -> f64 {
         self.near[rank as usize]
     }
 
-    pub(super) fn exact(&self, rank: Rank) -> &Fraction {
+    pub(crate) fn exact(&self, rank: Rank) -> &Fraction {
         &self.exact[rank as usize]
     }
 
     /// The difference of two priors, `low <= high`.
-    pub(super) fn spread(&self, low: Rank, high: Rank) -> Spread {
+    pub(crate) fn spread(&self, low: Rank, high: Rank) -> Spread {
         Spread { low, high, near: self.near(high) - self.near(low) }
     }
 
     /// The exact order of two spreads.
-    pub(super) fn order(&self, one: &Spread, other: &Spread) -> Ordering {
+    pub(crate) fn order(&self, one: &Spread, other: &Spread) -> Ordering {
         // Priors are at most 1, so each difference is within 3 x 2^-53 of the exact one.
         if (one.near - other.near).abs() > 8.0 * f64::EPSILON {
             return one.near.total_cmp(&other.near);
@@ -114,24 +114,24 @@ impl Levels {
     }
 
     /// The smaller of two spreads.
-    pub(super) fn narrower(&self, one: Spread, other: Spread) -> Spread {
+    pub(crate) fn narrower(&self, one: Spread, other: Spread) -> Spread {
         if self.order(&other, &one) == Ordering::Less { other } else { one }
     }
 
     /// The larger of two spreads.
-    pub(super) fn wider(&self, one: Spread, other: Spread) -> Spread {
+    pub(crate) fn wider(&self, one: Spread, other: Spread) -> Spread {
         if self.order(&one, &other) == Ordering::Less { other } else { one }
     }
 }
 
 /// The difference between two priors, to be compared by [`Levels::order`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spread {
-    pub(super) low: Rank,
-    pub(super) high: Rank,
+pub(crate) struct Spread {
+    pub(crate) low: Rank,
+    pub(crate) high: Rank,
     near: f64,
 }
 
 impl Spread {
-    pub(super) const NONE: Spread = Spread { low: 0, high: 0, near: 0.0 };
+    pub(crate) const NONE: Spread = Spread { low: 0, high: 0, near: 0.0 };
 }

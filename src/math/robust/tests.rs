@@ -8,40 +8,38 @@ use super::*;
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::math::posterior;
 
-const TESTS: [(Named, Test); 3] = [
-    (Named::Delta, Test::Delta),
-    (Named::Ratio, Test::Ratio),
-    (Named::Exact, Test::Exact { states: 1 << 16 }),
-];
-
-fn fraction(text: &str) -> Rational {
+pub(crate) fn fraction(text: &str) -> Rational {
     parse_fraction(text).unwrap()
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-fn vectors() -> Value {
+pub(crate) fn vectors() -> Value {
     serde_json::from_str(include_str!("../../../tests/vectors/robust.json")).unwrap()
 }
 
-fn requirement(r: &Rational) -> Requirement {
+pub(crate) fn requirement(r: &Rational) -> Requirement {
     Requirement::new(r.clone()).unwrap()
 }
 
 /// A table in which every tuple has a signature of its own in every attribute set.
 #[derive(Debug)]
-struct Table {
-    tuples: Vec<Tuple>,
-    priors: Priors,
-    values: Vec<u32>,
-    signatures: Vec<Vec<u32>>,
+pub(crate) struct Table {
+    pub(crate) tuples: Vec<Tuple>,
+    pub(crate) priors: Priors,
+    pub(crate) values: Vec<u32>,
+    pub(crate) signatures: Vec<Vec<u32>>,
 }
 
 impl Table {
     /// Tuples by value and signature; `distributions[set][signature][value]`.
-    fn new(values: &[usize], signatures: &[Vec<u32>], distributions: &[Vec<Vec<Rational>>]) -> Table {
+    pub(crate) fn new(
+        values: &[usize],
+        signatures: &[Vec<u32>],
+        distributions: &[Vec<Vec<Rational>>],
+    ) -> Table {
         let width = distributions[0][0].len();
         let mut builder = PriorsBuilder::new(width as u32);
         for set in distributions {
@@ -66,16 +64,8 @@ impl Table {
         }
     }
 
-    fn of_rows(values: &[usize], rows: Vec<Vec<Rational>>) -> Table {
+    pub(crate) fn of_rows(values: &[usize], rows: Vec<Vec<Rational>>) -> Table {
         Table::new(values, &[(0..values.len() as u32).collect()], &[rows])
-    }
-
-    fn group(&self, r: &Rational, test: Test) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
-        let signatures: Vec<&[u32]> = self.signatures.iter().map(Vec::as_slice).collect();
-        let tuples = Tuples { values: &self.values, signatures: &signatures };
-        let grouping = group(&self.priors, &requirement(r), test, tuples).ok()?;
-        let wide = |all: &Vec<u32>| all.iter().map(|&at| at as usize).collect::<Vec<_>>();
-        Some((grouping.groups.iter().map(wide).collect(), wide(&grouping.suppressed)))
     }
 
     /// All tuples as one published group: signatures tuple by tuple, values with counts.
@@ -104,7 +94,7 @@ impl Table {
     }
 
     /// The largest exact posterior; `None` for a contradiction.
-    fn worst(&self) -> Option<Rational> {
+    pub(crate) fn worst(&self) -> Option<Rational> {
         self.posteriors(0).map(|all| all.into_iter().max().unwrap())
     }
 
@@ -119,7 +109,7 @@ impl Table {
 }
 
 /// The names of all values of a case in order, `_rest` left out.
-fn names<'a>(rows: impl Iterator<Item = &'a Value>) -> Vec<String> {
+pub(crate) fn names<'a>(rows: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let mut names: Vec<String> = rows
         .flat_map(|row| row.as_object().unwrap().keys().cloned())
         .filter(|name| name != "_rest")
@@ -129,7 +119,7 @@ fn names<'a>(rows: impl Iterator<Item = &'a Value>) -> Vec<String> {
     names
 }
 
-fn row(prior: &Value, names: &[String]) -> Vec<Rational> {
+pub(crate) fn row(prior: &Value, names: &[String]) -> Vec<Rational> {
     names.iter().map(|name| prior.get(name).map_or(Rational::ZERO, |prior| fraction(text(prior)))).collect()
 }
 
@@ -186,42 +176,6 @@ fn vectors_of_groups() {
             assert_eq!(table.tuples.iter().map(|tuple| &tuple.priors[0][value]).max(), Some(&largest));
             let ceiling = delta_ceiling(values.len() as u64, &r, &largest);
             assert_eq!(ceiling, fraction(text(&expected["delta_ceil"])), "case {number}");
-        }
-    }
-}
-
-#[test]
-fn vectors_of_art() {
-    let vectors = vectors();
-    for (number, case) in vectors["art"].as_array().unwrap().iter().enumerate() {
-        let prior = case["prior"].as_object().unwrap();
-        let names = names(prior.values());
-        let rows: Vec<Vec<Rational>> = prior.values().map(|prior| row(prior, &names)).collect();
-        let position = |of: &[String], name: &Value| of.iter().position(|other| other == text(name)).unwrap();
-        let signature_names: Vec<String> = prior.keys().cloned().collect();
-        let signatures: Vec<u32> = case["signatures"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|name| position(&signature_names, name) as u32)
-            .collect();
-        let values: Vec<usize> =
-            case["values"].as_array().unwrap().iter().map(|name| position(&names, name)).collect();
-        let table = Table::new(&values, &[signatures], &[rows]);
-        let r = fraction(text(&case["r"]));
-        for ((named, test), key) in TESTS.into_iter().zip(["delta", "ratio", "exact"]) {
-            let result = &case["result"][key];
-            let indices = |list: &Value| -> Vec<usize> {
-                list.as_array().unwrap().iter().map(|at| at.as_u64().unwrap() as usize).collect()
-            };
-            let expected = (!result.is_null()).then(|| {
-                (
-                    result["groups"].as_array().unwrap().iter().map(indices).collect(),
-                    indices(&result["suppressed"]),
-                )
-            });
-            assert_eq!(reference::art(&table.tuples, &r, named), expected, "case {number}, {key}: reference");
-            assert_eq!(table.group(&r, test), expected, "case {number}, {key}");
         }
     }
 }
@@ -326,7 +280,7 @@ fn estimated_priors_are_the_shares_of_the_table() {
 }
 
 /// A random table with estimated or random distributions for one to three attribute sets.
-fn tables() -> impl Strategy<Value = (Table, Rational)> {
+pub(crate) fn tables() -> impl Strategy<Value = (Table, Rational)> {
     let shape = (4usize..40, 2usize..7, 1usize..4, 1u32..5, any::<bool>());
     shape.prop_flat_map(|(tuples, width, sets, signatures, estimated)| {
         let values = proptest::collection::vec(0..width, tuples);
@@ -361,13 +315,6 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn grouping_equals_the_reference((table, r) in tables()) {
-        for (named, test) in TESTS {
-            prop_assert_eq!(table.group(&r, test), reference::art(&table.tuples, &r, named), "{:?}", named);
-        }
-    }
-
-    #[test]
     fn a_group_accepted_by_ratio_is_never_above_the_threshold((table, _) in tables(), pick in 2usize..6) {
         let mut seen = vec![];
         for (at, tuple) in table.tuples.iter().enumerate() {
@@ -384,30 +331,6 @@ proptest! {
             }
             prop_assert_eq!(one.ratio_holds(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Ratio));
             prop_assert_eq!(one.delta_claims(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Delta));
-        }
-    }
-
-    #[test]
-    fn what_is_published_is_robust((table, r) in tables()) {
-        for test in [Test::Ratio, Test::Exact { states: 64 }] {
-            let Some((groups, suppressed)) = table.group(&r, test) else { continue };
-            let mut all: Vec<usize> = groups.concat();
-            all.extend(&suppressed);
-            all.sort_unstable();
-            prop_assert_eq!(all, (0..table.values.len()).collect::<Vec<_>>());
-            let signatures: Vec<&[u32]> = table.signatures.iter().map(Vec::as_slice).collect();
-            let tuples = Tuples { values: &table.values, signatures: &signatures };
-            let narrow: Vec<Vec<u32>> =
-                groups.iter().map(|group| group.iter().map(|&at| at as u32).collect()).collect();
-            let verified = verify(&table.priors, &requirement(&r), tuples, &narrow, 1 << 16).unwrap();
-            prop_assert!(verified.iter().all(|group| group.verdict == Verdict::Robust(Proof::Posterior)));
-            for group in groups {
-                let values: Vec<usize> = group.iter().map(|&at| table.tuples[at].value).collect();
-                for set in 0..table.signatures.len() {
-                    let rows = group.iter().map(|&at| table.tuples[at].priors[set].clone()).collect();
-                    prop_assert!(Table::of_rows(&values, rows).worst().unwrap() * &r <= Rational::ONE);
-                }
-            }
         }
     }
 }

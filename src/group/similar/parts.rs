@@ -10,12 +10,11 @@
 
 use hashbrown::HashMap;
 
-use super::priors::Priors;
-use super::spread::Rank;
+use crate::math::robust::{Priors, Rank};
 
 /// The parts over which the tuples of a combination are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct PartRange {
     /// The first of them.
     pub first: u32,
     /// How many there are, at least 1.
@@ -26,8 +25,8 @@ pub struct Place {
 ///
 /// `signatures` holds one signature per attribute set, combination by combination; `weights` counts the tuples of
 /// each; parts of more than `most` tuples are cut.
-pub fn parts(priors: &Priors, signatures: &[u32], weights: &[u64], most: u64) -> (Vec<Place>, u32) {
-    let mut places = vec![Place { first: 0, parts: 1 }; weights.len()];
+pub fn parts(priors: &Priors, signatures: &[u32], weights: &[u64], most: u64) -> (Vec<PartRange>, u32) {
+    let mut places = vec![PartRange { first: 0, parts: 1 }; weights.len()];
     let mut next = 0;
     let all: Vec<u32> = (0..weights.len() as u32).filter(|&at| weights[at as usize] > 0).collect();
     let mut open = vec![all];
@@ -43,7 +42,7 @@ pub fn parts(priors: &Priors, signatures: &[u32], weights: &[u64], most: u64) ->
             }
             None => {
                 let parts = u32::try_from(weight.div_ceil(most.max(1)).max(1)).unwrap_or(u32::MAX);
-                members.iter().for_each(|&at| places[at as usize] = Place { first: next, parts });
+                members.iter().for_each(|&at| places[at as usize] = PartRange { first: next, parts });
                 next += parts;
             }
         }
@@ -143,7 +142,7 @@ mod tests {
         assert!(weights.iter().all(|&weight| weight == 80));
         assert!(places.chunks(8).all(|run| run.iter().all(|place| place == &run[0])));
         let (places, count) = parts(&priors, &signatures, &[10; 64], 640);
-        assert!(count == 1 && places.iter().all(|place| *place == Place { first: 0, parts: 1 }));
+        assert!(count == 1 && places.iter().all(|place| *place == PartRange { first: 0, parts: 1 }));
     }
 
     #[test]
@@ -151,6 +150,6 @@ mod tests {
         let mut builder = PriorsBuilder::new(2);
         builder.estimated(2, vec![(0, 0, 1), (0, 1, 1), (1, 0, 2), (1, 1, 2)]).unwrap();
         let (places, count) = parts(&builder.build(), &[0, 1], &[50, 70], 40);
-        assert_eq!((places, count), (vec![Place { first: 0, parts: 3 }; 2], 3));
+        assert_eq!((places, count), (vec![PartRange { first: 0, parts: 3 }; 2], 3));
     }
 }

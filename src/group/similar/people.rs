@@ -8,15 +8,19 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::parts::PartRange;
 use crate::encode::page::Travelling;
 use crate::encode::payload::Payload;
 use crate::encode::source::{Source, SourceBatches};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::random::mix;
-use crate::math::robust::Place;
+use crate::model::Policy;
+use crate::model::robust::RobustModel;
 use crate::model::robust::census::Census;
 use crate::model::robust::dictionary::{Dictionary, RowCoder, changed};
+use crate::policy::Role;
 use crate::resources::sorter::Sorter;
+use crate::table::read::Table;
 
 /// Bytes before and after the columns that travel.
 const HEAD: usize = 10;
@@ -52,8 +56,8 @@ impl<'a> Person<'a> {
     }
 
     /// The part to which the person is dealt out.
-    pub(super) fn dealt(self, places: &[Place]) -> Self {
-        let Place { first, parts } = places[self.combination as usize];
+    pub(super) fn dealt(self, places: &[PartRange]) -> Self {
+        let PartRange { first, parts } = places[self.combination as usize];
         let part = if parts == 1 { first } else { first + (hash(self.travelling) % u64::from(parts)) as u32 };
         Person { part, ..self }
     }
@@ -65,12 +69,47 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| mix(hash ^ word(chunk)))
 }
 
+/// The columns of a table by what is done with them.
+pub struct PersonColumns {
+    /// Those whose distributions the adversary knows.
+    pub known: Vec<String>,
+    /// The sensitive one.
+    pub sensitive: String,
+    /// Those that are published as they are.
+    pub travelling: Vec<String>,
+}
+
+impl PersonColumns {
+    /// The columns of a table with the roles that the policy gives them.
+    pub fn bind(table: &Table, policy: &Policy, robust: &RobustModel) -> Result<Self> {
+        let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let (mut sensitive, mut travelling) = (None, Vec::new());
+        for (name, role) in names.iter().zip(policy.bind(&names)?) {
+            match role {
+                Role::Quasi(_) | Role::Keep => travelling.push(name.to_string()),
+                Role::Sensitive(_) => sensitive = Some(name.to_string()),
+                Role::Drop => {}
+                Role::Individual | Role::Count => {
+                    return Err(Error::input(
+                        format!("column {name:?}: the model \"robust\" takes one row per person"),
+                        "give a table with one row and one sensitive value per person",
+                    ));
+                }
+            }
+        }
+        let sensitive = sensitive.ok_or_else(|| {
+            Error::input("the policy names no sensitive column", "name one in columns.sensitive")
+        })?;
+        Ok(PersonColumns { known: crate::model::robust::known_columns(robust), sensitive, travelling })
+    }
+}
+
 /// Reads the table once more and hands its people to the sorter, each in its part.
-pub(super) fn read(
+pub fn read_people(
     source: &Source<'_>,
     census: &Census,
     payload: &Payload,
-    places: &[Place],
+    places: &[PartRange],
     sorter: &mut Sorter<'_>,
 ) -> Result<()> {
     let values = Dictionary::of_sensitive(&census.sensitive);
@@ -127,7 +166,7 @@ mod tests {
             travelling,
             row,
         };
-        let places = [Place { first: 1, parts: 1 }, Place { first: 0, parts: 1 }];
+        let places = [PartRange { first: 1, parts: 1 }, PartRange { first: 0, parts: 1 }];
         let people =
             [person(0, 1, b"b", 3), person(0, 1, b"b", 2), person(0, 0, b"c", 1), person(1, 9, b"z", 0)];
         people.iter().for_each(|person| person.dealt(&places).push(&mut sorter).unwrap());

@@ -6,9 +6,7 @@ use std::cmp::Ordering;
 
 use hashbrown::HashMap;
 
-use super::art::Tuples;
-use super::priors::Priors;
-use super::spread::Rank;
+use crate::math::robust::{Priors, Rank, Tuples};
 
 /// No tuple, no node.
 pub(super) const NOBODY: u32 = u32::MAX;

@@ -11,11 +11,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::art::Tuples;
 use super::classes::{Classes, NOBODY};
-use super::priors::Priors;
-use super::ranges::Ranges;
-use super::spread::{Levels, Rank, Spread};
+use crate::math::robust::{Levels, Priors, Ranges, Rank, Spread, Tuples};
 
 /// So many classes are compared one by one; tests make trees of small tables too.
 const LEAF: usize = if cfg!(test) { 1 } else { 4 };

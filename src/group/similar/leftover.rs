@@ -1,9 +1,9 @@
-//! Which finished group can take in a tuple of a stuck one?
+//! Which finished group can take in a left-over tuple, one of a group that got stuck?
 //!
 //! The groups that share a value stand in a tree of boxes over the priors of their members. For a tuple the search
 //! opens boxes in the order of (a lower bound of the spread with it, lowest group number) and tests groups in the
 //! order of their spread, so the first that passes is the answer of a scan over all groups.
-//! Memory: about 130 B per group for the boxes, beside the groups.
+//! Memory: about 130 B per group for the boxes, in addition to the groups.
 //! Invariant: taking a tuple in only widens a group, so a box's bound, once right, stays a lower bound.
 
 use std::cmp::Ordering;
@@ -11,42 +11,38 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::conditions::Test;
-use super::priors::Priors;
-use super::ranges::GroupPriors;
-use super::requirement::Requirement;
-use super::spread::{Levels, Rank, Spread};
+use crate::math::robust::{GroupPriors, Levels, Priors, Rank, Requirement, Spread, Test};
 
 /// No node.
 const NOBODY: u32 = u32::MAX;
 /// The fewest groups of a full leaf; tests make trees of few groups too.
 const LEAF: usize = if cfg!(test) { 1 } else { 8 };
-/// A leaf holds one group per so many cells of its box, so that boxes stay small beside the groups.
+/// A leaf holds one group per so many cells of its box, so that boxes stay small in addition to the groups.
 const LEAF_SHARE: usize = 8;
 /// How many groups are looked at to choose where to cut a box.
 const SAMPLE: usize = 32;
 
 /// A group that passed the test.
-pub(super) struct Finished {
+pub(super) struct FinishedGroup {
     pub(super) tuples: Vec<u32>,
     pub(super) priors: GroupPriors,
 }
 
 /// A tuple that looks for a group: all tuples of its class are alike.
 #[derive(Clone, Copy)]
-pub(super) struct Homeless<'a> {
+pub(super) struct LeftoverTuple<'a> {
     pub(super) tuple: u32,
     pub(super) class: u32,
     pub(super) value: u32,
     pub(super) signatures: &'a [u32],
 }
 
-/// The finished groups.
-pub(super) struct Shelter<'a> {
+/// The finished groups, which can take in left-over tuples.
+pub(super) struct AcceptingGroups<'a> {
     priors: &'a Priors,
     requirement: &'a Requirement,
     test: Test,
-    finished: Vec<Finished>,
+    finished: Vec<FinishedGroup>,
     /// One tree for the groups of each value, every group under the one that the fewest groups have.
     roots: Vec<Option<u32>>,
     nodes: Vec<Node>,
@@ -84,11 +80,11 @@ struct Entry<'a> {
     levels: &'a Levels,
     spread: Spread,
     number: u32,
-    at: Place,
+    at: Found,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Found {
     /// A node, with the value that all of its groups have.
     Node(u32, u32),
     Group(u32),
@@ -115,27 +111,27 @@ impl PartialEq for Entry<'_> {
 
 impl Eq for Entry<'_> {}
 
-impl<'a> Shelter<'a> {
-    /// The shelter of these groups, for tuples of which `wanted` counts the values.
+impl<'a> AcceptingGroups<'a> {
+    /// These groups, ready to take in tuples of which `wanted` counts the values.
     pub(super) fn new(
         priors: &'a Priors,
         requirement: &'a Requirement,
         test: Test,
-        finished: Vec<Finished>,
+        finished: Vec<FinishedGroup>,
         wanted: &[u32],
     ) -> Self {
         let mut frequency = vec![0u32; priors.values()];
         for group in &finished {
             group.priors.values.iter().for_each(|&value| frequency[value as usize] += 1);
         }
-        let rarest = |group: &Finished| {
+        let rarest = |group: &FinishedGroup| {
             let values = group.priors.values.iter().copied();
             values.min_by_key(|&value| (frequency[value as usize], value)).unwrap_or(0)
         };
         let keys: Vec<u32> = finished.iter().map(rarest).collect();
         let mut order: Vec<u32> = (0..finished.len() as u32).collect();
         order.sort_by_key(|&number| keys[number as usize]);
-        let mut shelter = Shelter {
+        let mut groups = AcceptingGroups {
             priors,
             requirement,
             test,
@@ -152,19 +148,19 @@ impl<'a> Shelter<'a> {
         let weights: Vec<f64> =
             wanted.iter().map(|&count| f64::from(count) / f64::from(total.max(1))).collect();
         let mut start = 0;
-        while start < shelter.order.len() {
-            let key = keys[shelter.order[start] as usize];
-            let end = start + shelter.order[start..].partition_point(|&number| keys[number as usize] == key);
+        while start < groups.order.len() {
+            let key = keys[groups.order[start] as usize];
+            let end = start + groups.order[start..].partition_point(|&number| keys[number as usize] == key);
             let mut weights = weights.clone();
             weights[key as usize] = 1.0;
-            shelter.roots[key as usize] = Some(shelter.build(start, end, NOBODY, &weights));
+            groups.roots[key as usize] = Some(groups.build(start, end, NOBODY, &weights));
             start = end;
         }
-        shelter
+        groups
     }
 
     /// The groups with all that they took in.
-    pub(super) fn into_groups(self) -> Vec<Finished> {
+    pub(super) fn into_groups(self) -> Vec<FinishedGroup> {
         self.finished
     }
 
@@ -241,39 +237,39 @@ impl<'a> Shelter<'a> {
 
     /// Adds the tuple to the group for which the test still holds and (spread, number) is smallest; false if there is
     /// none.
-    pub(super) fn attach(&mut self, homeless: Homeless<'_>) -> bool {
+    pub(super) fn attach(&mut self, leftover: LeftoverTuple<'_>) -> bool {
         let priors = self.priors;
-        let ranks: Vec<Rank> = (homeless.signatures.iter().enumerate())
+        let ranks: Vec<Rank> = (leftover.signatures.iter().enumerate())
             .flat_map(|(set, &signature)| {
                 (0..priors.values() as u32).map(move |value| priors.rank(set, signature, value))
             })
             .collect();
         let mut open = BinaryHeap::new();
-        match self.hopeless.get(&homeless.class) {
+        match self.hopeless.get(&leftover.class) {
             Some(&since) => {
                 let changed = self.changed[since..].iter();
-                open.extend(changed.filter_map(|&number| self.group_entry(number, &homeless, &ranks)));
+                open.extend(changed.filter_map(|&number| self.group_entry(number, &leftover, &ranks)));
             }
             None => {
                 for (key, &root) in self.roots.iter().enumerate() {
                     if let Some(root) = root
-                        && key as u32 != homeless.value
+                        && key as u32 != leftover.value
                         && self.possible(key as u32, &ranks)
                     {
-                        open.extend(self.node_entry(root, key as u32, &homeless, &ranks));
+                        open.extend(self.node_entry(root, key as u32, &leftover, &ranks));
                     }
                 }
             }
         }
         while let Some(entry) = open.pop() {
             let (node, key) = match entry.at {
-                Place::Node(node, key) => (node, key),
-                Place::Group(number) => {
+                Found::Node(node, key) => (node, key),
+                Found::Group(number) => {
                     let group = &self.finished[number as usize].priors;
-                    let grown = group.with(self.priors, homeless.value, homeless.signatures);
+                    let grown = group.with(self.priors, leftover.value, leftover.signatures);
                     if self.test.holds(self.requirement, self.priors, &grown) {
-                        self.take_in(number, grown, homeless.tuple);
-                        self.hopeless.remove(&homeless.class);
+                        self.take_in(number, grown, leftover.tuple);
+                        self.hopeless.remove(&leftover.class);
                         return true;
                     }
                     continue;
@@ -281,16 +277,16 @@ impl<'a> Shelter<'a> {
             };
             match self.nodes[node as usize].kind {
                 Kind::Inner(left, right) => {
-                    open.extend(self.node_entry(left, key, &homeless, &ranks));
-                    open.extend(self.node_entry(right, key, &homeless, &ranks));
+                    open.extend(self.node_entry(left, key, &leftover, &ranks));
+                    open.extend(self.node_entry(right, key, &leftover, &ranks));
                 }
                 Kind::Leaf(start, end) => {
                     let numbers = self.order[start as usize..end as usize].iter();
-                    open.extend(numbers.filter_map(|&number| self.group_entry(number, &homeless, &ranks)));
+                    open.extend(numbers.filter_map(|&number| self.group_entry(number, &leftover, &ranks)));
                 }
             }
         }
-        self.hopeless.insert(homeless.class, self.changed.len());
+        self.hopeless.insert(leftover.class, self.changed.len());
         false
     }
 
@@ -319,13 +315,19 @@ impl<'a> Shelter<'a> {
     }
 
     /// A node with the smallest spread that the tuple could give any of its groups; `None` if no group can pass.
-    fn node_entry(&self, node: u32, key: u32, homeless: &Homeless<'_>, ranks: &[Rank]) -> Option<Entry<'a>> {
+    fn node_entry(
+        &self,
+        node: u32,
+        key: u32,
+        leftover: &LeftoverTuple<'_>,
+        ranks: &[Rank],
+    ) -> Option<Entry<'a>> {
         let levels = &self.priors.levels;
         let (sets, values) = (self.priors.sets(), self.priors.values());
         let Node { first, mut spread, largest, .. } = self.nodes[node as usize];
         for set in 0..sets {
             let mut product = f64::from(largest);
-            for value in [key, homeless.value] {
+            for value in [key, leftover.value] {
                 let cell = set * values + value as usize;
                 let (low, high) = self.boxes[node as usize * sets * values + cell];
                 // Every group here has a prior of at most `low` and one of at least `high`; these may cross.
@@ -339,13 +341,13 @@ impl<'a> Shelter<'a> {
                 return None;
             }
         }
-        Some(Entry { levels, spread, number: first, at: Place::Node(node, key) })
+        Some(Entry { levels, spread, number: first, at: Found::Node(node, key) })
     }
 
     /// A group with the spread it would have; `None` if it cannot pass.
-    fn group_entry(&self, number: u32, homeless: &Homeless<'_>, ranks: &[Rank]) -> Option<Entry<'a>> {
+    fn group_entry(&self, number: u32, leftover: &LeftoverTuple<'_>, ranks: &[Rank]) -> Option<Entry<'a>> {
         let group = &self.finished[number as usize].priors;
-        if group.values.iter().any(|&value| value == homeless.value || !self.possible(value, ranks)) {
+        if group.values.iter().any(|&value| value == leftover.value || !self.possible(value, ranks)) {
             return None;
         }
         if self.test == Test::Ratio && !self.ratio_may_hold(group, ranks) {
@@ -359,11 +361,11 @@ impl<'a> Shelter<'a> {
             for (&value, (low, high)) in group.values.iter().zip(group.ranges(set)) {
                 spread = levels.wider(spread, levels.spread(low.min(rank(value)), high.max(rank(value))));
             }
-            let (low, high) = group.range_of(self.priors, set, homeless.value);
-            let own = rank(homeless.value);
+            let (low, high) = group.range_of(self.priors, set, leftover.value);
+            let own = rank(leftover.value);
             spread = levels.wider(spread, levels.spread(low.min(own), high.max(own)));
         }
-        Some(Entry { levels, spread, number, at: Place::Group(number) })
+        Some(Entry { levels, spread, number, at: Found::Group(number) })
     }
 
     /// Whether the ratio condition of the group's own values leaves room for the tuple; cheap, and never wrongly false.

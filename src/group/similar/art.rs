@@ -7,25 +7,13 @@
 //! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed.
 //! A table that does not fit is cut by the caller into parts of similar tuples, each grouped by [`group_part`] with
 //! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the
-//! whole table, and each part suppresses its own left-overs. Sheltering left-overs grows faster than the table, so
+//! whole table, and each part suppresses its own left-overs. Finding groups for left-overs grows faster than the table, so
 //! parts of some ten thousand tuples are also the fast way.
 
-use super::conditions::Test;
+use super::leftover::{AcceptingGroups, FinishedGroup, LeftoverTuple};
 use super::nearest::{Growing, Ungrouped};
-use super::priors::Priors;
-use super::ranges::Ranges;
-use super::requirement::Requirement;
-use super::shelter::{Finished, Homeless, Shelter};
-use crate::error::{Error, Result};
-
-/// The tuples to be grouped, by index.
-#[derive(Debug, Clone, Copy)]
-pub struct Tuples<'a> {
-    /// The sensitive value of each tuple.
-    pub values: &'a [u32],
-    /// For each attribute set the signature of each tuple.
-    pub signatures: &'a [&'a [u32]],
-}
+use crate::error::Result;
+use crate::math::robust::{Priors, Ranges, Requirement, Test, Tuples};
 
 /// Groups of tuples, and those that fit nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,7 +31,7 @@ pub fn group(
     test: Test,
     tuples: Tuples<'_>,
 ) -> Result<SimilarGroups> {
-    check(priors, &tuples)?;
+    tuples.check(priors)?;
     let mut counts = vec![0u64; priors.values()];
     tuples.values.iter().for_each(|&value| counts[value as usize] += 1);
     requirement.check_feasible(&counts)?;
@@ -57,13 +45,13 @@ pub fn group_part(
     test: Test,
     tuples: Tuples<'_>,
 ) -> Result<SimilarGroups> {
-    check(priors, &tuples)?;
+    tuples.check(priors)?;
     let (priors, signatures) = priors.of_tuples(tuples.signatures);
     let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
     let (priors, tuples) = (&priors, Tuples { values: tuples.values, signatures: &signatures });
     let mut ungrouped = Ungrouped::new(priors, &tuples);
     let mut group = Growing { ranges: Ranges::new(priors), values: Vec::new(), signatures: Vec::new() };
-    let mut finished: Vec<Finished> = Vec::new();
+    let mut finished: Vec<FinishedGroup> = Vec::new();
     let mut stuck: Vec<(u32, u32)> = Vec::new();
     while let Some(seed) = ungrouped.seed() {
         group.ranges.clear();
@@ -81,7 +69,7 @@ pub fn group_part(
                 let compact = group.ranges.of_group(priors, &group.values, &group.signatures);
                 if test.holds(requirement, priors, &compact) {
                     let tuples = members.drain(..).map(|(tuple, _)| tuple).collect();
-                    finished.push(Finished { tuples, priors: compact });
+                    finished.push(FinishedGroup { tuples, priors: compact });
                     break;
                 }
             }
@@ -93,35 +81,17 @@ pub fn group_part(
     let mut wanted = vec![0u32; priors.values()];
     let classes = ungrouped.classes();
     stuck.iter().for_each(|&(_, class)| wanted[classes.value(class) as usize] += 1);
-    let mut shelter = Shelter::new(priors, requirement, test, finished, &wanted);
+    let mut accepting = AcceptingGroups::new(priors, requirement, test, finished, &wanted);
     let mut suppressed = Vec::new();
     for (tuple, class) in stuck {
         let (value, signatures) = (classes.value(class), classes.signatures(class));
-        if !shelter.attach(Homeless { tuple, class, value, signatures }) {
+        if !accepting.attach(LeftoverTuple { tuple, class, value, signatures }) {
             suppressed.push(tuple);
         }
     }
-    let groups = shelter.into_groups().into_iter().map(|mut group| {
+    let groups = accepting.into_groups().into_iter().map(|mut group| {
         group.tuples.sort_unstable();
         group.tuples
     });
     Ok(SimilarGroups { groups: groups.collect(), suppressed })
-}
-
-pub(super) fn check(priors: &Priors, tuples: &Tuples<'_>) -> Result<()> {
-    let count = tuples.values.len();
-    let fits = priors.sets() > 0
-        && tuples.signatures.len() == priors.sets()
-        && u32::try_from(count).is_ok_and(|count| count < u32::MAX)
-        && tuples.values.iter().all(|&value| (value as usize) < priors.values())
-        && tuples.signatures.iter().enumerate().all(|(set, signatures)| {
-            signatures.len() == count && signatures.iter().all(|&at| (at as usize) < priors.signatures(set))
-        });
-    if fits {
-        return Ok(());
-    }
-    Err(Error::input(
-        "the tuples do not match the distributions: a signature or value is unknown, or there is no attribute set",
-        "give distributions for every signature of the table, and at least one attribute set",
-    ))
 }

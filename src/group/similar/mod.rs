@@ -1,0 +1,29 @@
+//! Which similar people form groups that keep every posterior at most 1/r?
+//!
+//! | module | question |
+//! |---|---|
+//! | `people` | which people are similar, and in which order do they stand? |
+//! | `parts` | which tuples are worked on together, where all are too many? |
+//! | `rounds` | which groups do the people of each part form? |
+//! | `art` | which tuples go together? |
+//! | `classes` | which tuples are alike? |
+//! | `nearest` | which ungrouped tuple fits a group best? |
+//! | `leftover` | which finished group can take in a left-over tuple? |
+//!
+//! Invariant: the condition is per group, so tables may be worked on in parts.
+//! Not here: the conditions themselves (`crate::math::robust`), what the adversary knows (`crate::model::robust`).
+
+mod art;
+mod classes;
+mod leftover;
+mod nearest;
+mod parts;
+mod people;
+mod rounds;
+#[cfg(test)]
+mod tests;
+
+pub use art::{SimilarGroups, group, group_part};
+pub use parts::{PartRange, parts};
+pub use people::{PersonColumns, read_people};
+pub use rounds::{FirstParts, PlacedPeople, SimilarPeople};

@@ -1,0 +1,224 @@
+//! Which groups do the people of each part form?
+//!
+//! Parts come out of the sorter one behind the other; a few are gathered, grouped in parallel and handed on in order. If
+//! there is more than one part, those whom no group of their part can take are sorted into parts anew and tried once
+//! more; who is still left is suppressed.
+//!
+//! Memory: [`SimilarPeople::working_bytes`], the records of the gathered parts and what grouping takes of each.
+//! Invariant: groups leave in an order fixed by the table and the policy; within a part by the contents of the columns
+//! that travel, which say nothing about how a group came about.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::art::{SimilarGroups, group_part};
+use super::parts::parts;
+use super::people::Person;
+use crate::encode::group_counts::GroupCounts;
+use crate::error::Result;
+use crate::group::groups::Group;
+use crate::group::tree::CutTree;
+use crate::math::robust::{Requirement, Test, Tuples};
+use crate::model::robust::{Bound, Known};
+use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
+use crate::resources::sorter::Sorter;
+use crate::resources::spill::Spill;
+
+/// What grouping takes per person, in addition to the record.
+const PERSON_BYTES: u64 = 768;
+/// Parts of the first round that are also shown to [`FirstParts`].
+const FIRST_PARTS: u32 = 2;
+
+/// Sees the people of the first parts, from any thread.
+pub type FirstParts<'a> = dyn Fn(Tuples<'_>) -> Result<()> + Sync + 'a;
+
+/// How people are grouped.
+pub struct SimilarPeople<'a> {
+    /// What the adversary knows.
+    pub known: &'a Known,
+    /// The table in the numbers of what is known.
+    pub bound: &'a Bound,
+    /// What must hold for every group.
+    pub requirement: &'a Requirement,
+    /// The condition by which that is decided while groups grow.
+    pub test: Test,
+    /// The most people of a part.
+    pub part_people: u64,
+    /// Parts that are grouped at once.
+    pub at_once: usize,
+    /// Also sees the first parts, for comparison.
+    pub first_parts: Option<&'a FirstParts<'a>>,
+    /// Threads to group on.
+    pub pool: &'a rayon::ThreadPool,
+    /// Bytes that may grow.
+    pub budget: &'a Arc<Budget>,
+    /// Where records go that do not fit.
+    pub spill: &'a Spill,
+    /// Counts what is done.
+    pub progress: &'a Progress,
+}
+
+/// What becomes of people.
+pub enum PlacedPeople<'a> {
+    /// They are a group.
+    Group {
+        /// Its number, from 1.
+        number: u64,
+        /// What it publishes of its sensitive values; quasi-identifiers travel.
+        group: Group,
+        /// What travels of each person, ascending.
+        people: &'a [&'a [u8]],
+    },
+    /// A person is in no group.
+    LeftOut {
+        /// The number of the row, from 0.
+        row: u64,
+    },
+}
+
+/// Takes what becomes of people, groups in the order of their numbers.
+type Sink<'s> = dyn FnMut(PlacedPeople<'_>) -> Result<()> + 's;
+
+/// The records of a part, one behind the other.
+#[derive(Default)]
+struct PartRecords {
+    number: u32,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl PartRecords {
+    fn push(&mut self, record: &[u8]) {
+        self.bytes.extend_from_slice(record);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn record(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.bytes[start..self.ends[at]]
+    }
+
+    fn person(&self, at: u32) -> Person<'_> {
+        Person::read(self.record(at as usize))
+    }
+}
+
+impl SimilarPeople<'_> {
+    /// What grouping some parts of `people` people at once takes, with records of `record_bytes`.
+    pub fn working_bytes(at_once: usize, people: u64, record_bytes: u64) -> u64 {
+        at_once as u64 * people * (PERSON_BYTES + record_bytes)
+    }
+
+    /// Groups everybody in the sorter; `count` is the number of parts, `weights` the people of each combination.
+    pub fn group(&self, sorter: Sorter<'_>, count: u32, weights: &[u64], sink: &mut Sink<'_>) -> Result<()> {
+        self.progress.start("grouping", Some(weights.iter().sum()));
+        let mut number = 0;
+        let leave_out =
+            |person: Person<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
+        if count <= 1 {
+            return self.round(sorter, FIRST_PARTS, &mut number, sink, leave_out);
+        }
+        let mut again = Sorter::new(self.budget, self.spill)?;
+        let mut left = vec![0u64; weights.len()];
+        self.round(sorter, FIRST_PARTS, &mut number, sink, |person, _| {
+            left[person.combination as usize] += 1;
+            person.push(&mut again)
+        })?;
+        let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
+        let mut sorter = Sorter::new(self.budget, self.spill)?;
+        again.finish(|record| Person::read(record).dealt(&places).push(&mut sorter))?;
+        self.progress.start("grouping who was left", Some(left.iter().sum()));
+        self.round(sorter, 0, &mut number, sink, leave_out)?;
+        self.progress.finish();
+        Ok(())
+    }
+
+    /// Groups the parts of a sorter; `leave` gets the people who fit nowhere.
+    fn round(
+        &self,
+        sorter: Sorter<'_>,
+        shown: u32,
+        number: &mut u64,
+        sink: &mut Sink<'_>,
+        mut leave: impl FnMut(Person<'_>, &mut Sink<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut waiting: Vec<PartRecords> = Vec::new();
+        let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
+            let grouped: Vec<SimilarGroups> = self.pool.install(|| {
+                let one = |part: &PartRecords| self.group_records(part, part.number < shown);
+                waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
+            })?;
+            for (part, grouped) in waiting.iter().zip(&grouped) {
+                for (people, values) in in_order(part, &grouped.groups) {
+                    *number += 1;
+                    let group = self.published(&values);
+                    sink(PlacedPeople::Group { number: *number, group, people: &people })?;
+                }
+                grouped.suppressed.iter().try_for_each(|&at| leave(part.person(at), sink))?;
+                self.progress.advance(part.ends.len() as u64);
+            }
+            waiting.clear();
+            Ok(())
+        };
+        sorter.finish(|record| {
+            let number = Person::read(record).part;
+            if waiting.last().is_none_or(|part| part.number != number) {
+                if waiting.len() == self.at_once {
+                    finish(&mut waiting)?;
+                }
+                waiting.push(PartRecords { number, ..PartRecords::default() });
+            }
+            if let Some(part) = waiting.last_mut() {
+                part.push(record);
+            }
+            Ok(())
+        })?;
+        finish(&mut waiting)
+    }
+
+    fn group_records(&self, part: &PartRecords, shown: bool) -> Result<SimilarGroups> {
+        let priors = self.known.priors();
+        let sets = priors.sets();
+        let mut values = Vec::with_capacity(part.ends.len());
+        let mut signatures: Vec<Vec<u32>> = vec![Vec::with_capacity(part.ends.len()); sets];
+        for at in 0..part.ends.len() as u32 {
+            let person = part.person(at);
+            values.push(self.bound.values[usize::from(person.value)]);
+            let own = &self.bound.signatures[person.combination as usize * sets..][..sets];
+            signatures.iter_mut().zip(own).for_each(|(all, &own)| all.push(own));
+        }
+        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+        let tuples = Tuples { values: &values, signatures: &signatures };
+        let grouping = group_part(priors, self.requirement, self.test, tuples)?;
+        if let Some(see) = self.first_parts.filter(|_| shown) {
+            see(tuples)?;
+        }
+        Ok(grouping)
+    }
+
+    /// A group of people with these sensitive codes.
+    fn published(&self, values: &[u16]) -> Group {
+        let mut part = GroupCounts { people: values.len() as u64, counts: vec![0; self.bound.values.len()] };
+        values.iter().for_each(|&value| part.counts[usize::from(value)] += 1);
+        Group { node: CutTree::ROOT, extent: vec![], present: vec![], part }
+    }
+}
+
+/// What travels of a group's people and their sensitive codes, both ascending.
+type SortedGroup<'a> = (Vec<&'a [u8]>, Vec<u16>);
+
+/// The groups of a part in the order of what they publish.
+fn in_order<'a>(part: &'a PartRecords, groups: &[Vec<u32>]) -> Vec<SortedGroup<'a>> {
+    let one = |group: &Vec<u32>| {
+        let mut people: Vec<&[u8]> = group.iter().map(|&at| part.person(at).travelling).collect();
+        let mut values: Vec<u16> = group.iter().map(|&at| part.person(at).value).collect();
+        people.sort_unstable();
+        values.sort_unstable();
+        (people, values)
+    };
+    let mut sorted: Vec<SortedGroup<'_>> = groups.iter().map(one).collect();
+    sorted.sort_unstable();
+    sorted
+}

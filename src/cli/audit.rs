@@ -4,7 +4,7 @@ use super::Answer;
 use super::flags::{read_delimiter, read_options};
 use super::terminal::{print, visible};
 use crate::error::{Result, number_of};
-use crate::group::given::{Case, Job, Point, Purpose};
+use crate::group::given::{AuditedPoint, GivenFunctions, GroupedPeople, ReadFor};
 use crate::math::disclosure_sets::{Audit, Finding, Limits, Release, SharesSummary};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::model::Policy;
@@ -48,14 +48,14 @@ pub fn run(args: &AuditArgs) -> Result<Answer> {
     let policy = Policy::read(&args.policy)?;
     let table = Table::open(&args.paths, &read_options(args.delimiter, Some(&policy)))?;
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
-    let job = Job {
+    let job = GivenFunctions {
         table: &table,
         policy: &policy,
         functions: functions.as_ref(),
         limits: Limits { steps: args.limit_steps, ..Limits::default() },
         threads: 1,
     };
-    let case = Case::read(&job, Purpose::Report)?;
+    let case = GroupedPeople::read(&job, ReadFor::Report)?;
     let audit = case.audit();
     print(&if args.json { format!("{}\n", to_json(&case, &audit)) } else { to_text(&case, &audit) })?;
     let publishes = |release: Release| matches!(release, Release::Function(_));
@@ -72,7 +72,7 @@ pub fn open_functions(path: &PathBuf) -> Result<Table> {
     Table::open(std::slice::from_ref(path), &ReadOptions::default())
 }
 
-fn to_json(case: &Case, audit: &Audit) -> Value {
+fn to_json(case: &GroupedPeople, audit: &Audit) -> Value {
     let texts = case.people.sensitive.texts();
     let points = case
         .points
@@ -156,7 +156,7 @@ fn finding_json(finding: &Finding, texts: &[String]) -> Value {
     json!({"exact": false, "holds": null, "refused": reason, "estimate": estimate})
 }
 
-fn to_text(case: &Case, audit: &Audit) -> String {
+fn to_text(case: &GroupedPeople, audit: &Audit) -> String {
     let texts = case.people.sensitive.texts();
     let mut text = format!(
         "{}, {}\n",
@@ -202,7 +202,7 @@ fn to_text(case: &Case, audit: &Audit) -> String {
     text
 }
 
-fn promise(point: &Point) -> String {
+fn promise(point: &AuditedPoint) -> String {
     let values = match &point.values {
         None => "every value".to_string(),
         Some(values) => {

@@ -213,11 +213,11 @@ fn mistakes_are_named_with_a_remedy_and_without_a_value() {
     let good = "g1\n1\n1\n1\n";
     let stated = policy.clone() + FUNCTIONS;
     for (policy, groups, expected) in [
-        (policy.clone(), None, "no generalization function is stated"),
+        (policy.clone(), None, "no generalization function is given"),
         (point("l = 0\nk = 1\nm = 0"), None, "the skyline point (0,1,0) depends on more"),
         (point("l = 0\nk = 0\nm = 2"), None, "the skyline point (0,0,2) depends on more"),
         (with("model = \"implications\"\nimplications = 1\nconfidence = 0.5\n"), None, "the privacy model"),
-        (with("k_anonymity = 2\n"), None, "states nothing about sensitive values"),
+        (with("k_anonymity = 2\n"), None, "requires nothing of sensitive values"),
         (with("distinct_l_diversity = 2\n"), None, "distinct values are not judged"),
         (stated.replace("q = 2", "q = \"x\""), None, "audit.function"),
         (point("for = [\"absent\"]\nl = 0\nk = 0\nm = 0"), None, "does not occur"),

@@ -1,8 +1,8 @@
 //! Which groups does each generalization function make?
 
-use super::people::{People, read_all, texts};
+use super::generalize;
+use super::people::{CodedPeople, read_all, texts};
 use crate::error::{Error, Result};
-use crate::group::given::generalize;
 use crate::math::disclosure_sets::Partition;
 use crate::model::Policy;
 use crate::policy::Function;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub const MOST_FUNCTIONS: usize = 16;
 
 /// A generalization function on the people of a table.
-pub struct Candidate {
+pub struct CandidateFunction {
     /// What the function does, in the words of the policy, or the column of the group numbers.
     pub name: String,
     /// The groups.
@@ -22,7 +22,7 @@ pub struct Candidate {
     pub labels: Option<Vec<Vec<String>>>,
 }
 
-impl Candidate {
+impl CandidateFunction {
     /// The number of people in the smallest group.
     pub fn smallest_group(&self) -> u64 {
         self.partition.groups().iter().map(Vec::len).min().unwrap_or(0) as u64
@@ -30,14 +30,14 @@ impl Candidate {
 }
 
 /// Are there functions, and not too many?
-pub(super) fn expect_some(policy: &Policy, groups: Option<&Groups>) -> Result<()> {
+pub(super) fn expect_some(policy: &Policy, groups: Option<&GroupNumbers>) -> Result<()> {
     match groups.map_or(policy.functions.len(), |groups| groups.functions.len()) {
         0 => Err(Error::input(
-            "no generalization function is stated",
-            "add [[audit.function]] to the policy, from fine to coarse, or give --functions",
+            "no generalization function is given",
+            "add [[audit.function]] to the policy, from fine to coarse, or give a table of group numbers",
         )),
         many if many > MOST_FUNCTIONS => Err(Error::input(
-            format!("{many} generalization functions are stated, the most is {MOST_FUNCTIONS}"),
+            format!("{many} generalization functions are given, the most is {MOST_FUNCTIONS}"),
             "leave out those that would not be published anyway",
         )),
         _ => Ok(()),
@@ -45,7 +45,7 @@ pub(super) fn expect_some(policy: &Policy, groups: Option<&Groups>) -> Result<()
 }
 
 /// The functions of a policy.
-pub(super) fn candidates(policy: &Policy, people: &People) -> Result<Vec<Candidate>> {
+pub(super) fn candidates(policy: &Policy, people: &CodedPeople) -> Result<Vec<CandidateFunction>> {
     let candidate = |function: &Function| {
         let coarse = people.places.iter().map(|&place| &function[place]);
         let labels = people.attributes.iter().zip(coarse);
@@ -56,13 +56,13 @@ pub(super) fn candidates(policy: &Policy, people: &People) -> Result<Vec<Candida
             format!("{} {}", column.name, function[place].name(&column.shape))
         });
         let name = name.collect::<Vec<_>>().join(", ");
-        Ok(Candidate { name, partition: people.grouped(&labels), labels: Some(labels) })
+        Ok(CandidateFunction { name, partition: people.grouped(&labels), labels: Some(labels) })
     };
     policy.functions.iter().map(candidate).collect()
 }
 
 /// A table of group numbers.
-pub(super) struct Groups {
+pub(super) struct GroupNumbers {
     /// The column that names the person; `None` if people come in the order of the table.
     pub id: Option<String>,
     /// The name and the groups of each function.
@@ -71,7 +71,7 @@ pub(super) struct Groups {
     rows: usize,
 }
 
-impl Groups {
+impl GroupNumbers {
     /// Columns g1, g2, ... hold the groups; at most one other column names the person.
     pub fn read(table: &Table, threads: usize) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
@@ -114,13 +114,13 @@ impl Groups {
         }
         let ids = id.as_ref().map(|_| column(numbered.len())).transpose()?;
         let rows = batches.iter().map(|batch| batch.num_rows()).sum();
-        Ok(Groups { id, functions, ids, rows })
+        Ok(GroupNumbers { id, functions, ids, rows })
     }
 
     /// The functions on these people.
-    pub fn candidates(&self, people: &People) -> Result<Vec<Candidate>> {
+    pub fn candidates(&self, people: &CodedPeople) -> Result<Vec<CandidateFunction>> {
         let rows = self.rows_of(people)?;
-        let candidate = |(name, groups): &(String, Vec<String>)| Candidate {
+        let candidate = |(name, groups): &(String, Vec<String>)| CandidateFunction {
             name: name.clone(),
             partition: Partition::by_label(rows.iter().map(|&row| &groups[row])),
             labels: None,
@@ -129,7 +129,7 @@ impl Groups {
     }
 
     /// For each person the row of the group numbers.
-    fn rows_of(&self, people: &People) -> Result<Vec<usize>> {
+    fn rows_of(&self, people: &CodedPeople) -> Result<Vec<usize>> {
         if self.rows != people.len() {
             return Err(Error::input(
                 format!("the group numbers are for {} people, the table has {}", self.rows, people.len()),

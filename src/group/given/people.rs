@@ -3,7 +3,8 @@
 //! Memory: the columns in use of all people, as they are read and as codes. Tables of more than [`MOST_PEOPLE`]
 //! are refused while they are read.
 
-use super::{Job, Purpose};
+use super::audited::{GivenFunctions, ReadFor};
+use super::generalize;
 use crate::encode::attribute::Attribute;
 use crate::encode::cells::cell_texts;
 use crate::encode::combination::SensitiveColumns;
@@ -13,7 +14,6 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::encode::source_columns::{RowsAre, SourceBatch, SourceColumns};
 use crate::error::{Error, Result};
-use crate::group::given::generalize;
 use crate::math::disclosure_sets::Partition;
 use crate::math::skyline::Values;
 use crate::resources::budget::Budget;
@@ -27,16 +27,16 @@ pub const MOST_PEOPLE: usize = 20_000;
 /// Bytes that speed up encoding; without them it is only slower.
 const LOOKUP_BYTES: u64 = 16 << 20;
 
-/// What is read beside the quasi-identifiers and the sensitive column.
-pub struct Extra<'a> {
+/// What is read in addition to the quasi-identifiers and the sensitive column.
+pub struct ExtraColumns<'a> {
     /// The column that names the person in a table of group numbers.
     pub id: Option<&'a str>,
     /// Whether the columns that travel are needed.
-    pub purpose: Purpose,
+    pub purpose: ReadFor,
 }
 
 /// The people of a table, in its order.
-pub struct People {
+pub struct CodedPeople {
     /// The quasi-identifiers in the order of the table, every value with a code of its own.
     pub attributes: Vec<Attribute>,
     /// For each of them its place in `columns.quasi` of the policy.
@@ -51,12 +51,12 @@ pub struct People {
     pub(super) ids: Option<Vec<Option<String>>>,
 }
 
-impl People {
+impl CodedPeople {
     /// Reads the table of a job, once.
-    pub fn read(job: &Job<'_>, extra: &Extra<'_>) -> Result<Self> {
+    pub fn read(job: &GivenFunctions<'_>, extra: &ExtraColumns<'_>) -> Result<Self> {
         let mut columns = columns(job)?;
         let mut travelling = std::mem::take(&mut columns.travelling);
-        if extra.purpose == Purpose::Report {
+        if extra.purpose == ReadFor::Report {
             travelling.clear();
         }
         let judged = columns.wanted();
@@ -94,7 +94,7 @@ impl People {
             (fields.collect(), batches.iter().map(|batch| batch.columns()[first..].to_vec()).collect());
         let place = |name: &str| job.policy.columns.quasi.iter().position(|own| own.name == name);
         let places = columns.quasi.iter().filter_map(|quasi| place(&quasi.name)).collect();
-        Ok(People { attributes, places, sensitive, rows, travelling, ids })
+        Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids })
     }
 
     /// How many people there are.
@@ -131,7 +131,7 @@ impl People {
 }
 
 /// The columns of a job's table: one row per person, one sensitive column.
-fn columns<'a>(job: &Job<'a>) -> Result<SourceColumns<'a>> {
+fn columns<'a>(job: &GivenFunctions<'a>) -> Result<SourceColumns<'a>> {
     let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
     if let RowsAre::Counted(name) | RowsAre::ValuesOf(name) = columns.rows {
         return Err(Error::input(

@@ -11,14 +11,14 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::skyline::{ProtectedValues, SkylineRequirement};
 
-/// What a policy promises, as far as disclosure sets can tell.
-pub struct Promise<'a> {
+/// What a policy requires, as far as disclosure sets can show it.
+pub struct AuditedProperty<'a> {
     requirements: &'a [SkylineRequirement],
 }
 
 /// A point that every disclosure set must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
+pub struct AuditedPoint {
     /// The protected values; `None` for every value.
     pub values: Option<Vec<String>>,
     /// How many values the adversary can rule out for a person.
@@ -27,7 +27,7 @@ pub struct Point {
     pub confidence: Rational,
 }
 
-impl<'a> Promise<'a> {
+impl<'a> AuditedProperty<'a> {
     /// Of a policy; an error names the first thing that cannot be audited.
     pub fn new(policy: &'a Policy) -> Result<Self> {
         let cannot = |what: &str, remedy: &str| Err(Error::input(format!("disclosure sets: {what}"), remedy));
@@ -54,18 +54,18 @@ impl<'a> Promise<'a> {
         }
         if requirements.is_empty() {
             return cannot(
-                "the policy states nothing about sensitive values",
+                "the policy requires nothing of sensitive values",
                 "add l_diversity = { c = 2, l = 2 }, or [[privacy.skyline]] with a confidence",
             );
         }
         for requirement in requirements {
             point(requirement, None)?;
         }
-        Ok(Promise { requirements })
+        Ok(AuditedProperty { requirements })
     }
 
     /// The property in codes, and in words.
-    pub fn property(&self, sensitive: &SensitiveCoding) -> Result<(Property, Vec<Point>)> {
+    pub fn in_codes(&self, sensitive: &SensitiveCoding) -> Result<(Property, Vec<AuditedPoint>)> {
         let mut skyline = Vec::new();
         for requirement in self.requirements {
             match &requirement.values {
@@ -78,7 +78,7 @@ impl<'a> Promise<'a> {
                 }
             }
         }
-        let words = |requirement: &SkylineRequirement| Point {
+        let words = |requirement: &SkylineRequirement| AuditedPoint {
             values: match &requirement.values {
                 ProtectedValues::Every => None,
                 ProtectedValues::These(texts) => Some(texts.clone()),

@@ -1,0 +1,126 @@
+//! The groups of a generalization function, as a release shows them.
+
+use super::functions::CandidateFunction;
+use super::people::CodedPeople;
+use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::group_counts::GroupCounts;
+use crate::error::Result;
+use crate::group::groups::{Group, Present};
+use crate::group::tree::CutTree;
+use std::collections::{BTreeSet, HashMap};
+
+/// The quasi-identifiers as a release of a function shows them.
+pub struct PublishedAttributes {
+    /// By column, in the order of the table.
+    pub attributes: Vec<Attribute>,
+    /// For each column and code of the table the code among the labels; `None` where codes stay as they are.
+    pub codes: Option<Vec<Vec<u16>>>,
+}
+
+impl PublishedAttributes {
+    /// Of a function on these people.
+    pub fn new(people: &CodedPeople, candidate: &CandidateFunction) -> Self {
+        let Some(labels) = &candidate.labels else {
+            return PublishedAttributes { attributes: people.attributes.clone(), codes: None };
+        };
+        let (mut attributes, mut codes) = (vec![], vec![]);
+        for (attribute, labels) in people.attributes.iter().zip(labels) {
+            // In the order of the codes, so that groups come in the order of the values.
+            let mut values: Vec<Box<str>> = vec![];
+            let mut place: HashMap<&str, u16> = HashMap::new();
+            codes.push(
+                labels
+                    .iter()
+                    .map(|label| {
+                        *place.entry(label).or_insert_with(|| {
+                            values.push(label.as_str().into());
+                            (values.len() - 1) as u16
+                        })
+                    })
+                    .collect(),
+            );
+            let coding = Coding::Set { values, other: None };
+            attributes.push(Attribute { name: attribute.name.clone(), nulls: false, coding });
+        }
+        PublishedAttributes { attributes, codes: Some(codes) }
+    }
+}
+
+/// A group of a function.
+pub struct FunctionGroup {
+    /// In the codes of the release.
+    pub published: Group,
+    /// In those of the table, with the values that occur.
+    pub tight: Group,
+    /// In those of the table, with all values that have the label.
+    pub wide: Group,
+}
+
+impl CandidateFunction {
+    /// Hands every group with its number to `sink`, in the order of what is published, and returns the number of each
+    /// person's group.
+    pub fn groups(
+        &self,
+        people: &CodedPeople,
+        published: &PublishedAttributes,
+        mut sink: impl FnMut(u64, FunctionGroup) -> Result<()>,
+    ) -> Result<Vec<u64>> {
+        let mut groups: Vec<(FunctionGroup, &Vec<u32>)> = Vec::new();
+        for members in self.partition.groups() {
+            let mut part =
+                GroupCounts { people: members.len() as u64, counts: vec![0; people.sensitive.len()] };
+            members.iter().for_each(|&person| part.counts[usize::from(people.value(person as usize))] += 1);
+            let columns = people.rows.columns.iter();
+            let tight: Vec<BTreeSet<u16>> = columns
+                .map(|codes| members.iter().map(|&person| codes.get(person as usize)).collect())
+                .collect();
+            let (shown, wide) = match &published.codes {
+                None => (tight.clone(), tight.clone()),
+                Some(codes) => {
+                    let shown: Vec<BTreeSet<u16>> = tight
+                        .iter()
+                        .zip(codes)
+                        .map(|(tight, codes)| tight.iter().map(|&code| codes[usize::from(code)]).collect())
+                        .collect();
+                    let wide = shown.iter().zip(codes).map(|(shown, codes)| {
+                        (0..=u16::MAX)
+                            .zip(codes)
+                            .filter(|(_, label)| shown.contains(label))
+                            .map(|(code, _)| code)
+                            .collect()
+                    });
+                    (shown.clone(), wide.collect())
+                }
+            };
+            let group = |codes: &[BTreeSet<u16>]| group(codes, part.clone());
+            groups.push((
+                FunctionGroup { published: group(&shown), tight: group(&tight), wide: group(&wide) },
+                members,
+            ));
+        }
+        groups.sort_by(|(one, _), (other, _)| {
+            let key = |group: &Group| -> Vec<Vec<u16>> {
+                group.present.iter().map(|present| present.codes.clone()).collect()
+            };
+            key(&one.published)
+                .cmp(&key(&other.published))
+                .then_with(|| one.published.part.counts.cmp(&other.published.part.counts))
+        });
+        let mut group_of = vec![0; people.len()];
+        for (number, (_, members)) in (1..).zip(&groups) {
+            members.iter().for_each(|&person| group_of[person as usize] = number);
+        }
+        (1..).zip(groups).try_for_each(|(number, (group, _))| sink(number, group))?;
+        Ok(group_of)
+    }
+}
+
+fn group(codes: &[BTreeSet<u16>], part: GroupCounts) -> Group {
+    let present = |codes: &BTreeSet<u16>| {
+        let ends = codes.first().zip(codes.last()).unwrap_or((&0, &0));
+        Present { ends: (u32::from(*ends.0), u32::from(*ends.1)), codes: codes.iter().copied().collect() }
+    };
+    let present: Vec<Present> = codes.iter().map(present).collect();
+    let extent = present.iter().map(|present| present.ends.0..present.ends.1 + 1).collect();
+    Group { node: CutTree::ROOT, extent, present, part }
+}

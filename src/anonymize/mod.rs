@@ -17,14 +17,14 @@ use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::Group;
-use crate::group::lattice::Measure;
+use crate::group::lattice::LatticeMeasure;
 pub use crate::group::lattice::full_domain::Searched;
 use crate::group::lattice::full_domain::{self, FullDomain};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
-use crate::group::split::plan::Plan;
-use crate::group::split::propose::Order;
+use crate::group::split::plan::SplitPlan;
+use crate::group::split::propose::CutOrder;
 use crate::model::beliefs::TableRows;
 pub use crate::model::protection::Obstacle;
 use crate::model::protection::Protection;
@@ -85,7 +85,7 @@ pub enum Search {
     /// Each group is split on its own, as far as it is safe.
     Tree,
     /// All people's values are generalized to the same levels; the best safe choice by a measure is taken.
-    Lattice(Measure),
+    Lattice(LatticeMeasure),
 }
 
 /// What came of a run.
@@ -211,7 +211,7 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     let (tree, searched) = match job.search {
         Search::Tree => {
             let growth = Growth {
-                plan: Plan { columns: &columns, order: order(job.policy) },
+                plan: SplitPlan { columns: &columns, order: order(job.policy) },
                 pool: &pool,
                 budget: &budget,
                 spill: &spill,
@@ -373,9 +373,9 @@ fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
         .map_err(|_| Error::input("the threads could not be started", "give fewer --threads"))
 }
 
-fn order(policy: &Policy) -> Order {
+fn order(policy: &Policy) -> CutOrder {
     match policy.publish.cuts {
-        Cuts::Mondrian => Order::Mondrian,
-        Cuts::Best => Order::Gain,
+        Cuts::Mondrian => CutOrder::Mondrian,
+        Cuts::Best => CutOrder::Gain,
     }
 }

@@ -9,7 +9,7 @@ use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, run as group}
 use crate::anonymize::strategy::{self, Choice};
 use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, run as anonymize};
 use crate::error::{Error, Result, number_of};
-use crate::group::lattice::Measure;
+use crate::group::lattice::LatticeMeasure;
 use crate::group::split::limits::SUBTREE_BYTES;
 use crate::math::disclosure_sets::Limits;
 use crate::math::exact::{decimal_at_least, f64_at_least};
@@ -56,7 +56,7 @@ pub struct AnonymizeArgs {
     search: SearchName,
     /// What the best node of a lattice loses least of: discernibility, group-size, certainty or entropy.
     #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
-    measure: Measure,
+    measure: LatticeMeasure,
     /// For the model "robust", the private list of suppressed rows; OUT.suppressed.csv unless told.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
@@ -83,10 +83,10 @@ impl AnonymizeArgs {
     }
 }
 
-fn read_measure(text: &str) -> std::result::Result<Measure, String> {
-    let known = Measure::NAMES.into_iter().find(|(name, _)| *name == text);
+fn read_measure(text: &str) -> std::result::Result<LatticeMeasure, String> {
+    let known = LatticeMeasure::NAMES.into_iter().find(|(name, _)| *name == text);
     known.map(|(_, measure)| measure).ok_or_else(|| {
-        let names: Vec<&str> = Measure::NAMES.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = LatticeMeasure::NAMES.iter().map(|(name, _)| *name).collect();
         format!("expected one of {}", names.join(", "))
     })
 }

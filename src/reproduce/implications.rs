@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Cell, Findings, Setting, Table, adult};
 use crate::error::Result;
-use crate::group::lattice::{Cells, Levels, nodes};
+use crate::group::lattice::{ColumnLevels, LatticeCells, nodes};
 use crate::math::exact::{Rational, f64_at_least};
 use crate::math::implications::{Bucket, Scanner};
 use crate::report::chart::{Axis, Chart, Series};
@@ -48,18 +48,21 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
     let [age, marital, race, sex, occupation] = &columns[..] else { return Ok(Findings::default()) };
     let marital = marital.reordered(&MARITAL)?;
     let ages: Vec<Option<f64>> = age.texts.iter().map(|text| text.parse().ok()).collect();
-    let flat = |codes: usize| Levels::new(codes as u32, [(1..codes as u32).collect()]);
+    let flat = |codes: usize| ColumnLevels::new(codes as u32, [(1..codes as u32).collect()]);
     let levels = [
-        Levels::intervals(&ages),
-        Levels::new(MARITAL.len() as u32, [(1..MARITAL.len() as u32).collect(), MARITAL_MIDDLE.to_vec()]),
+        ColumnLevels::intervals(&ages),
+        ColumnLevels::new(
+            MARITAL.len() as u32,
+            [(1..MARITAL.len() as u32).collect(), MARITAL_MIDDLE.to_vec()],
+        ),
         flat(race.texts.len()),
         flat(sex.texts.len()),
     ];
-    let mut finest = Cells::new(occupation.texts.len());
+    let mut finest = LatticeCells::new(occupation.texts.len());
     for (row, &value) in occupation.codes.iter().enumerate() {
         finest.add(&[age.codes[row], marital.codes[row], race.codes[row], sex.codes[row]], value);
     }
-    let counts: Vec<usize> = levels.iter().map(Levels::len).collect();
+    let counts: Vec<usize> = levels.iter().map(ColumnLevels::len).collect();
     let lattice = nodes(&counts)?;
     let all: Vec<Node> =
         lattice.into_iter().map(|node| measure(&finest.rolled_up(&levels, &node), node)).collect();
@@ -89,7 +92,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
     Ok(findings)
 }
 
-fn measure(cells: &Cells, levels: Vec<usize>) -> Node {
+fn measure(cells: &LatticeCells, levels: Vec<usize>) -> Node {
     let mut scanner = Scanner::new(UP_TO);
     let mut entropy = f64::INFINITY;
     // Positions only name witnesses; the minima do not depend on the order.

@@ -11,15 +11,15 @@ use crate::model::robust::Known;
 use std::sync::{Mutex, PoisonError};
 
 /// Groups parts of a table by the printed condition, and judges them. Parts may come in any order, from any thread.
-pub(super) struct Comparison<'a> {
+pub(super) struct DeltaComparison<'a> {
     known: &'a Known,
     requirement: &'a Requirement,
     found: Mutex<Option<DeltaInstead>>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> DeltaComparison<'a> {
     pub(super) fn new(known: &'a Known, requirement: &'a Requirement) -> Self {
-        Comparison { known, requirement, found: Mutex::new(None) }
+        DeltaComparison { known, requirement, found: Mutex::new(None) }
     }
 
     /// Adds a part.

@@ -38,8 +38,8 @@ use crate::resources::budget::{Budget, release_freed};
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
 use crate::table::read::Table;
-use compare::Comparison;
-use output::Output;
+use compare::DeltaComparison;
+use output::BucketTables;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use suppressed::List;
@@ -135,8 +135,8 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     read_people(&source, &census, &payload, &places, &mut sorter)?;
     let pool = thread_pool(job.threads)?;
     let values = SensitiveColumns::one(census.sensitive.clone());
-    let mut output = Output::create(staging.folder(), &payload, &values, job.threads, &budget, &spill)?;
-    let comparison = Comparison::new(&known, &requirement);
+    let mut output = BucketTables::create(staging.folder(), &payload, &values, job.threads, &budget, &spill)?;
+    let comparison = DeltaComparison::new(&known, &requirement);
     let compare = |tuples: Tuples<'_>| comparison.add(tuples);
     let people = SimilarPeople {
         known: &known,

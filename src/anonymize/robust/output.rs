@@ -21,24 +21,24 @@ use crate::resources::spill::Spill;
 use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and who is in neither.
-pub(super) struct Output<'a> {
+pub(super) struct BucketTables<'a> {
     rows: GroupRows<'a>,
     people: PartWriter,
     values: GroupValues<'a>,
     sensitive: PartWriter,
     suppressed: Suppressed<'a>,
     label: GroupLabel,
-    sizes: Sizes,
+    sizes: GroupSizes,
 }
 
 /// How many groups there are, and the sum of their squared sizes.
 #[derive(Default)]
-pub(super) struct Sizes {
+pub(super) struct GroupSizes {
     pub(super) groups: u64,
     pub(super) squares: u128,
 }
 
-impl<'a> Output<'a> {
+impl<'a> BucketTables<'a> {
     pub(super) fn create(
         folder: &Path,
         payload: &'a Payload,
@@ -55,18 +55,18 @@ impl<'a> Output<'a> {
         let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };
         let group = Group { node: CutTree::ROOT, extent: vec![], present: vec![], part };
         let label = rows.label(&group);
-        Ok(Output {
+        Ok(BucketTables {
             people: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,
             sensitive: PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?,
             rows,
             values,
             suppressed: Suppressed::new(budget, spill)?,
             label,
-            sizes: Sizes::default(),
+            sizes: GroupSizes::default(),
         })
     }
 
-    pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Sizes)> {
+    pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, GroupSizes)> {
         self.people.write(self.rows.finish()?)?;
         self.people.finish()?;
         self.sensitive.write(self.values.finish()?)?;

@@ -1,6 +1,6 @@
 //! Whose rows were left out?
 //!
-//! A private file beside the release, never in it: the row numbers of the input, counted from 1 in the order in which
+//! A private file next to the release, never in it: the row numbers of the input, counted from 1 in the order in which
 //! its files were given, and nothing else. It takes its name only once the release is in place.
 //!
 //! Memory: a sorter's share of the budget.
@@ -65,12 +65,12 @@ impl List {
         if path.exists() {
             return Err(Error::input(
                 format!("{} exists already", path.display()),
-                "move the list of the older release away, or give another file with --suppressed",
+                "move the list of the older release away, or choose another file",
             ));
         }
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().ok_or_else(|| {
-            Error::input(format!("{} is no name for a file", path.display()), "give --suppressed a file name")
+            Error::input(format!("{} is no name for a file", path.display()), "choose another name")
         })?);
         name.push(".unfinished");
         let unfinished = path.with_file_name(name);

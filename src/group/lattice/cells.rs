@@ -1,20 +1,20 @@
 //! How many people with which sensitive values are in each cell?
 
-use super::levels::Levels;
+use super::levels::ColumnLevels;
 use crate::encode::group_counts::GroupCounts;
 use hashbrown::HashMap;
 
 /// The cells that hold people, by the number of their cell in each column.
 #[derive(Debug, Clone)]
-pub struct Cells {
+pub struct LatticeCells {
     values: usize,
     parts: HashMap<Vec<u16>, GroupCounts, foldhash::fast::FixedState>,
 }
 
-impl Cells {
+impl LatticeCells {
     /// No people yet, who have one of `values` sensitive values each.
     pub fn new(values: usize) -> Self {
-        Cells { values, parts: HashMap::default() }
+        LatticeCells { values, parts: HashMap::default() }
     }
 
     /// Adds a person with a sensitive value.
@@ -46,8 +46,8 @@ impl Cells {
     }
 
     /// The cells of a node, given those of the node with the finest levels.
-    pub fn rolled_up(&self, levels: &[Levels], node: &[usize]) -> Cells {
-        let mut up = Cells::new(self.values);
+    pub fn rolled_up(&self, levels: &[ColumnLevels], node: &[usize]) -> LatticeCells {
+        let mut up = LatticeCells::new(self.values);
         let mut cell = Vec::new();
         for (own, part) in &self.parts {
             cell.clear();

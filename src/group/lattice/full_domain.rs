@@ -3,7 +3,7 @@
 //! One pass over the code pages counts the cells of the finest levels; the lattice is searched on these counts.
 //! Memory: twice the cells that hold people, taken from the budget; too many of them are an error.
 
-use super::{Cells, Levels, Measure, Node, minimal_safe};
+use super::{ColumnLevels, LatticeCells, LatticeMeasure, LatticeNode, minimal_safe};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::Column;
 use crate::encode::group_counts::GroupCounts;
@@ -21,9 +21,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
     /// The lowest safe nodes: a level for each quasi-identifier, 0 is its values.
-    pub minimal: Vec<Node>,
+    pub minimal: Vec<LatticeNode>,
     /// The one that is published.
-    pub chosen: Node,
+    pub chosen: LatticeNode,
     /// Nodes whose groups were judged.
     pub tested: u64,
 }
@@ -33,20 +33,20 @@ pub struct FullDomain<'a> {
     /// The quasi-identifiers.
     pub columns: &'a [Column],
     /// Their levels.
-    pub levels: Vec<Levels>,
+    pub levels: Vec<ColumnLevels>,
     /// Which of the lowest safe nodes is best.
-    pub measure: Measure,
+    pub measure: LatticeMeasure,
     /// Bytes that may grow.
     pub budget: &'a Arc<Budget>,
 }
 
 /// The levels of a quasi-identifier.
-pub fn levels(attribute: &Attribute, column: &Column) -> Levels {
+pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
     match &attribute.coding {
         Coding::Numbers { scale, samples, .. } => {
             let null = attribute.nulls.then_some(None);
             let known = samples.iter().map(|&key| Some(scale.coordinate(key)));
-            Levels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
+            ColumnLevels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
         }
         Coding::Tree { hierarchy, .. } => {
             // By level, not by depth: a group that stays the same from one level to the next is less deep.
@@ -56,15 +56,15 @@ pub fn levels(attribute: &Attribute, column: &Column) -> Levels {
             let changes = |level: u32| {
                 (1..column.codes).filter(|&code| place(code - 1, level) != place(code, level)).collect()
             };
-            Levels::new(column.codes, (0..hierarchy.top_level()).map(changes))
+            ColumnLevels::new(column.codes, (0..hierarchy.top_level()).map(changes))
         }
-        _ => Levels::of_column(column),
+        _ => ColumnLevels::of_column(column),
     }
 }
 
-/// Whether all cells may be groups. One after the other, so that the first bad one ends it; what is refused beside some
-/// of them is refused beside all.
-fn is_safe(cells: &Cells, mut criterion: Box<dyn SplitTest>) -> bool {
+/// Whether all cells may be groups. One after the other, so that the first bad one ends it; what is refused next to some
+/// of them is refused next to all.
+fn is_safe(cells: &LatticeCells, mut criterion: Box<dyn SplitTest>) -> bool {
     cells.parts().map(std::slice::from_ref).all(|part| {
         let admitted = criterion.admits(part, &mut Scratch::default());
         if admitted {
@@ -92,17 +92,17 @@ impl FullDomain<'_> {
             reserved.resize("the cells of the lattice", 2 * bytes).map_err(|_| {
                 Error::input(
                     format!("the finest levels of the lattice have more than {cells} cells, too many for the budget"),
-                    "give more --memory, or quasi-identifiers with fewer values",
+                    "allow more memory, or give quasi-identifiers with fewer values",
                 )
             })
         })?;
-        let counts: Vec<usize> = self.levels.iter().map(Levels::len).collect();
+        let counts: Vec<usize> = self.levels.iter().map(ColumnLevels::len).collect();
         let mut tested = 0;
         let minimal = minimal_safe(&counts, |node| {
             tested += 1;
             Ok(is_safe(&finest.rolled_up(&self.levels, node), criterion()?))
         })?;
-        let cost = |node: &Node| {
+        let cost = |node: &LatticeNode| {
             let cells = finest.rolled_up(&self.levels, node);
             self.measure.cost((node, &cells), &finest, &self.levels, self.columns)
         };
@@ -129,8 +129,8 @@ impl FullDomain<'_> {
         store: &PageStore<'_>,
         values: usize,
         account: &mut dyn FnMut(u64, usize) -> Result<()>,
-    ) -> Result<Cells> {
-        let mut cells = Cells::new(values);
+    ) -> Result<LatticeCells> {
+        let mut cells = LatticeCells::new(values);
         let mut room = store.layout().empty(0);
         let mut cell = vec![0; self.columns.len()];
         for page in 0..store.len() {
@@ -138,7 +138,7 @@ impl FullDomain<'_> {
             let Sensitive::Single(codes) = &rows.sensitive else {
                 return Err(Error::input(
                     "the lattice is searched for single values only: elsewhere merging groups can raise a risk",
-                    "leave out --search lattice",
+                    "search the tree of cuts instead of the lattice",
                 ));
             };
             for row in 0..rows.len() {

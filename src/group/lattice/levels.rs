@@ -7,7 +7,7 @@ use std::ops::Range;
 ///
 /// Invariant: each level merges cells of the one before, and the last has one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Levels {
+pub struct ColumnLevels {
     codes: u32,
     /// First code of each cell but the first, ascending; the finest level first.
     boundaries: Vec<Vec<u32>>,
@@ -16,7 +16,7 @@ pub struct Levels {
 /// Widths of intervals, in units of the column.
 const WIDTHS: [f64; 4] = [5.0, 10.0, 20.0, 40.0];
 
-impl Levels {
+impl ColumnLevels {
     /// Of a column with `codes` codes. Boundaries that the level before lacks, and levels that change nothing,
     /// are left out; the level of all codes is added.
     pub fn new(codes: u32, levels: impl IntoIterator<Item = Vec<u32>>) -> Self {
@@ -29,14 +29,14 @@ impl Levels {
                 boundaries.push(level);
             }
         }
-        Levels { codes, boundaries }
+        ColumnLevels { codes, boundaries }
     }
 
     /// Each value, then all; a hierarchy by its depths.
     pub fn of_column(column: &Column) -> Self {
         match &column.splitting {
-            Splitting::Ordered { .. } => Levels::new(column.codes, [(1..column.codes).collect()]),
-            Splitting::Tree(tree) => Levels::new(column.codes, depths(tree)),
+            Splitting::Ordered { .. } => ColumnLevels::new(column.codes, [(1..column.codes).collect()]),
+            Splitting::Tree(tree) => ColumnLevels::new(column.codes, depths(tree)),
         }
     }
 
@@ -53,7 +53,7 @@ impl Levels {
         };
         let codes = coordinates.len() as u32;
         let finest = std::iter::once((1..codes).collect());
-        Levels::new(codes, finest.chain(WIDTHS.map(|width| changes(&|x| (x / (width * unit)).floor()))))
+        ColumnLevels::new(codes, finest.chain(WIDTHS.map(|width| changes(&|x| (x / (width * unit)).floor()))))
     }
 
     /// Number of levels.

@@ -2,13 +2,13 @@
 //!
 //! Sums run over whole numbers or in the order of the codes, so that equal tables have equal costs, bit by bit.
 
-use super::cells::Cells;
-use super::levels::Levels;
+use super::cells::LatticeCells;
+use super::levels::ColumnLevels;
 use crate::encode::column::Column;
 
 /// A measure of what is lost; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum LatticeMeasure {
     /// The sum of the squared group sizes.
     Discernibility,
     /// People per group.
@@ -19,21 +19,21 @@ pub enum Measure {
     Entropy,
 }
 
-impl Measure {
+impl LatticeMeasure {
     /// All measures with their names.
-    pub const NAMES: [(&'static str, Measure); 4] = [
-        ("discernibility", Measure::Discernibility),
-        ("group-size", Measure::AverageGroupSize),
-        ("certainty", Measure::CertaintyPenalty),
-        ("entropy", Measure::Entropy),
+    pub const NAMES: [(&'static str, LatticeMeasure); 4] = [
+        ("discernibility", LatticeMeasure::Discernibility),
+        ("group-size", LatticeMeasure::AverageGroupSize),
+        ("certainty", LatticeMeasure::CertaintyPenalty),
+        ("entropy", LatticeMeasure::Entropy),
     ];
 
     /// The cost of a node, given its cells and those of the finest levels.
     pub fn cost(
         self,
-        (node, cells): (&[usize], &Cells),
-        finest: &Cells,
-        levels: &[Levels],
+        (node, cells): (&[usize], &LatticeCells),
+        finest: &LatticeCells,
+        levels: &[ColumnLevels],
         columns: &[Column],
     ) -> f64 {
         let people: u64 = cells.parts().map(|part| part.people).sum();
@@ -41,11 +41,11 @@ impl Measure {
             (0..columns.len()).map(column).sum::<f64>() / people.max(1) as f64
         };
         match self {
-            Measure::Discernibility => {
+            LatticeMeasure::Discernibility => {
                 cells.parts().map(|part| u128::from(part.people).pow(2)).sum::<u128>() as f64
             }
-            Measure::AverageGroupSize => people as f64 / cells.len().max(1) as f64,
-            Measure::CertaintyPenalty => each(&|i| {
+            LatticeMeasure::AverageGroupSize => people as f64 / cells.len().max(1) as f64,
+            LatticeMeasure::CertaintyPenalty => each(&|i| {
                 let in_cells = (0..).zip(cells.marginal(i));
                 let width = |(cell, people): (u16, u64)| {
                     let range = levels[i].range(node[i], cell);
@@ -53,7 +53,7 @@ impl Measure {
                 };
                 in_cells.map(width).sum()
             }),
-            Measure::Entropy => each(&|i| {
+            LatticeMeasure::Entropy => each(&|i| {
                 let whole = cells.marginal(i);
                 let hidden = |(finest, people): (u16, u64)| {
                     let code = levels[i].range(0, finest).start as u16;

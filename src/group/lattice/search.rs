@@ -3,13 +3,13 @@
 use crate::error::{Error, Result};
 
 /// The level of each column; 0 is the finest.
-pub type Node = Vec<usize>;
+pub type LatticeNode = Vec<usize>;
 
 /// A lattice with more nodes is not searched.
 pub const NODES_LIMIT: usize = 1 << 20;
 
 /// All nodes of columns with this many levels, those with fewer steps up first, then by the first columns.
-pub fn nodes(levels: &[usize]) -> Result<Vec<Node>> {
+pub fn nodes(levels: &[usize]) -> Result<Vec<LatticeNode>> {
     let count = levels.iter().try_fold(1usize, |count, &levels| count.checked_mul(levels));
     if count.is_none_or(|count| count > NODES_LIMIT) {
         return Err(Error::input(
@@ -17,9 +17,9 @@ pub fn nodes(levels: &[usize]) -> Result<Vec<Node>> {
             "drop a quasi-identifier, or give hierarchies with fewer levels",
         ));
     }
-    let mut nodes: Vec<Node> = vec![Vec::new()];
+    let mut nodes: Vec<LatticeNode> = vec![Vec::new()];
     for &levels in levels {
-        let extend = |node: Node| (0..levels).map(move |level| [&node[..], &[level]].concat());
+        let extend = |node: LatticeNode| (0..levels).map(move |level| [&node[..], &[level]].concat());
         nodes = nodes.into_iter().flat_map(extend).collect();
     }
     nodes.sort_by_key(|node| node.iter().sum::<usize>());
@@ -30,10 +30,10 @@ pub fn nodes(levels: &[usize]) -> Result<Vec<Node>> {
 pub fn minimal_safe(
     levels: &[usize],
     mut is_safe: impl FnMut(&[usize]) -> Result<bool>,
-) -> Result<Vec<Node>> {
-    let mut minimal: Vec<Node> = Vec::new();
+) -> Result<Vec<LatticeNode>> {
+    let mut minimal: Vec<LatticeNode> = Vec::new();
     for node in nodes(levels)? {
-        let below = |safe: &Node| safe.iter().zip(&node).all(|(safe, own)| safe <= own);
+        let below = |safe: &LatticeNode| safe.iter().zip(&node).all(|(safe, own)| safe <= own);
         if !minimal.iter().any(below) && is_safe(&node)? {
             minimal.push(node);
         }

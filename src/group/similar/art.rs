@@ -13,7 +13,7 @@
 use super::leftover::{AcceptingGroups, FinishedGroup, LeftoverTuple};
 use super::nearest::{Growing, Ungrouped};
 use crate::error::Result;
-use crate::math::robust::{Priors, Ranges, Requirement, Test, Tuples};
+use crate::math::robust::{PriorRanges, Priors, Requirement, Test, Tuples};
 
 /// Groups of tuples, and those that fit nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ pub fn group_part(
     let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
     let (priors, tuples) = (&priors, Tuples { values: tuples.values, signatures: &signatures });
     let mut ungrouped = Ungrouped::new(priors, &tuples);
-    let mut group = Growing { ranges: Ranges::new(priors), values: Vec::new(), signatures: Vec::new() };
+    let mut group = Growing { ranges: PriorRanges::new(priors), values: Vec::new(), signatures: Vec::new() };
     let mut finished: Vec<FinishedGroup> = Vec::new();
     let mut stuck: Vec<(u32, u32)> = Vec::new();
     while let Some(seed) = ungrouped.seed() {

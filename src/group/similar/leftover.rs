@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use crate::math::robust::{GroupPriors, Levels, Priors, Rank, Requirement, Spread, Test};
+use crate::math::robust::{GroupPriors, PriorLevels, Priors, Rank, Requirement, Spread, Test};
 
 /// No node.
 const NOBODY: u32 = u32::MAX;
@@ -77,7 +77,7 @@ enum Kind {
 /// A node or group, in the order in which groups are preferred.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
-    levels: &'a Levels,
+    levels: &'a PriorLevels,
     spread: Spread,
     number: u32,
     at: Found,

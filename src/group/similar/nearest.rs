@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::classes::{Classes, NOBODY};
-use crate::math::robust::{Levels, Priors, Ranges, Rank, Spread, Tuples};
+use crate::math::robust::{PriorLevels, PriorRanges, Priors, Rank, Spread, Tuples};
 
 /// So many classes are compared one by one; tests make trees of small tables too.
 const LEAF: usize = if cfg!(test) { 1 } else { 4 };
@@ -27,7 +27,7 @@ pub(super) struct Ungrouped<'a> {
     classes: Classes,
     occurrences: Vec<u32>,
     tree: Tree,
-    widest: Ranges,
+    widest: PriorRanges,
     costs: Costs,
 }
 
@@ -70,7 +70,7 @@ enum Below {
 
 /// A group while it grows.
 pub(super) struct Growing {
-    pub(super) ranges: Ranges,
+    pub(super) ranges: PriorRanges,
     pub(super) values: Vec<u32>,
     pub(super) signatures: Vec<u32>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Growing {
 /// A node or class, in the order in which tuples are preferred.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
-    levels: &'a Levels,
+    levels: &'a PriorLevels,
     spread: Spread,
     occurrences: u32,
     first: u32,
@@ -132,7 +132,7 @@ impl Costs {
     }
 
     /// Starts the search for a group; gives its spread.
-    fn begin(&mut self, priors: &Priors, group: &Growing, widest: &Ranges) -> Spread {
+    fn begin(&mut self, priors: &Priors, group: &Growing, widest: &PriorRanges) -> Spread {
         let levels = &priors.levels;
         if self.search == u32::MAX {
             self.known.iter_mut().flatten().for_each(|known| known.0 = 0);
@@ -179,7 +179,7 @@ impl<'a> Ungrouped<'a> {
         let classes = Classes::new(priors, tuples);
         let mut occurrences = vec![0u32; priors.values()];
         tuples.values.iter().for_each(|&value| occurrences[value as usize] += 1);
-        let mut widest = Ranges::new(priors);
+        let mut widest = PriorRanges::new(priors);
         for (set, signatures) in tuples.signatures.iter().enumerate() {
             let mut seen = vec![false; priors.signatures(set)];
             for &signature in *signatures {
@@ -424,7 +424,7 @@ impl Planter<'_> {
     fn boxed(&mut self, set: usize, classes: &mut [u32], level: usize) -> u32 {
         let values = self.priors.values();
         let number = self.tree.boxes.len() / values;
-        let mut range = Ranges::new(self.priors);
+        let mut range = PriorRanges::new(self.priors);
         let mut last = NOBODY;
         for &class in classes.iter() {
             let signature = self.classes.signatures(class)[set];

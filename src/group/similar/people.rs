@@ -28,7 +28,7 @@ const TAIL: usize = 8;
 
 /// A person as a record holds it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Person<'a> {
+pub(super) struct PersonRecord<'a> {
     pub(super) part: u32,
     pub(super) combination: u32,
     pub(super) value: u16,
@@ -36,11 +36,11 @@ pub(super) struct Person<'a> {
     pub(super) row: u64,
 }
 
-impl<'a> Person<'a> {
+impl<'a> PersonRecord<'a> {
     pub(super) fn read(record: &'a [u8]) -> Self {
         let number = |bytes: &[u8]| bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
         let (rest, row) = record.split_at(record.len() - TAIL);
-        Person {
+        PersonRecord {
             part: number(&rest[..4]) as u32,
             combination: number(&rest[4..8]) as u32,
             value: number(&rest[8..HEAD]) as u16,
@@ -59,7 +59,7 @@ impl<'a> Person<'a> {
     pub(super) fn dealt(self, places: &[PartRange]) -> Self {
         let PartRange { first, parts } = places[self.combination as usize];
         let part = if parts == 1 { first } else { first + (hash(self.travelling) % u64::from(parts)) as u32 };
-        Person { part, ..self }
+        PersonRecord { part, ..self }
     }
 }
 
@@ -133,7 +133,7 @@ pub fn read_people(
             for (at, travelling) in payloads.rows().enumerate() {
                 coder.row(at, &mut key);
                 let combination = census.find(&key[..known]).ok_or_else(changed)?;
-                let person = Person { part: 0, combination, value: key[known] as u16, travelling, row };
+                let person = PersonRecord { part: 0, combination, value: key[known] as u16, travelling, row };
                 person.dealt(places).push(&mut sorter)?;
                 row += 1;
             }
@@ -159,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spill = Spill::create(folder.path()).unwrap();
         let mut sorter = Sorter::new(&Budget::new(1 << 20), &spill).unwrap();
-        let person = |combination, value, travelling: &'static [u8], row| Person {
+        let person = |combination, value, travelling: &'static [u8], row| PersonRecord {
             part: 0,
             combination,
             value,
@@ -173,7 +173,7 @@ mod tests {
         let mut rows = vec![];
         sorter
             .finish(|record| {
-                let person = Person::read(record);
+                let person = PersonRecord::read(record);
                 rows.push((person.part, person.row, person.travelling.to_vec()));
                 Ok(())
             })

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
 use super::parts::parts;
-use super::people::Person;
+use super::people::PersonRecord;
 use crate::encode::group_counts::GroupCounts;
 use crate::error::Result;
 use crate::group::groups::Group;
@@ -100,8 +100,8 @@ impl PartRecords {
         &self.bytes[start..self.ends[at]]
     }
 
-    fn person(&self, at: u32) -> Person<'_> {
-        Person::read(self.record(at as usize))
+    fn person(&self, at: u32) -> PersonRecord<'_> {
+        PersonRecord::read(self.record(at as usize))
     }
 }
 
@@ -116,7 +116,7 @@ impl SimilarPeople<'_> {
         self.progress.start("grouping", Some(weights.iter().sum()));
         let mut number = 0;
         let leave_out =
-            |person: Person<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
+            |person: PersonRecord<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
         if count <= 1 {
             return self.round(sorter, FIRST_PARTS, &mut number, sink, leave_out);
         }
@@ -128,7 +128,7 @@ impl SimilarPeople<'_> {
         })?;
         let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
         let mut sorter = Sorter::new(self.budget, self.spill)?;
-        again.finish(|record| Person::read(record).dealt(&places).push(&mut sorter))?;
+        again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
         self.progress.start("grouping who was left", Some(left.iter().sum()));
         self.round(sorter, 0, &mut number, sink, leave_out)?;
         self.progress.finish();
@@ -142,7 +142,7 @@ impl SimilarPeople<'_> {
         shown: u32,
         number: &mut u64,
         sink: &mut Sink<'_>,
-        mut leave: impl FnMut(Person<'_>, &mut Sink<'_>) -> Result<()>,
+        mut leave: impl FnMut(PersonRecord<'_>, &mut Sink<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut waiting: Vec<PartRecords> = Vec::new();
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
@@ -163,7 +163,7 @@ impl SimilarPeople<'_> {
             Ok(())
         };
         sorter.finish(|record| {
-            let number = Person::read(record).part;
+            let number = PersonRecord::read(record).part;
             if waiting.last().is_none_or(|part| part.number != number) {
                 if waiting.len() == self.at_once {
                     finish(&mut waiting)?;

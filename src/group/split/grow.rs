@@ -11,7 +11,7 @@ use super::frontier::OpenNode;
 use super::join::{join, settle};
 use super::leaf::{Distribution, Pages, PlaceRows, load_all};
 use super::limits::SubtreeLimits;
-use super::plan::{Plan, SplitNodes};
+use super::plan::{SplitNodes, SplitPlan};
 use super::rows::{InMemory, OnPages};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Everything that the growth of the tree needs and does not change.
 pub struct Growth<'a> {
     /// The quasi-identifiers, and which safe cut is preferred.
-    pub plan: Plan<'a>,
+    pub plan: SplitPlan<'a>,
     /// Threads to count and propose on.
     pub pool: &'a rayon::ThreadPool,
     /// Bytes that may grow.
@@ -111,7 +111,7 @@ impl Growth<'_> {
     }
 }
 
-impl Plan<'_> {
+impl SplitPlan<'_> {
     /// Splits a node whose rows are all in memory and returns those that become groups, in the order of the tree;
     /// `None` if there is no way to cut it, nor the node as a whole, that passes a criterion which judges rows.
     pub fn finish(

@@ -8,7 +8,7 @@
 
 use super::frontier::OpenNode;
 use super::leaf::rows_of_parts;
-use super::propose::Proposal;
+use super::propose::ProposedCut;
 use crate::encode::rows::Rows;
 use crate::group::tree::{CutTree, NodeId};
 use crate::math::beliefs::group::Passes;
@@ -26,7 +26,7 @@ pub(super) fn settle(rows: &Rows, node: &OpenNode, criterion: &dyn SplitTest) ->
 pub(super) fn judge_parts(
     rows: &Rows,
     node: &OpenNode,
-    proposal: &Proposal,
+    proposal: &ProposedCut,
     criterion: &dyn SplitTest,
 ) -> Vec<Passes> {
     let of_parts = rows_of_parts(rows, node, &proposal.cut, proposal.parts.len());

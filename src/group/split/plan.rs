@@ -10,7 +10,7 @@
 use super::count::CountRows;
 use super::frontier::{Frontier, OpenNode};
 use super::leaf::{PlaceRows, children};
-use super::propose::{JudgedCut, Order, WaitingCut};
+use super::propose::{CutOrder, JudgedCut, WaitingCut};
 use crate::encode::column::Column;
 use crate::error::Result;
 use crate::group::tree::CutTree;
@@ -19,11 +19,11 @@ use rayon::prelude::*;
 
 /// What stays the same for every node.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct SplitPlan<'a> {
     /// The quasi-identifiers.
     pub columns: &'a [Column],
     /// Which safe cut is preferred.
-    pub order: Order,
+    pub order: CutOrder,
 }
 
 /// What became of the nodes below a root.
@@ -37,7 +37,7 @@ pub struct SplitNodes {
     pub left: Vec<OpenNode>,
 }
 
-impl Plan<'_> {
+impl SplitPlan<'_> {
     /// Splits a node for as long as there is a safe cut.
     pub fn split<R: CountRows + PlaceRows>(
         &self,

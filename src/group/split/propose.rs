@@ -7,7 +7,7 @@ use super::count::CountRows;
 use super::frontier::OpenNode;
 use super::join::judge_parts;
 use super::packed::Packed;
-use super::plan::Plan;
+use super::plan::SplitPlan;
 use super::triples::{Counter, Triple};
 use crate::encode::column::{Column, Splitting};
 use crate::encode::group_counts::GroupCounts;
@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 
 /// In which order safe cuts are preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum CutOrder {
     /// The widest column, cut nearest to its median.
     Mondrian,
     /// The cut that saves most of the certainty penalty of the column that it cuts.
@@ -42,7 +42,7 @@ impl Rank {
 
 /// A cut that the criterion admits, with what its parts would publish.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proposal {
+pub struct ProposedCut {
     /// The cut.
     pub cut: Cut,
     /// Its parts, in order.
@@ -50,9 +50,9 @@ pub struct Proposal {
     rank: Rank,
 }
 
-impl Proposal {
+impl ProposedCut {
     /// The better one; among equals the one of the earlier column.
-    pub fn better(self, other: Proposal) -> Proposal {
+    pub fn better(self, other: ProposedCut) -> ProposedCut {
         match self.preference(&other) {
             Ordering::Less => other,
             _ => self,
@@ -60,7 +60,7 @@ impl Proposal {
     }
 
     /// Which one is better, the greater.
-    pub fn preference(&self, other: &Proposal) -> Ordering {
+    pub fn preference(&self, other: &ProposedCut) -> Ordering {
         self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column))
     }
 }
@@ -69,13 +69,13 @@ impl Proposal {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedCut {
     /// The cut.
-    pub proposal: Proposal,
+    pub proposal: ProposedCut,
     /// For each part.
     pub passes: Vec<Passes>,
 }
 
 impl JudgedCut {
-    fn unjudged(proposal: Proposal) -> Self {
+    fn unjudged(proposal: ProposedCut) -> Self {
         let passes = vec![Passes::Yes; proposal.parts.len()];
         JudgedCut { proposal, passes }
     }
@@ -108,7 +108,7 @@ impl WaitingCut {
     }
 }
 
-impl Plan<'_> {
+impl SplitPlan<'_> {
     /// The best cut of the node that stands at `place` in its batch, by the batch's counts.
     pub(super) fn propose<R: CountRows>(
         &self,
@@ -127,17 +127,17 @@ impl Plan<'_> {
             let (column, triples) = (counted.column, counted.triples);
             let candidates = Candidates { number, column, triples, total: &total, people };
             let proposal = candidates.propose(self.order, criterion)?;
-            Some(Proposal { cut: counted.cut_of_codes(proposal.cut), ..proposal })
+            Some(ProposedCut { cut: counted.cut_of_codes(proposal.cut), ..proposal })
         };
         let proposals =
             (0..self.columns.len()).into_par_iter().map_init(Counter::default, of_column).flatten();
         match rows.in_memory() {
             Some(rows) if criterion.asks_for_rows() => {
-                let mut proposals: Vec<Proposal> = proposals.collect();
+                let mut proposals: Vec<ProposedCut> = proposals.collect();
                 proposals.sort_by(|a, b| b.preference(a));
                 first_that_passes(rows, node, proposals, criterion)
             }
-            _ => proposals.reduce_with(Proposal::better).map(JudgedCut::unjudged),
+            _ => proposals.reduce_with(ProposedCut::better).map(JudgedCut::unjudged),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Plan<'_> {
 fn first_that_passes(
     rows: &Rows,
     node: &OpenNode,
-    proposals: Vec<Proposal>,
+    proposals: Vec<ProposedCut>,
     criterion: &dyn SplitTest,
 ) -> Option<JudgedCut> {
     let mut perhaps = None;
@@ -188,7 +188,7 @@ struct Run {
 
 impl Candidates<'_> {
     /// The best cut of this column that the criterion admits.
-    pub fn propose(&self, order: Order, criterion: &dyn SplitTest) -> Option<Proposal> {
+    pub fn propose(&self, order: CutOrder, criterion: &dyn SplitTest) -> Option<ProposedCut> {
         if self.total.people < 2 * criterion.least_people() {
             return None;
         }
@@ -239,7 +239,7 @@ impl Candidates<'_> {
     }
 
     /// The rank of parting `runs` before each of the run numbers in `starts`.
-    fn rank(&self, runs: &[Run], starts: &[usize], order: Order) -> Rank {
+    fn rank(&self, runs: &[Run], starts: &[usize], order: CutOrder) -> Rank {
         let people = self.total.people;
         let width =
             |from: usize, to: usize| self.column.width_of((runs[from].code, runs[to - 1].code), to - from);
@@ -256,12 +256,17 @@ impl Candidates<'_> {
         }
         let imbalance = largest as f64 - people as f64 / 2.0;
         match order {
-            Order::Mondrian => Rank { major: whole, minor: -imbalance },
-            Order::Gain => Rank { major: people as f64 * whole - penalty, minor: -imbalance },
+            CutOrder::Mondrian => Rank { major: whole, minor: -imbalance },
+            CutOrder::Gain => Rank { major: people as f64 * whole - penalty, minor: -imbalance },
         }
     }
 
-    fn propose_ordered(&self, runs: &[Run], order: Order, criterion: &dyn SplitTest) -> Option<Proposal> {
+    fn propose_ordered(
+        &self,
+        runs: &[Run],
+        order: CutOrder,
+        criterion: &dyn SplitTest,
+    ) -> Option<ProposedCut> {
         let (people, least) = (self.total.people, criterion.least_people());
         let large_enough = |run: &Run| run.people_below >= least && people - run.people_below >= least;
         let mut cuts: Vec<(usize, Rank)> = (1..runs.len())
@@ -325,9 +330,9 @@ impl Candidates<'_> {
         parts[0] = below;
     }
 
-    fn proposal(&self, runs: &[Run], start: usize, rank: Rank, parts: Vec<GroupCounts>) -> Proposal {
+    fn proposal(&self, runs: &[Run], start: usize, rank: Rank, parts: Vec<GroupCounts>) -> ProposedCut {
         let boundary = self.column.boundary(runs[start - 1].code, runs[start].code);
-        Proposal { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, rank }
+        ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, rank }
     }
 
     /// The one cut of a hierarchy: every child with people becomes a part.
@@ -335,9 +340,9 @@ impl Candidates<'_> {
         &self,
         runs: &[Run],
         boundaries: &[u32],
-        order: Order,
+        order: CutOrder,
         criterion: &dyn SplitTest,
-    ) -> Option<Proposal> {
+    ) -> Option<ProposedCut> {
         let mut starts: Vec<usize> = boundaries
             .iter()
             .map(|&boundary| runs.partition_point(|run| run.code < boundary))
@@ -358,6 +363,6 @@ impl Candidates<'_> {
             self.take(triple, &mut parts[cut.part(triple.code)]);
         }
         let rank = self.rank(runs, &starts, order);
-        criterion.admits(&parts, &mut Scratch::default()).then_some(Proposal { cut, parts, rank })
+        criterion.admits(&parts, &mut Scratch::default()).then_some(ProposedCut { cut, parts, rank })
     }
 }

@@ -1,7 +1,7 @@
 use super::frontier::OpenNode;
 use super::grow::group;
-use super::plan::Plan;
-use super::propose::Order;
+use super::plan::SplitPlan;
+use super::propose::CutOrder;
 use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
@@ -28,7 +28,7 @@ struct Sample {
     values: Values,
     adversary: Adversary,
     minimum: MinimumSizes,
-    order: Order,
+    order: CutOrder,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ prop_compose! {
             Some(Implications(2, "0.95")), Some(Implications(2, "1")),
         ]),
         people in 1u64..4, distinct in 1usize..3,
-        order in prop::sample::select(vec![Order::Mondrian, Order::Gain]),
+        order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain]),
     ) -> Sample {
         let rows = codes.into_iter().zip(lists).map(|((a, b, c), mut list)| {
             match values {
@@ -150,7 +150,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = store.into_inner().unwrap();
-    let plan = Plan { columns: &sample.columns, order: sample.order };
+    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
     let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, 0);
     let root = OpenNode::root(&sample.columns, whole);
     let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
@@ -171,7 +171,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
         return (tree, vec![]);
     }
     criterion.accept(std::slice::from_ref(&whole));
-    let plan = Plan { columns: &sample.columns, order: sample.order };
+    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
     let root = OpenNode::root(&sample.columns, whole);
     let mut rows = InMemory::new(&sample.columns, rows);
     let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
@@ -243,8 +243,8 @@ fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
             let largest = parts.iter().map(Vec::len).max().unwrap() as f64;
             let penalty: f64 = parts.iter().map(|part| part.len() as f64 * width(part, number)).sum();
             let major = match sample.order {
-                Order::Mondrian => width(group, number),
-                Order::Gain => group.len() as f64 * width(group, number) - penalty,
+                CutOrder::Mondrian => width(group, number),
+                CutOrder::Gain => group.len() as f64 * width(group, number) - penalty,
             };
             all.push((major, group.len() as f64 / 2.0 - largest, parts));
         }

@@ -7,7 +7,7 @@
 use super::priors::Priors;
 use super::ranges::GroupPriors;
 use super::requirement::Requirement;
-use super::spread::{Fraction, Levels, Rank};
+use super::spread::{Fraction, PriorLevels, Rank};
 use crate::math::exact::{Rational, ratio};
 use crate::math::posterior::{self, Against};
 
@@ -55,7 +55,12 @@ pub fn delta_ceiling(tuples: u64, r: &Rational, largest: &Rational) -> Rational 
     (ratio(tuples, 1) - r) * largest / below
 }
 
-pub(crate) fn delta(requirement: &Requirement, levels: &Levels, group: &GroupPriors, set: usize) -> bool {
+pub(crate) fn delta(
+    requirement: &Requirement,
+    levels: &PriorLevels,
+    group: &GroupPriors,
+    set: usize,
+) -> bool {
     let tuples = group.values.len() as u64;
     group.ranges(set).all(|(low, high)| {
         if high == 0 {
@@ -76,7 +81,7 @@ pub(crate) fn delta(requirement: &Requirement, levels: &Levels, group: &GroupPri
 /// high = a/b, low = c/d, r = p/q: (ad - cb) (a(p-q) + (N-1)(b-a)q) <= (Nq - p) a (b-a) d, all factors >= 0.
 fn small_delta(
     requirement: &Requirement,
-    levels: &Levels,
+    levels: &PriorLevels,
     tuples: u64,
     low: Rank,
     high: Rank,
@@ -99,7 +104,7 @@ fn small_delta(
 /// the product of the two smallest decides.
 pub(crate) fn ratio_condition(
     requirement: &Requirement,
-    levels: &Levels,
+    levels: &PriorLevels,
     group: &GroupPriors,
     set: usize,
 ) -> bool {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::spread::{Fraction, Levels, Rank};
+use super::spread::{Fraction, PriorLevels, Rank};
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 
@@ -17,7 +17,7 @@ const FULL_SHARE: usize = 4;
 /// The priors of every attribute set.
 #[derive(Debug, Clone)]
 pub struct Priors {
-    pub(crate) levels: Arc<Levels>,
+    pub(crate) levels: Arc<PriorLevels>,
     values: u32,
     sets: Vec<SetPriors>,
 }
@@ -179,7 +179,7 @@ impl PriorsBuilder {
 
     /// The priors of all attribute sets that were added.
     pub fn build(self) -> Priors {
-        let (levels, ranks) = Levels::new(self.fractions);
+        let (levels, ranks) = PriorLevels::new(self.fractions);
         let mut sets = self.sets;
         let mut next = 0;
         for set in &mut sets {

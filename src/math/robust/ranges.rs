@@ -4,21 +4,21 @@
 //! sets x own values for a finished one.
 
 use super::priors::Priors;
-use super::spread::{Levels, Rank, Spread};
+use super::spread::{PriorLevels, Rank, Spread};
 
 /// The lowest and highest prior of a group's members, for every attribute set and every value of the table.
 #[derive(Debug, Clone)]
-pub(crate) struct Ranges {
+pub(crate) struct PriorRanges {
     values: usize,
     low: Vec<Rank>,
     high: Vec<Rank>,
 }
 
-impl Ranges {
+impl PriorRanges {
     /// The ranges of an empty group.
-    pub(crate) fn new(priors: &Priors) -> Ranges {
+    pub(crate) fn new(priors: &Priors) -> PriorRanges {
         let cells = priors.sets() * priors.values();
-        Ranges { values: priors.values(), low: vec![Rank::MAX; cells], high: vec![0; cells] }
+        PriorRanges { values: priors.values(), low: vec![Rank::MAX; cells], high: vec![0; cells] }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -119,7 +119,7 @@ impl GroupPriors {
     }
 
     /// The largest difference of priors over all attribute sets and values.
-    pub(crate) fn spread(&self, levels: &Levels) -> Spread {
+    pub(crate) fn spread(&self, levels: &PriorLevels) -> Spread {
         let ranges = self.low.iter().zip(&self.high);
         ranges.fold(Spread::NONE, |widest, (&low, &high)| levels.wider(widest, levels.spread(low, high)))
     }

@@ -47,14 +47,14 @@ impl Fraction {
 
 /// The sorted distinct priors of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Levels {
+pub(crate) struct PriorLevels {
     near: Vec<f64>,
     exact: Vec<Fraction>,
 }
 
-impl Levels {
+impl PriorLevels {
     /// The levels of `priors`, and the rank of each of them.
-    pub(crate) fn new(priors: Vec<Fraction>) -> (Levels, Vec<Rank>) {
+    pub(crate) fn new(priors: Vec<Fraction>) -> (PriorLevels, Vec<Rank>) {
         let mut order: Vec<u32> = (0..priors.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| priors[a as usize].order(&priors[b as usize]));
         let mut exact = vec![Fraction::Small { above: 0, below: 1 }];
@@ -67,7 +67,7 @@ impl Levels {
             ranks[at as usize] = exact.len() as Rank - 1;
         }
         let near = exact.iter().map(Fraction::near).collect();
-        (Levels { near, exact }, ranks)
+        (PriorLevels { near, exact }, ranks)
     }
 
     pub(crate) fn near(&self, rank: Rank) -> f64 {
@@ -124,7 +124,7 @@ impl Levels {
     }
 }
 
-/// The difference between two priors, to be compared by [`Levels::order`].
+/// The difference between two priors, to be compared by [`PriorLevels::order`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) low: Rank,

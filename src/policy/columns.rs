@@ -13,7 +13,7 @@ use crate::policy::hierarchy::Hierarchy;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
     /// The columns to protect, by name; at least one.
-    pub sensitive: Vec<Sensitive>,
+    pub sensitive: Vec<ProtectedColumn>,
     /// Sensitive columns whose combination is protected too; empty, or at least two.
     pub joint: Vec<String>,
     /// The columns an adversary may know, by name; ties between them go by the order of the table.
@@ -34,7 +34,7 @@ pub struct Columns {
 
 /// A column to protect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sensitive {
+pub struct ProtectedColumn {
     /// The column.
     pub name: String,
     /// What a null means; without it a null in a single-valued column is an error.
@@ -156,7 +156,7 @@ impl Columns {
     }
 
     /// The sensitive column of this name.
-    pub fn sensitive(&self, name: &str) -> Option<&Sensitive> {
+    pub fn sensitive(&self, name: &str) -> Option<&ProtectedColumn> {
         self.sensitive.iter().find(|column| column.name == name)
     }
 
@@ -195,14 +195,14 @@ fn read_sensitive(
     folder: &Path,
     places: &mut Places,
     mistakes: &mut Mistakes,
-) -> Vec<Sensitive> {
+) -> Vec<ProtectedColumn> {
     let example = "sensitive = \"the column to protect\"";
     let Some(item) = section.get("sensitive") else {
         section.missing("sensitive", example, mistakes);
         return Vec::new();
     };
     let null_is = section.get("null_is").and_then(|item| item.label(mistakes));
-    let plain = |name: String| Sensitive { name, null_is: null_is.clone(), nearness: Nearness::Equal };
+    let plain = |name: String| ProtectedColumn { name, null_is: null_is.clone(), nearness: Nearness::Equal };
     if !item.is_table() {
         let names = item.texts("\"disease\"", mistakes);
         if names.is_empty() && item.is_list() {
@@ -231,7 +231,7 @@ fn read_sensitive(
     columns
 }
 
-impl Sensitive {
+impl ProtectedColumn {
     fn read_details(&mut self, stated: &Section, folder: &Path, mistakes: &mut Mistakes) {
         stated.only(&["null_is", "order", "hierarchy"], mistakes);
         if let Some(item) = stated.get("null_is") {
@@ -279,7 +279,7 @@ fn read_quasi(section: &Section, folder: &Path, places: &mut Places, mistakes: &
     columns
 }
 
-fn read_joint(section: &Section, sensitive: &[Sensitive], mistakes: &mut Mistakes) -> Vec<String> {
+fn read_joint(section: &Section, sensitive: &[ProtectedColumn], mistakes: &mut Mistakes) -> Vec<String> {
     let Some(item) = section.get("joint") else { return Vec::new() };
     let names = item.texts("[\"disease\", \"job\"]", mistakes);
     if names.len() < 2 {

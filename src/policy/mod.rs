@@ -21,7 +21,7 @@ mod tree;
 
 pub use bind::{Role, overlooked_delimiter};
 pub(crate) use canonical::{fraction_text, list_text, name_of};
-pub use columns::{ColumnType, Columns, Nearness, Sensitive};
+pub use columns::{ColumnType, Columns, Nearness, ProtectedColumn};
 pub use document::TableRules;
 pub(crate) use document::{Document, parse_toml};
 pub use joint::{joint_parts, joint_value};

@@ -1,4 +1,4 @@
-//! Who is in the table, as codes?
+//! The people of a table as codes.
 //!
 //! Memory: the columns in use of all people, as they are read and as codes. Tables of more than [`MOST_PEOPLE`]
 //! are refused while they are read.
@@ -27,7 +27,7 @@ pub const MOST_PEOPLE: usize = 20_000;
 /// Bytes that speed up encoding; without them it is only slower.
 const LOOKUP_BYTES: u64 = 16 << 20;
 
-/// What is read beside the quasi-identifiers and the sensitive column.
+/// What is read in addition to the quasi-identifiers and the sensitive column.
 pub struct Extra<'a> {
     /// The column that names the person in a table of group numbers.
     pub id: Option<&'a str>,

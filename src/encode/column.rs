@@ -28,7 +28,7 @@ pub enum Width {
     Share,
 }
 
-/// A quasi-identifier as the planner sees it: `codes` codes from 0.
+/// A quasi-identifier as the planner sees it: its codes are those below `codes`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// Number of codes; a code is below it.

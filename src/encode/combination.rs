@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_projection_merges_what_its_columns_do_not_tell_apart() {
+    fn a_projection_merges_what_its_columns_do_not_distinguish() {
         let columns = columns();
         let job = columns.projection(&["job".to_string()]).unwrap();
         assert_eq!(

@@ -1,6 +1,6 @@
-//! How do columns travel with their rows?
+//! Columns that travel with their rows.
 //!
-//! The columns that are published as they are become one byte string per row, whose order is the order of their
+//! Columns that are published unchanged become one byte string per row, whose order is the order of their
 //! contents: rows of a group are sorted by it, so that the order of the input leaves no trace.
 //! Memory: one batch.
 

@@ -1,4 +1,4 @@
-//! What does a number mean, and which plain number lies between two others?
+//! Numbers, dates and times as ordered keys, and the plainest value between two others.
 //!
 //! Integers, floats, decimals, dates, times and timestamps are keyed by an `i64` whose order is theirs.
 
@@ -95,7 +95,7 @@ impl Scale {
         }
     }
 
-    /// Reads a value however a person may write it: `1.0` names the whole number 1, a day its midnight.
+    /// Reads a value in any usual notation: `1.0` is the whole number 1, a day is its midnight.
     pub fn key_of(self, text: &str) -> Option<i64> {
         self.parse(text).or_else(|| match self {
             Scale::Integer => parse_decimal(text.trim(), 0),

@@ -5,7 +5,7 @@
 //!
 //! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most [`MOST_LABELS`] labels
 //! of each column; for a bucketized release also the values of all groups, taken from the budget.
-//! Not here: the measures (`utility`), what labels mean (`publish::reader`).
+//! Not here: the measures (`utility`), what labels mean (`release::reader`).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -43,9 +43,9 @@ const MOST_LABELS: usize = 1 << 14;
 pub struct Comparison {
     /// Each quasi-identifier with its divergence.
     pub divergences: Vec<(String, Divergence)>,
-    /// The sensitive column that the queries ask about.
+    /// The sensitive column that the queries count.
     pub sensitive: String,
-    /// Which queries were asked.
+    /// Which queries were evaluated.
     pub design: Design,
     /// How wrong their answers are.
     pub errors: QueryErrors,
@@ -320,7 +320,7 @@ fn tally(codes: impl Iterator<Item = u32>) -> Vec<(u32, u64)> {
 type GroupValues = Box<[(u32, u64)]>;
 
 impl Original<'_> {
-    /// Answers from a release that tells the quasi-identifiers exactly and the values by group.
+    /// Answers from a release that publishes the quasi-identifiers exactly and the values by group.
     fn answer_buckets(
         &self,
         buckets: &Buckets<'_>,
@@ -394,6 +394,6 @@ impl Original<'_> {
 pub(super) fn unfit() -> Error {
     Error::input(
         "the release and the original do not fit together",
-        "give the table that the release was made from with --original",
+        "give the table that the release was made from",
     )
 }

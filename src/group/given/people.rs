@@ -1,4 +1,4 @@
-//! Who is in the table, as codes?
+//! The people of a table as codes.
 //!
 //! Memory: the columns in use of all people, as they are read and as codes. Tables of more than [`MOST_PEOPLE`]
 //! are refused while they are read.

@@ -1,4 +1,4 @@
-//! Which people are similar, and in which order do they stand?
+//! The people of a table as records, in the order of their parts.
 //!
 //! A person is a record of bytes: the part, the combination of known values, the sensitive value, the columns that
 //! travel and the number of the row. Sorting the records brings parts together and gives everybody in a part an index

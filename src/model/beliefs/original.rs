@@ -1,4 +1,4 @@
-//! What does the adversary know of the table?
+//! What does an adversary know about the table?
 //!
 //! The quasi-identifiers and the sensitive column of the original rows are read twice: for their values, and for the
 //! combinations that occur. Every value needs a code of its own, so a quasi-identifier may have at most 65,535 of
@@ -49,7 +49,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// As a policy states them for one target.
+    /// As a policy declares them for one target.
     pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
         let [name] = &target.columns[..] else {
             return Err(Error::input(
@@ -73,16 +73,16 @@ impl Roles {
                 format!("make a table that gives each person {give}, and leave out {key}"),
             ));
         }
-        let stated = policy.columns.sensitive(name);
+        let declared = policy.columns.sensitive(name);
         Ok(Roles {
             quasi: policy.columns.quasi.clone(),
             sensitive: name.clone(),
-            null_is: stated.and_then(|column| column.null_is.clone()),
-            nearness: stated.map_or(Nearness::Equal, |column| column.nearness.clone()),
+            null_is: declared.and_then(|column| column.null_is.clone()),
+            nearness: declared.map_or(Nearness::Equal, |column| column.nearness.clone()),
         })
     }
 
-    /// Columns about which nothing is said but their names.
+    /// Columns of which only the names are given.
     pub fn plain(quasi: &[String], sensitive: &str) -> Self {
         Roles {
             quasi: quasi.iter().map(Quasi::plain).collect(),
@@ -212,7 +212,7 @@ impl Gatherer {
         Ok(Gatherer { tally: Mutex::new(Tally::new(spill, budget, 2)?) })
     }
 
-    /// Takes in rows with one sensitive code each; `value` tells which value that is.
+    /// Takes in rows with one sensitive code each; `value` turns the code into a value.
     pub fn add(&self, rows: &Rows, value: impl Fn(u16) -> u16) -> Result<()> {
         let Sensitive::Single(values) = &rows.sensitive else {
             return Err(Error::input(
@@ -278,12 +278,12 @@ impl Gatherer {
 fn too_many(combinations: usize, needed: u64, budget: &Budget) -> Error {
     Error::input(
         format!(
-            "the quasi-identifiers have more than {combinations} different combinations, which need over {} MiB, and \
-             --memory allows {} MiB",
+            "the quasi-identifiers have more than {combinations} different combinations, which need over {} MiB of \
+             memory, and the budget is {} MiB",
             needed >> 20,
             budget.total() >> 20
         ),
-        "give more --memory, or fewer or coarser quasi-identifiers",
+        "give more memory, or fewer or coarser quasi-identifiers",
     )
 }
 
@@ -296,7 +296,7 @@ pub fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
 }
 
 /// How far the values of a quasi-identifier are from each other: numbers and times by their difference, also where ranges
-/// or periods are stated for them; listed categories by their places; others by their hierarchy.
+/// or periods are declared for them; listed categories by their places; others by their hierarchy.
 pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     if let Coding::Numbers { samples, .. } = &attribute.coding
         && samples.len() > crate::encode::distinct::MOST
@@ -406,9 +406,9 @@ mod tests {
     use crate::resources::progress::Progress;
     use crate::table::read::{ColumnType, ReadOptions};
 
-    /// The distances between the values of a column, with what a policy says of it.
+    /// The distances between the values of a column, with what a policy declares for it.
     fn distances(
-        stated: &str,
+        declared: &str,
         kind: Option<ColumnType>,
         cells: &[&str],
         between: &[(&str, &str)],
@@ -420,7 +420,7 @@ mod tests {
         std::fs::write(
             &toml,
             format!(
-                "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n{stated}\n[privacy]\nk_anonymity = 2\n"
+                "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n{declared}\n[privacy]\nk_anonymity = 2\n"
             ),
         )
         .unwrap();
@@ -458,13 +458,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_times_are_apart_by_their_difference_whatever_ranges_are_stated() {
+    fn numbers_and_times_are_apart_by_their_difference_whatever_ranges_are_declared() {
         let expected = [ratio(1, 10), ratio(9, 10), ratio(1, 1), ratio(1, 1), Rational::ZERO];
         let numbers = ["0", "10", "100", "50", ""];
         let pairs = [("0", "10"), ("10", "100"), ("0", "100"), ("", "10"), ("", "")];
-        for stated in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
+        for declared in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
             for kind in [None, Some(ColumnType::Float)] {
-                assert_eq!(distances(stated, kind, &numbers, &pairs), expected, "{stated} {kind:?}");
+                assert_eq!(distances(declared, kind, &numbers, &pairs), expected, "{declared} {kind:?}");
             }
         }
         // Ten days of a hundred, over the ends of months and years.
@@ -480,20 +480,20 @@ mod tests {
             ("", ""),
         ];
         let ends = "ends = [[\"2020-01-01\", \"2020-03-01\"]]";
-        for stated in
+        for declared in
             ["", "dates = [\"year\", \"decade\"]", "dates = [\"month\"]", "dates = [\"day\", \"week\"]", ends]
         {
-            assert_eq!(distances(stated, None, &days, &pairs), expected, "{stated}");
+            assert_eq!(distances(declared, None, &days, &pairs), expected, "{declared}");
             let kind = Some(ColumnType::Timestamp);
-            assert_eq!(distances(stated, kind, &midnights, &pairs), expected, "timestamps, {stated}");
+            assert_eq!(distances(declared, kind, &midnights, &pairs), expected, "timestamps, {declared}");
         }
-        // Where periods of days are stated, a day is the finest that is told apart.
+        // Where periods of days are declared, moments of one day are not distinguished.
         let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
         let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
         assert_eq!(distances("", Some(ColumnType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
-        let stated = "dates = [\"month\"]";
+        let declared = "dates = [\"month\"]";
         assert_eq!(
-            distances(stated, Some(ColumnType::Timestamp), &moments, &pairs),
+            distances(declared, Some(ColumnType::Timestamp), &moments, &pairs),
             [Rational::ZERO, ratio(1, 1)]
         );
     }
@@ -512,12 +512,12 @@ mod tests {
         let cells = ["11", "12", "21", ""];
         let pairs = [("11", "12"), ("12", "21"), ("", "11")];
         let tree = "hierarchy = { x = [\"11\", \"12\"], y = [\"21\"] }";
-        for stated in [tree, "prefix = [1]"] {
+        for declared in [tree, "prefix = [1]"] {
             for kind in [None, Some(ColumnType::Text)] {
                 assert_eq!(
-                    distances(stated, kind, &cells, &pairs),
+                    distances(declared, kind, &cells, &pairs),
                     [ratio(1, 2), one(), one()],
-                    "{stated} {kind:?}"
+                    "{declared} {kind:?}"
                 );
             }
         }
@@ -536,6 +536,6 @@ mod tests {
 pub(crate) fn other_table(why: &str) -> Error {
     Error::input(
         format!("this is not the table that the release was made from: {why}"),
-        "give that table with --original",
+        "give the table that the release was made from",
     )
 }

@@ -1,6 +1,6 @@
-//! Which number has each value of a column?
+//! The values of a column by number.
 //!
-//! Values are told apart by their text, as labels write it, so that tables of different formats agree.
+//! Values are distinguished by their text, as labels write it, so that tables of different formats agree.
 //! Memory: the texts of the distinct values, at most 65,535 per column; a coder keeps 16 B per number it met.
 
 use arrow::array::ArrayRef;

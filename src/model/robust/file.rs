@@ -1,9 +1,9 @@
-//! Which distributions does a file state?
+//! Known distributions from a file.
 //!
 //! One row per signature and value: the known columns, the sensitive column (or `value`) and `probability`. With one
 //! attribute set every row is of that set. With several, a row belongs to the set of the columns that are filled; the
 //! others are left empty, so a null cannot be part of a signature.
-//! Memory: what the rows say; they are taken from the budget.
+//! Memory: one entry per signature and one per row, taken from the budget.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::table::read::{Column, ColumnType, Kind, Morsel, ReadOptions, Table};
 
 /// The column of probabilities.
 const PROBABILITY: &str = "probability";
-/// The column of sensitive values, unless it has the name of the sensitive column.
+/// The column of sensitive values; default: the one with the name of the sensitive column.
 const VALUE: &str = "value";
 
 /// The rows of one attribute set while they are read.
@@ -49,7 +49,7 @@ impl Known {
         let canonical = |text: &str| Scale::of(&kinds[columns.len()]).and_then(|scale| scale.canonical(text));
         let null_is = null_is.map(|text| canonical(text).unwrap_or_else(|| text.to_string()));
 
-        let mut stated = Stated {
+        let mut read = FileRows {
             path,
             null_is: null_is.as_deref(),
             places: robust.known.iter().map(|set| places(&columns, set)).collect::<Result<_>>()?,
@@ -75,24 +75,24 @@ impl Known {
         table.scan(&wanted, resources.threads, work, |batches| {
             for cells in batches {
                 let rows = cells.first().map_or(0, Vec::len);
-                (0..rows).try_for_each(|row| stated.row(|column| cells[column][row].as_deref()))?;
+                (0..rows).try_for_each(|row| read.row(|column| cells[column][row].as_deref()))?;
             }
-            room.resize("the known distributions", stated.bytes())
+            room.resize("the known distributions", read.bytes())
         })?;
         resources.progress.finish();
 
-        let mut builder = PriorsBuilder::new(stated.values.len() as u32);
+        let mut builder = PriorsBuilder::new(read.values.len() as u32);
         let mut known = Vec::new();
-        for ((set, places), names) in stated.sets.into_iter().zip(stated.places).zip(&robust.known) {
+        for ((set, places), names) in read.sets.into_iter().zip(read.places).zip(&robust.known) {
             check_set(path, &set, names)?;
             builder.given(set.signatures.len() as u32, set.priors)?;
             known.push(KnownSet { columns: places, signatures: set.signatures });
         }
         Ok(Known {
             columns,
-            dictionaries: stated.dictionaries,
+            dictionaries: read.dictionaries,
             sets: known,
-            values: stated.values,
+            values: read.values,
             priors: builder.build(),
             source: path.display().to_string(),
             _room: room,
@@ -103,8 +103,8 @@ impl Known {
 /// The texts of a column of a batch; `None` for null.
 type Cells = Vec<Option<String>>;
 
-/// What the rows have stated so far.
-struct Stated<'a> {
+/// What the rows have held so far.
+struct FileRows<'a> {
     path: &'a Path,
     null_is: Option<&'a str>,
     /// The places of the columns of each attribute set.
@@ -115,7 +115,7 @@ struct Stated<'a> {
     sets: Vec<SetRows>,
 }
 
-impl Stated<'_> {
+impl FileRows<'_> {
     /// Takes in a row: the known columns, the value and the probability.
     fn row<'c>(&mut self, cell: impl Fn(usize) -> Option<&'c str>) -> Result<()> {
         self.rows += 1;
@@ -172,7 +172,7 @@ fn value_column<'a>(table: &Table, sensitive: &'a str) -> &'a str {
     if table.schema().field_with_name(sensitive).is_ok() { sensitive } else { VALUE }
 }
 
-/// Exactly these columns: one that is not known would be ignored without a word.
+/// Exactly these columns: one that is not known would be ignored silently.
 fn expect_columns(path: &Path, table: &Table, names: &[&str]) -> Result<()> {
     let found: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
     if let Some(missing) = names.iter().find(|name| !found.contains(name)) {

@@ -9,7 +9,7 @@ use super::Answer;
 use super::terminal::{complain, print};
 use crate::error::{Error, Result};
 use crate::reproduce::{
-    EXPERIMENTS, Experiment, Outcome, Scale, Setting, experiment, page, run as reproduce,
+    EXPERIMENTS, Experiment, ExperimentResult, ExperimentSetting, RunSize, experiment, page, run as reproduce,
 };
 
 /// Run an experiment of a paper: its numbers, its plot, ours beside it.
@@ -90,11 +90,11 @@ pub fn run(args: &ReproduceArgs) -> Result<Answer> {
 
 fn run_one(args: &ReproduceArgs, one: &Experiment) -> Result<()> {
     let skyveil = std::env::current_exe().map_err(|source| Error::io(Path::new("skyveil"), source))?;
-    let setting = Setting {
+    let setting = ExperimentSetting {
         scale: match (args.quick, args.tiny) {
-            (false, false) => Scale::Full,
-            (true, _) => Scale::Quick,
-            (false, true) => Scale::Tiny,
+            (false, false) => RunSize::Full,
+            (true, _) => RunSize::Quick,
+            (false, true) => RunSize::Tiny,
         },
         adult: &args.data,
         temp: &args.temp.clone().unwrap_or_else(std::env::temp_dir),
@@ -103,7 +103,7 @@ fn run_one(args: &ReproduceArgs, one: &Experiment) -> Result<()> {
         tell: &|text| complain(one.name, text),
     };
     let folder = reproduce(one, &setting, &args.out)?;
-    let outcome = Outcome::read(&folder.join("result.json"))?;
+    let outcome = ExperimentResult::read(&folder.join("result.json"))?;
     let mut text = format!("{}\n", outcome.question);
     outcome.compared.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     text.push_str(&format!("{}\n", folder.join("index.html").display()));

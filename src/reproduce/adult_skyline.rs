@@ -3,10 +3,11 @@
 //! The release and its skyline are made by the commands that a data owner would use.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Findings, Setting, Table, adult, child};
+use super::{ExperimentFindings, ExperimentSetting, ResultTable, adult, child};
 use crate::error::{Error, Result};
 use crate::report::chart::{Axis, Chart, Series};
 
@@ -47,13 +48,10 @@ const CHOICES: [(&str, &[&str], &str); 4] = [
     ("6 columns, best cuts", &["age", "workclass", "education", "marital-status", "race", "sex"], "best"),
 ];
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     adult::require(setting.adult)?;
-    let work = tempfile::Builder::new()
-        .prefix("skyveil-adult-")
-        .tempdir_in(setting.temp)
-        .map_err(|source| Error::io(setting.temp, source))?;
-    let mut releases = Table::new(
+    let work = setting.scratch("adult")?;
+    let mut releases = ResultTable::new(
         "releases",
         "The (3,6)-diverse releases",
         &[
@@ -65,90 +63,110 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
             "of them safe",
         ],
     );
-    let mut points =
-        Table::new("skyline", "Knowledge skyline of Exec-managerial at 95%", &["release", "l", "k", "m"]);
+    let mut points = ResultTable::new(
+        "skyline",
+        "Knowledge skyline of Exec-managerial at 95%",
+        &["release", "l", "k", "m"],
+    );
     push_points(&mut points, "the paper", &PAPER);
     let mut charts = vec![chart("The paper's seven points", &PAPER)];
     let mut compared = Vec::new();
     for (number, (name, quasi, cuts)) in CHOICES.into_iter().enumerate() {
-        let policy = work.path().join(format!("policy-{number}.toml"));
-        let release = work.path().join(format!("release-{number}"));
-        let quoted = |names: &mut dyn Iterator<Item = &&str>| -> String {
-            names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
-        };
-        let text = format!(
-            "[columns]\nsensitive = \"occupation\"\nquasi = [{}]\ndrop = [{}]\n\n[privacy]\nl_diversity = {{ c = 3, l = 6 }}\n\n\
-             [publish]\ncuts = \"{cuts}\"\n",
-            quoted(&mut quasi.iter()),
-            quoted(&mut COLUMNS.iter().filter(|column| !quasi.contains(column)))
-        );
-        std::fs::write(&policy, text).map_err(|source| Error::io(&policy, source))?;
-        let anonymize: [&OsStr; 7] = [
-            "anonymize".as_ref(),
-            setting.adult.as_ref(),
-            "--policy".as_ref(),
-            policy.as_ref(),
-            "--out".as_ref(),
-            release.as_ref(),
-            "--json".as_ref(),
-        ];
-        let made = child::json(setting.skyveil, &anonymize)?;
-        let skyline: [&OsStr; 7] = [
-            "skyline".as_ref(),
-            release.as_ref(),
-            "--value".as_ref(),
-            VALUE.as_ref(),
-            "--confidence".as_ref(),
-            "0.95".as_ref(),
-            "--json".as_ref(),
-        ];
-        let found = read_points(&child::json(setting.skyveil, &skyline)?);
-        (setting.tell)(&format!("{name}: {} groups, {} points", made["groups"], found.len()));
+        let folder = work.path().join(number.to_string());
+        let made = release_and_skyline(setting, &folder, quasi, cuts)?;
+        let found = &made.skyline;
+        (setting.tell)(&format!("{name}: {} groups, {} points", made.groups, found.len()));
         let same = PAPER.iter().filter(|point| found.contains(point)).count();
-        let safe = PAPER.iter().filter(|point| is_safe(&found, point)).count();
+        let safe = PAPER.iter().filter(|point| is_safe(found, point)).count();
         releases.push(vec![
             name.into(),
-            made["records"].as_u64().unwrap_or(0).into(),
-            made["groups"].as_u64().unwrap_or(0).into(),
+            made.people.into(),
+            made.groups.into(),
             found.len().into(),
             same.into(),
             safe.into(),
         ]);
-        push_points(&mut points, name, &found);
-        let people = found.iter().filter(|point| point[0] == 0 && point[2] == 0).map(|point| point[1]).max();
-        compared.push(match people {
-            Some(people) => format!(
-                "{name}: the values of {} people can be enough for 95% ({} in the paper); {same} of the paper's 7 points are on \
-                 this skyline, {safe} are safe.",
-                people + 1,
-                PAPER[0][1] + 1
-            ),
-            None => format!("{name}: {same} of the paper's 7 points are on this skyline, {safe} are safe."),
-        });
-        charts.push(chart(name, &found));
+        push_points(&mut points, name, found);
+        compared.push(compare(name, found, same, safe));
+        charts.push(chart(name, found));
     }
     compared.push(
         "The skyline is the worst over all groups, so it depends on the columns and cuts; its shape does not: a few people's \
          values, or a few known negations and relatives, are enough against an l-diverse release."
             .to_string(),
     );
-    Ok(Findings {
-        run: vec![
-            "`skyveil anonymize` with l_diversity = { c = 3, l = 6 }, then `skyveil skyline --value Exec-managerial --confidence \
-             0.95`."
-                .to_string(),
-            "Four columns (age, marital status, race, sex) as in the papers on l-diversity that it follows, and six (with \
-             workclass and education); no hierarchies: categories are cut between values and published as sets, ages are \
-             cut between any two values. Two orders in which cuts are tried."
-                .to_string(),
-        ],
-        compared,
-        tables: vec![releases, points],
-        charts,
+    Ok(ExperimentFindings { run: what_is_run(), compared, tables: vec![releases, points], charts })
+}
+
+fn what_is_run() -> Vec<String> {
+    vec![
+        "`skyveil anonymize` with l_diversity = { c = 3, l = 6 }, then `skyveil skyline --value Exec-managerial --confidence \
+         0.95`."
+            .to_string(),
+        "Four columns (age, marital status, race, sex) as in the papers on l-diversity that it follows, and six (with \
+         workclass and education); no hierarchies: categories are cut between values and published as sets, ages are \
+         cut between any two values. Two orders in which cuts are tried."
+            .to_string(),
+    ]
+}
+
+/// A release, and the knowledge skyline of [`VALUE`] in it.
+struct Made {
+    people: u64,
+    groups: u64,
+    skyline: Vec<Point>,
+}
+
+fn release_and_skyline(
+    setting: &ExperimentSetting<'_>,
+    folder: &Path,
+    quasi: &[&str],
+    cuts: &str,
+) -> Result<Made> {
+    std::fs::create_dir(folder).map_err(|source| Error::io(folder, source))?;
+    let (policy, release) = (folder.join("policy.toml"), folder.join("release"));
+    let quoted = |names: &mut dyn Iterator<Item = &&str>| -> String {
+        names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    };
+    let text = format!(
+        "[columns]\nsensitive = \"occupation\"\nquasi = [{}]\ndrop = [{}]\n\n[privacy]\nl_diversity = {{ c = 3, l = 6 }}\n\n\
+         [publish]\ncuts = \"{cuts}\"\n",
+        quoted(&mut quasi.iter()),
+        quoted(&mut COLUMNS.iter().filter(|column| !quasi.contains(column)))
+    );
+    std::fs::write(&policy, text).map_err(|source| Error::io(&policy, source))?;
+    let made = child::anonymize(setting.skyveil, setting.adult, &policy, &release, &[])?;
+    let skyline: [&OsStr; 7] = [
+        "skyline".as_ref(),
+        release.as_ref(),
+        "--value".as_ref(),
+        VALUE.as_ref(),
+        "--confidence".as_ref(),
+        "0.95".as_ref(),
+        "--json".as_ref(),
+    ];
+    Ok(Made {
+        people: made["records"].as_u64().unwrap_or(0),
+        groups: made["groups"].as_u64().unwrap_or(0),
+        skyline: read_points(&child::json(setting.skyveil, &skyline)?),
     })
 }
 
-fn push_points(table: &mut Table, name: &str, points: &[Point]) {
+/// A skyline against the paper's, in words.
+fn compare(name: &str, found: &[Point], same: usize, safe: usize) -> String {
+    let people = found.iter().filter(|point| point[0] == 0 && point[2] == 0).map(|point| point[1]).max();
+    match people {
+        Some(people) => format!(
+            "{name}: the values of {} people can be enough for 95% ({} in the paper); {same} of the paper's 7 points are on \
+             this skyline, {safe} are safe.",
+            people + 1,
+            PAPER[0][1] + 1
+        ),
+        None => format!("{name}: {same} of the paper's 7 points are on this skyline, {safe} are safe."),
+    }
+}
+
+fn push_points(table: &mut ResultTable, name: &str, points: &[Point]) {
     for [l, k, m] in points {
         table.push(vec![name.into(), (*l).into(), (*k).into(), (*m).into()]);
     }

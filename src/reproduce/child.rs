@@ -1,4 +1,4 @@
-//! What does the command itself say, run in a process of its own?
+//! The command itself, run in a process of its own.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -26,4 +26,24 @@ pub fn json(skyveil: &Path, arguments: &[&OsStr]) -> Result<Value> {
             "this is a defect of skyveil, please report it",
         )
     })
+}
+
+/// Runs `skyveil anonymize` with a policy and these additional arguments; its JSON object.
+pub fn anonymize(
+    skyveil: &Path,
+    table: &Path,
+    policy: &Path,
+    release: &Path,
+    more: &[&OsStr],
+) -> Result<Value> {
+    let arguments: [&OsStr; 7] = [
+        "anonymize".as_ref(),
+        table.as_ref(),
+        "--policy".as_ref(),
+        policy.as_ref(),
+        "--out".as_ref(),
+        release.as_ref(),
+        "--json".as_ref(),
+    ];
+    json(skyveil, &[&arguments, more].concat())
 }

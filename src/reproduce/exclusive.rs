@@ -2,7 +2,7 @@
 //!
 //! Memory: the states of the disclosure sets of one table at a time.
 
-use super::{Cell, Findings, Setting, Table};
+use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
 use crate::error::Result;
 use crate::math::disclosure_sets::{
     Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary,
@@ -28,7 +28,7 @@ struct Tally {
     tables: u64,
     /// Published something: naive, inclusive, exclusive.
     published: [u64; 3],
-    /// Naive published, and who replays it learns more than allowed.
+    /// Naive published, and someone who replays it learns more than allowed.
     naive_unsafe: u64,
     /// Only one of the two safe strategies publishes, or an earlier function.
     inclusive_better: u64,
@@ -36,9 +36,41 @@ struct Tally {
     undecided: u64,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.tables += other.tables;
+        self.published.iter_mut().zip(other.published).for_each(|(sum, count)| *sum += count);
+        self.naive_unsafe += other.naive_unsafe;
+        self.inclusive_better += other.inclusive_better;
+        self.exclusive_better += other.exclusive_better;
+        self.undecided += other.undecided;
+    }
+
+    /// How often something is published, and how often the naive strategy should not have done so.
+    fn shares(&self) -> [f64; 4] {
+        let [naive, inclusive, exclusive] = self.published;
+        [naive, inclusive, exclusive, self.naive_unsafe].map(|count| count as f64 / self.tables.max(1) as f64)
+    }
+
+    fn row(&self, people: usize) -> Vec<ResultCell> {
+        let [naive, inclusive, exclusive] = self.published;
+        vec![
+            people.into(),
+            self.tables.into(),
+            naive.into(),
+            self.naive_unsafe.into(),
+            inclusive.into(),
+            exclusive.into(),
+            self.inclusive_better.into(),
+            self.exclusive_better.into(),
+            self.undecided.into(),
+        ]
+    }
+}
+
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let tables = setting.scale.pick(5_000, 400, 20);
-    let mut findings = Findings {
+    let mut findings = ExperimentFindings {
         run: vec![
             "The paper's three tables and three functions, recursive (2,2)-diversity, every disclosure set counted exactly.".to_string(),
             format!(
@@ -46,17 +78,26 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
                  people into runs of 2 to 4 at random, those with more groups first."
             ),
         ],
-        ..Findings::default()
+        ..ExperimentFindings::default()
     };
     examples(&mut findings)?;
-    let mut table = Table::new(
+    random_tables(setting, tables, &mut findings)?;
+    Ok(findings)
+}
+
+fn random_tables(
+    setting: &ExperimentSetting<'_>,
+    tables: u64,
+    findings: &mut ExperimentFindings,
+) -> Result<()> {
+    let mut table = ResultTable::new(
         "random",
         "Random tables: how often something is published",
         &[
             "people",
             "tables",
             "naive publishes",
-            "of these unsafe to who replays it",
+            "of these unsafe against replay",
             "inclusive publishes",
             "exclusive publishes",
             "inclusive better",
@@ -65,7 +106,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         ],
     );
     let names = ["naive", "inclusive", "exclusive", "naive, but unsafe"];
-    let mut series: Vec<Series> = names.map(|name| Series::line(name, Vec::new())).into_iter().collect();
+    let mut series = names.map(|name| Series::line(name, Vec::new()));
     let mut total = Tally::default();
     for people in 5..=10 {
         let tally = count(people, tables)?;
@@ -74,39 +115,29 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
             "{people} people: of {} tables, naive publishes {naive}, inclusive {inclusive}, exclusive {exclusive}",
             tally.tables
         ));
-        table.push(vec![
-            people.into(),
-            tally.tables.into(),
-            naive.into(),
-            tally.naive_unsafe.into(),
-            inclusive.into(),
-            exclusive.into(),
-            tally.inclusive_better.into(),
-            tally.exclusive_better.into(),
-            tally.undecided.into(),
-        ]);
-        let shares = [naive, inclusive, exclusive, tally.naive_unsafe];
-        for (series, count) in series.iter_mut().zip(shares) {
-            series.points.push((people as f64, count as f64 / tally.tables as f64));
+        table.push(tally.row(people));
+        for (series, share) in series.iter_mut().zip(tally.shares()) {
+            series.points.push((people as f64, share));
         }
-        total.tables += tally.tables;
-        total.published.iter_mut().zip(tally.published).for_each(|(sum, count)| *sum += count);
-        total.naive_unsafe += tally.naive_unsafe;
-        total.inclusive_better += tally.inclusive_better;
-        total.exclusive_better += tally.exclusive_better;
+        total.add(&tally);
     }
     findings.tables.push(table);
     findings.charts.push(Chart {
-        title: "Random tables: share for which a strategy publishes".to_string(),
+        title: "Random tables: how often a strategy publishes".to_string(),
         horizontal: Axis::linear("people"),
         vertical: Axis::unit("share of the tables"),
-        series,
+        series: series.into(),
     });
+    findings.compared.push(compared_at_random(&total));
+    Ok(())
+}
+
+fn compared_at_random(total: &Tally) -> String {
     let percent = |count: u64, of: u64| 100.0 * count as f64 / of.max(1) as f64;
     let [naive, inclusive, exclusive] = total.published;
-    findings.compared.push(format!(
-        "Random tables: naive publishes {:.1}%, and {:.1}% of what it publishes is unsafe to who replays it; inclusive publishes \
-         {:.1}%, exclusive {:.1}%. Inclusive does better in {} of {} tables, exclusive in {} (the paper: incomparable).",
+    format!(
+        "Random tables: naive publishes {:.1}%, and {:.1}% of what it publishes is unsafe against someone who replays it; inclusive \
+         publishes {:.1}%, exclusive {:.1}%. Inclusive does better in {} of {} tables, exclusive in {} (the paper: incomparable).",
         percent(naive, total.tables),
         percent(total.naive_unsafe, naive),
         percent(inclusive, total.tables),
@@ -114,8 +145,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         total.inclusive_better,
         total.tables,
         total.exclusive_better
-    ));
-    Ok(findings)
+    )
 }
 
 fn audit(functions: Vec<Partition>, table: &[u32]) -> Result<Audit> {
@@ -123,13 +153,13 @@ fn audit(functions: Vec<Partition>, table: &[u32]) -> Result<Audit> {
     Ok(Sequence::new(functions, table.to_vec(), &property, Limits::default())?.audit())
 }
 
-fn examples(findings: &mut Findings) -> Result<()> {
-    let mut sets = Table::new(
+fn examples(findings: &mut ExperimentFindings) -> Result<()> {
+    let mut sets = ResultTable::new(
         "sets",
         "The paper's tables: rearrangements and disclosure sets",
         &["table", "function", "set", "tables left", "largest share", "exact", "holds"],
     );
-    let mut published = Table::new(
+    let mut published = ResultTable::new(
         "published",
         "The paper's tables: what is published",
         &["table", "strategy", "the paper", "here"],
@@ -153,7 +183,7 @@ fn examples(findings: &mut Findings) -> Result<()> {
                     number.clone().into(),
                     set.into(),
                     summary.size.to_string().into(),
-                    share.as_ref().map_or("".into(), Cell::risk),
+                    share.as_ref().map_or("".into(), ResultCell::risk),
                     share.as_ref().map_or("".into(), |share| share.to_string().into()),
                     if summary.holds { "yes" } else { "no" }.into(),
                 ]);
@@ -244,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_examples_come_out_as_in_the_errata() {
-        let mut findings = Findings::default();
+        let mut findings = ExperimentFindings::default();
         examples(&mut findings).unwrap();
         assert!(findings.compared[0].contains("what the paper says"), "{findings:?}");
         assert!(findings.compared[1].contains("100 tables, 19/25 = 0.760"), "{:?}", findings.compared);

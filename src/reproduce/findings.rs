@@ -8,20 +8,20 @@ use crate::report::digits::grouped;
 
 /// All that an experiment has to say.
 #[derive(Debug, Clone, Default)]
-pub struct Findings {
+pub struct ExperimentFindings {
     /// What was run, with every choice that the paper leaves open.
     pub run: Vec<String>,
     /// How it compares with the paper, said with the numbers found.
     pub compared: Vec<String>,
     /// The numbers.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ResultTable>,
     /// The plot.
     pub charts: Vec<Chart>,
 }
 
 /// Numbers with a heading for each column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Table {
+pub struct ResultTable {
     /// Short and unique, for the CSV file.
     pub name: String,
     /// For people.
@@ -29,18 +29,18 @@ pub struct Table {
     /// Headings with units.
     pub columns: Vec<String>,
     /// One cell for each heading.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<ResultCell>>,
 }
 
-impl Table {
+impl ResultTable {
     /// A table without rows.
     pub fn new(name: &str, title: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|column| column.to_string()).collect();
-        Table { name: name.to_string(), title: title.to_string(), columns, rows: Vec::new() }
+        ResultTable { name: name.to_string(), title: title.to_string(), columns, rows: Vec::new() }
     }
 
     /// Adds a row; it must have a cell for each column.
-    pub fn push(&mut self, row: Vec<Cell>) {
+    pub fn push(&mut self, row: Vec<ResultCell>) {
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
@@ -49,7 +49,7 @@ impl Table {
 /// What a table holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum ResultCell {
     /// A count.
     Whole(u64),
     /// A measured number; always finite.
@@ -58,59 +58,59 @@ pub enum Cell {
     Text(String),
 }
 
-impl From<u64> for Cell {
+impl From<u64> for ResultCell {
     fn from(number: u64) -> Self {
-        Cell::Whole(number)
+        ResultCell::Whole(number)
     }
 }
 
-impl From<usize> for Cell {
+impl From<usize> for ResultCell {
     fn from(number: usize) -> Self {
-        Cell::Whole(number as u64)
+        ResultCell::Whole(number as u64)
     }
 }
 
-impl From<f64> for Cell {
+impl From<f64> for ResultCell {
     fn from(number: f64) -> Self {
-        if number.is_finite() { Cell::Real(number) } else { Cell::Text("not finite".to_string()) }
+        if number.is_finite() { ResultCell::Real(number) } else { ResultCell::Text("not finite".to_string()) }
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for ResultCell {
     fn from(text: &str) -> Self {
-        Cell::Text(text.to_string())
+        ResultCell::Text(text.to_string())
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for ResultCell {
     fn from(text: String) -> Self {
-        Cell::Text(text)
+        ResultCell::Text(text)
     }
 }
 
-impl Cell {
+impl ResultCell {
     /// A risk, rounded up to four places.
     pub fn risk(risk: &Rational) -> Self {
-        decimal_at_least(risk, 4).parse::<f64>().map_or_else(|_| "".into(), Cell::from)
+        decimal_at_least(risk, 4).parse::<f64>().map_or_else(|_| "".into(), ResultCell::from)
     }
 
     /// For people: digits in groups, four of them where there is a fraction.
     pub fn shown(&self) -> String {
         match self {
-            Cell::Whole(number) => grouped(*number),
-            Cell::Real(number) => rounded(*number),
-            Cell::Text(text) => text.clone(),
+            ResultCell::Whole(number) => grouped(*number),
+            ResultCell::Real(number) => rounded(*number),
+            ResultCell::Text(text) => text.clone(),
         }
     }
 
     fn raw(&self) -> String {
         match self {
-            Cell::Whole(number) => number.to_string(),
-            Cell::Real(number) => number.to_string(),
-            Cell::Text(text) if text.contains([',', '"', '\n']) => {
+            ResultCell::Whole(number) => number.to_string(),
+            ResultCell::Real(number) => number.to_string(),
+            ResultCell::Text(text) if text.contains([',', '"', '\n']) => {
                 format!("\"{}\"", text.replace('"', "\"\""))
             }
-            Cell::Text(text) => text.clone(),
+            ResultCell::Text(text) => text.clone(),
         }
     }
 }
@@ -130,12 +130,12 @@ pub(super) fn rounded(number: f64) -> String {
 }
 
 /// One line for each cell: table, row counted from 1, column, value.
-pub fn to_csv(tables: &[Table]) -> String {
+pub fn to_csv(tables: &[ResultTable]) -> String {
     let mut csv = String::from("table,row,column,value\n");
     for table in tables {
         for (at, row) in table.rows.iter().enumerate() {
             for (column, cell) in table.columns.iter().zip(row) {
-                let column = Cell::Text(column.clone()).raw();
+                let column = ResultCell::Text(column.clone()).raw();
                 csv.push_str(&format!("{},{},{column},{}\n", table.name, at + 1, cell.raw()));
             }
         }
@@ -149,15 +149,16 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_with_four_digits() {
-        let shown = [0.0, 0.012345, 1.23456, 140.26, 1234.5, 1e-7].map(|number| Cell::from(number).shown());
+        let shown =
+            [0.0, 0.012345, 1.23456, 140.26, 1234.5, 1e-7].map(|number| ResultCell::from(number).shown());
         assert_eq!(shown, ["0", "0.01235", "1.235", "140.3", "1,235", "1.000e-7"]);
-        assert_eq!(Cell::from(7_778_625_148u64).shown(), "7,778,625,148");
-        assert_eq!(Cell::from(f64::NAN), Cell::from("not finite"));
+        assert_eq!(ResultCell::from(7_778_625_148u64).shown(), "7,778,625,148");
+        assert_eq!(ResultCell::from(f64::NAN), ResultCell::from("not finite"));
     }
 
     #[test]
     fn cells_with_commas_are_quoted() {
-        let mut table = Table::new("a", "A", &["x, y", "n"]);
+        let mut table = ResultTable::new("a", "A", &["x, y", "n"]);
         table.push(vec!["(0,4,0)".into(), 3u64.into()]);
         assert_eq!(to_csv(&[table]), "table,row,column,value\na,1,\"x, y\",\"(0,4,0)\"\na,1,n,3\n");
     }

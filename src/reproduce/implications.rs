@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cell, Findings, Setting, Table, adult};
+use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable, adult};
 use crate::error::Result;
 use crate::group::lattice::{ColumnLevels, LatticeCells, nodes};
 use crate::math::exact::{Rational, f64_at_least};
@@ -43,9 +43,11 @@ struct Node {
     negated: Vec<Rational>,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let columns = adult::read(setting.adult, &["age", "marital-status", "race", "sex", adult::OCCUPATION])?;
-    let [age, marital, race, sex, occupation] = &columns[..] else { return Ok(Findings::default()) };
+    let [age, marital, race, sex, occupation] = &columns[..] else {
+        return Ok(ExperimentFindings::default());
+    };
     let marital = marital.reordered(&MARITAL)?;
     let ages: Vec<Option<f64>> = age.texts.iter().map(|text| text.parse().ok()).collect();
     let flat = |codes: usize| ColumnLevels::new(codes as u32, [(1..codes as u32).collect()]);
@@ -70,7 +72,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
     let suppressed: Vec<usize> =
         [TWENTIES.min(counts[0] - 1)].into_iter().chain(counts[1..].iter().map(|count| count - 1)).collect();
     let five = all.iter().find(|node| node.levels == suppressed);
-    let mut findings = Findings {
+    let mut findings = ExperimentFindings {
         run: vec![
             format!(
                 "{} people; age in intervals of 1, 5, 10, 20, 40 from 0, and suppressed; marital status as it is, as married, \
@@ -82,7 +84,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
             "Maximum disclosure in exact fractions, printed rounded up; entropy in bits, its least over the buckets of a table."
                 .to_string(),
         ],
-        ..Findings::default()
+        ..ExperimentFindings::default()
     };
     if let Some(node) = five {
         figure_five(node, &mut findings);
@@ -120,8 +122,8 @@ fn bits(counts: &[u64], people: u64) -> f64 {
     counts.into_iter().map(|count| share(count) * share(count).log2()).sum::<f64>().abs()
 }
 
-fn figure_five(node: &Node, findings: &mut Findings) {
-    let mut table = Table::new(
+fn figure_five(node: &Node, findings: &mut ExperimentFindings) {
+    let mut table = ResultTable::new(
         "5",
         "Figure 5: age in intervals of 20, all else suppressed",
         &["k", "implications", "exact", "negated atoms", "exact, negated"],
@@ -130,9 +132,9 @@ fn figure_five(node: &Node, findings: &mut Findings) {
     for (k, (implied, negated)) in pairs() {
         table.push(vec![
             k.into(),
-            Cell::risk(implied),
+            ResultCell::risk(implied),
             implied.to_string().into(),
-            Cell::risk(negated),
+            ResultCell::risk(negated),
             negated.to_string().into(),
         ]);
     }
@@ -161,8 +163,8 @@ fn figure_five(node: &Node, findings: &mut Findings) {
     ));
 }
 
-fn figure_six(all: &[Node], findings: &mut Findings) {
-    let mut table = Table::new(
+fn figure_six(all: &[Node], findings: &mut ExperimentFindings) {
+    let mut table = ResultTable::new(
         "6",
         "Figure 6: least disclosure among tables of equal minimum entropy",
         &["k", "entropy (bits)", "least disclosure"],
@@ -187,7 +189,7 @@ fn figure_six(all: &[Node], findings: &mut Findings) {
         steps = curve.len().saturating_sub(1);
         risen.push(format!("{rises} for k = {k}"));
         for (entropy, risk) in &curve {
-            table.push(vec![k.into(), (*entropy).into(), Cell::risk(risk)]);
+            table.push(vec![k.into(), (*entropy).into(), ResultCell::risk(risk)]);
         }
         let points = curve.iter().map(|(entropy, risk)| (*entropy, f64_at_least(risk))).collect();
         chart.series.push(Series::line(format!("k = {k}"), points));
@@ -201,8 +203,8 @@ fn figure_six(all: &[Node], findings: &mut Findings) {
     findings.charts.push(chart);
 }
 
-fn lattice_table(all: &[Node]) -> Table {
-    let mut table = Table::new(
+fn lattice_table(all: &[Node]) -> ResultTable {
+    let mut table = ResultTable::new(
         "lattice",
         "All tables of the lattice: levels of age, marital status, race and sex",
         &[
@@ -215,7 +217,7 @@ fn lattice_table(all: &[Node]) -> Table {
         ],
     );
     for node in all {
-        let risk = |k: usize| node.implied.get(k).map_or("".into(), Cell::risk);
+        let risk = |k: usize| node.implied.get(k).map_or("".into(), ResultCell::risk);
         table.push(vec![
             format!("{:?}", node.levels).into(),
             node.buckets.into(),

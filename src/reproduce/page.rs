@@ -6,14 +6,14 @@ use std::path::Path;
 use maud::{Markup, PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Table, rounded};
+use super::findings::{ResultTable, rounded};
 use super::machine::Machine;
 use crate::error::{Error, Result};
 use crate::report::html::{document, with_code};
 
 /// A finished experiment, as `result.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ExperimentResult {
     /// Its name.
     pub experiment: String,
     /// What it answers.
@@ -37,7 +37,7 @@ pub struct Outcome {
     /// How it compares.
     pub compared: Vec<String>,
     /// The numbers.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ResultTable>,
 }
 
 const STYLE: &str = "\
@@ -51,7 +51,7 @@ th:first-child,td:first-child{text-align:left}\
 .warning{background:#fff3d6;padding:.4rem .8rem;border-radius:.3rem}code{background:#f3f5f7}";
 
 /// One experiment with its plot, an SVG document; self-contained.
-pub fn to_html(outcome: &Outcome, plot: &str) -> String {
+pub fn to_html(outcome: &ExperimentResult, plot: &str) -> String {
     let list = |items: &[String]| html! { ul { @for item in items { li { (with_code(item)) } } } };
     let body = html! {
         h1 { (outcome.question) }
@@ -74,7 +74,7 @@ pub fn to_html(outcome: &Outcome, plot: &str) -> String {
     document(&outcome.question, STYLE, &body)
 }
 
-fn numbers(table: &Table) -> Markup {
+fn numbers(table: &ResultTable) -> Markup {
     html! {
         div.scroll {
             table {
@@ -88,9 +88,9 @@ fn numbers(table: &Table) -> Markup {
     }
 }
 
-impl Outcome {
+impl ExperimentResult {
     /// Reads a `result.json`.
-    pub fn read(path: &Path) -> Result<Outcome> {
+    pub fn read(path: &Path) -> Result<ExperimentResult> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
         serde_json::from_str(&text).map_err(|error| Error::Format {
             path: path.to_path_buf(),
@@ -118,7 +118,7 @@ pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
         let folder = entry.map_err(|source| Error::io(results, source))?.path();
         let file = folder.join("result.json");
         if file.is_file() {
-            outcomes.push((folder, Outcome::read(&file)?));
+            outcomes.push((folder, ExperimentResult::read(&file)?));
         }
     }
     if outcomes.is_empty() {
@@ -127,7 +127,7 @@ pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
             "run skyveil reproduce EXPERIMENT --out with the same folder first",
         ));
     }
-    let place = |outcome: &Outcome| {
+    let place = |outcome: &ExperimentResult| {
         let known = super::EXPERIMENTS.iter().position(|experiment| experiment.name == outcome.experiment);
         (known.unwrap_or(usize::MAX), outcome.experiment.clone())
     };
@@ -165,7 +165,7 @@ fn anchor(heading: &str) -> String {
 /// Rows of a table on the page; the rest is in the CSV file.
 const MOST_ROWS: usize = 24;
 
-fn to_markdown(outcome: &Outcome, picture: Option<&str>) -> String {
+fn to_markdown(outcome: &ExperimentResult, picture: Option<&str>) -> String {
     let mut text = format!("\n## {}\n\n{}, {}.\n", outcome.question, outcome.paper, outcome.place);
     // Writing to a string cannot fail.
     if let Some(caution) = outcome.caution() {

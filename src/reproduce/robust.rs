@@ -5,14 +5,14 @@
 use std::time::Instant;
 
 use super::adult::{self, Coded};
-use super::mondrian::{Groups, Rows};
-use super::{Cell, Findings, Setting, Table};
+use super::mondrian::{Errors, Groups, Rows};
+use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
 use crate::error::Result;
 use crate::group::similar::group;
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
 use crate::math::random::Random;
 use crate::math::robust::{
-    Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
+    Assessment, Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
     delta_claims, verify,
 };
 use crate::math::shares::is_probabilistic_diverse;
@@ -38,16 +38,16 @@ const QUASI: [&str; 6] = ["age", "workclass", "education", "marital-status", "ra
 /// The attribute sets whose distributions the adversary knows.
 const SETS: [[&str; 2]; 2] = [["education", "sex"], ["workclass", "sex"]];
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
-    let mut findings = Findings::default();
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
+    let mut findings = ExperimentFindings::default();
     table_five(&mut findings)?;
     random_groups(setting, &mut findings)?;
     compare_with_mondrian(setting, &mut findings)?;
     Ok(findings)
 }
 
-fn table_five(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new(
+fn table_five(findings: &mut ExperimentFindings) -> Result<()> {
+    let mut table = ResultTable::new(
         "V",
         "Table V: the largest difference that Delta allows",
         &["N", "r", "fmax", "printed", "here", "exact"],
@@ -78,7 +78,7 @@ fn table_five(findings: &mut Findings) -> Result<()> {
 }
 
 /// Random groups of distinct values with similar priors: what does Delta accept?
-fn random_groups(setting: &Setting<'_>, findings: &mut Findings) -> Result<()> {
+fn random_groups(setting: &ExperimentSetting<'_>, findings: &mut ExperimentFindings) -> Result<()> {
     let groups = setting.scale.pick(20_000, 1_000, 20);
     let sizes = [3u32, 5, 8];
     let spreads = [0.1, 0.2, 0.4, 0.8];
@@ -86,7 +86,7 @@ fn random_groups(setting: &Setting<'_>, findings: &mut Findings) -> Result<()> {
         "Random groups: {groups} for each N of 3, 5, 8 and each spread s, r = 2. N values, all different; the prior of a value for a \
          tuple is proportional to a weight of the value (uniform 0.2 to 1) times exp(s u), u uniform from -1 to 1. Posteriors are exact."
     ));
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "random",
         "Random groups: what Delta accepts for r = 2",
         &["N", "spread", "groups", "accepted by Delta", "of these above 1/r", "largest posterior of these"],
@@ -118,7 +118,7 @@ fn random_groups(setting: &Setting<'_>, findings: &mut Findings) -> Result<()> {
             table.push(vec![
                 u64::from(size).into(),
                 spread.into(),
-                Cell::Whole(groups),
+                ResultCell::Whole(groups),
                 accepted.into(),
                 breached.into(),
                 if breached > 0 { largest.into() } else { "".into() },
@@ -163,6 +163,9 @@ fn similar_priors(size: u32, spread: f64, random: &mut Random) -> Result<Priors>
     Ok(builder.build())
 }
 
+/// In the order of the tables and charts.
+const METHODS: [&str; 4] = ["ART, Delta", "ART, ratio", "ART, exact", "Mondrian, r-diverse"];
+
 /// What a method made of the table.
 struct Made {
     method: &'static str,
@@ -178,7 +181,7 @@ enum Style {
     Generalized,
 }
 
-fn compare_with_mondrian(setting: &Setting<'_>, findings: &mut Findings) -> Result<()> {
+fn compare_with_mondrian(setting: &ExperimentSetting<'_>, findings: &mut ExperimentFindings) -> Result<()> {
     let names: Vec<&str> = QUASI.into_iter().chain([adult::OCCUPATION]).collect();
     let mut columns = adult::read(setting.adult, &names)?;
     let step = setting.scale.pick(4, 10, 10);
@@ -191,106 +194,144 @@ fn compare_with_mondrian(setting: &Setting<'_>, findings: &mut Findings) -> Resu
     let signatures: Vec<&[u32]> = sets.iter().map(|(_, signatures)| &signatures[..]).collect();
     let tuples = Tuples { values: &values, signatures: &signatures };
     let workload = Workload::draw(&rows.codes(), sensitive.texts.len() as u32, &Design::default())?;
-    findings.run.push(format!(
-        "Adult: every {step}th person, {} in all; occupation sensitive. The adversary knows the distribution of occupations by education and sex, and by workclass \
-         and sex, as they are in the table. ART with Delta (as printed), with the ratio condition and with exact posteriors; Mondrian \
-         with median cuts, six quasi-identifiers and probabilistic r-diversity (no value above a share 1/r).",
-        rows.len()
-    ));
-    findings.run.push(
-        "Query error: 1,000 count queries over two quasi-identifiers and the occupation, expected selectivity 5%, relative to at \
-         least one person in a thousand. ART keeps quasi-identifiers exact and shuffles values in a group; Mondrian publishes \
-         the range of each group. Suppressed people are missing from the answers."
-            .to_string(),
-    );
-    let mut table = Table::new(
-        "ART",
-        "ART against probabilistic r-diverse Mondrian on Adult",
-        &[
-            "r",
-            "method",
-            "groups",
-            "suppressed",
-            "time (s)",
-            "mean query error",
-            "median query error",
-            "groups above 1/r",
-            "groups not judged",
-            "largest posterior",
-        ],
-    );
-    let methods = ["ART, Delta", "ART, ratio", "ART, exact", "Mondrian, r-diverse"];
-    let series = || methods.map(|name| Series::line(name, Vec::new()));
-    let (mut errors, mut times, mut breaches) = (series(), series(), series());
-    for r in setting.scale.pick(&[2u64, 3, 4, 5, 6][..], &[2, 4], &[2]) {
-        let requirement = Requirement::new(ratio(*r, 1))?;
-        for (at, made) in all_methods(&rows, &priors, &requirement, tuples, *r)?.into_iter().enumerate() {
+    findings.run.extend(what_is_compared(step, rows.len()));
+    let mut comparison = MethodComparison::new();
+    for &r in setting.scale.pick(&[2u64, 3, 4, 5, 6][..], &[2, 4], &[2]) {
+        let requirement = Requirement::new(ratio(r, 1))?;
+        for (method, made) in all_methods(&rows, &priors, &requirement, tuples, r)?.into_iter().enumerate() {
             let answers = match made.style {
                 Style::Bucketized => rows.bucketized(&made.groups, &workload),
                 Style::Generalized => rows.generalized(&made.groups, &workload),
             };
             let error = rows.errors(&workload, &answers);
-            let verdicts = verify(&priors, &requirement, tuples, &made.groups, STATES)?;
-            let mut worst = 0.0f64;
-            let (mut breached, mut unknown) = (0usize, 0usize);
-            for assessment in &verdicts {
-                match assessment.verdict {
-                    Verdict::Breached { posterior } => {
-                        breached += 1;
-                        worst = worst.max(posterior);
-                    }
-                    Verdict::NotShown | Verdict::Contradiction => unknown += 1,
-                    Verdict::Robust(_) => {
-                        // Proved to be at most 1/r; what is above came from rounding up.
-                        let own = assessment.worst.iter().flatten().copied().fold(0.0, f64::max);
-                        worst = worst.max(own.min(1.0 / *r as f64));
-                    }
-                }
-            }
+            let posteriors =
+                Posteriors::new(&verify(&priors, &requirement, tuples, &made.groups, STATES)?, r);
             (setting.tell)(&format!(
-                "r = {r}, {}: {} groups, {:.1} s, error {:.3}, {breached} groups above 1/r",
+                "r = {r}, {}: {} groups, {:.1} s, error {:.3}, {} groups above 1/r",
                 made.method,
                 made.groups.len(),
                 made.seconds,
-                error.mean
+                error.mean,
+                posteriors.above
             ));
-            table.push(vec![
-                (*r).into(),
-                made.method.into(),
-                made.groups.len().into(),
-                made.suppressed.into(),
-                made.seconds.into(),
-                error.mean.into(),
-                error.median.into(),
-                breached.into(),
-                unknown.into(),
-                ((worst * 1e4).ceil() / 1e4).into(),
-            ]);
-            errors[at].points.push((*r as f64, error.mean));
-            times[at].points.push((*r as f64, made.seconds));
-            breaches[at].points.push((*r as f64, breached as f64 / made.groups.len().max(1) as f64));
+            comparison.add(method, r, &made, &error, &posteriors);
         }
     }
-    findings.compared.push(summary(&errors, &breaches));
-    findings.tables.push(table);
-    let chart = |title: &str, vertical: Axis, series: [Series; 4]| Chart {
-        title: title.to_string(),
-        horizontal: Axis::whole("r"),
-        vertical,
-        series: series.into(),
-    };
-    findings.charts.push(chart(
-        "Adult: mean relative query error",
-        Axis::from_zero("mean relative error"),
-        errors,
-    ));
-    findings.charts.push(chart("Adult: run time", Axis::logarithmic("elapsed (s)"), times));
-    findings.charts.push(chart(
-        "Adult: groups with a posterior above 1/r",
-        Axis::unit("share of the groups"),
-        breaches,
-    ));
+    comparison.finish(findings);
     Ok(())
+}
+
+fn what_is_compared(step: usize, people: usize) -> [String; 2] {
+    [
+        format!(
+            "Adult: every {step}th person, {people} in all; occupation sensitive. The adversary knows the distribution of \
+             occupations by education and sex, and by workclass and sex, as they are in the table. ART with Delta (as \
+             printed), with the ratio condition and with exact posteriors; Mondrian with median cuts, six quasi-identifiers \
+             and probabilistic r-diversity (no value above a share 1/r)."
+        ),
+        "Query error: 1,000 count queries over two quasi-identifiers and the occupation, expected selectivity 5%, relative to \
+         at least one person in a thousand. ART keeps quasi-identifiers exact and shuffles values in a group; Mondrian \
+         publishes the range of each group. Suppressed people are missing from the answers."
+            .to_string(),
+    ]
+}
+
+/// What the posteriors of all groups amount to.
+struct Posteriors {
+    /// Groups with one above 1/r.
+    above: usize,
+    /// Groups for which that is not known.
+    unknown: usize,
+    largest: f64,
+}
+
+impl Posteriors {
+    fn new(assessments: &[Assessment], r: u64) -> Self {
+        let mut all = Posteriors { above: 0, unknown: 0, largest: 0.0 };
+        for assessment in assessments {
+            match assessment.verdict {
+                Verdict::Breached { posterior } => {
+                    all.above += 1;
+                    all.largest = all.largest.max(posterior);
+                }
+                Verdict::NotShown | Verdict::Contradiction => all.unknown += 1,
+                Verdict::Robust(_) => {
+                    // Proved to be at most 1/r; anything above comes from rounding up.
+                    let own = assessment.worst.iter().flatten().copied().fold(0.0, f64::max);
+                    all.largest = all.largest.max(own.min(1.0 / r as f64));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The methods side by side, in the order of [`METHODS`].
+struct MethodComparison {
+    table: ResultTable,
+    errors: [Series; 4],
+    times: [Series; 4],
+    breaches: [Series; 4],
+}
+
+impl MethodComparison {
+    fn new() -> Self {
+        let table = ResultTable::new(
+            "ART",
+            "ART against probabilistic r-diverse Mondrian on Adult",
+            &[
+                "r",
+                "method",
+                "groups",
+                "suppressed",
+                "time (s)",
+                "mean query error",
+                "median query error",
+                "groups above 1/r",
+                "groups not judged",
+                "largest posterior",
+            ],
+        );
+        let series = || METHODS.map(|name| Series::line(name, Vec::new()));
+        MethodComparison { table, errors: series(), times: series(), breaches: series() }
+    }
+
+    fn add(&mut self, method: usize, r: u64, made: &Made, error: &Errors, posteriors: &Posteriors) {
+        self.table.push(vec![
+            r.into(),
+            made.method.into(),
+            made.groups.len().into(),
+            made.suppressed.into(),
+            made.seconds.into(),
+            error.mean.into(),
+            error.median.into(),
+            posteriors.above.into(),
+            posteriors.unknown.into(),
+            ((posteriors.largest * 1e4).ceil() / 1e4).into(),
+        ]);
+        let x = r as f64;
+        self.errors[method].points.push((x, error.mean));
+        self.times[method].points.push((x, made.seconds));
+        let share = posteriors.above as f64 / made.groups.len().max(1) as f64;
+        self.breaches[method].points.push((x, share));
+    }
+
+    fn finish(self, findings: &mut ExperimentFindings) {
+        findings.compared.push(summary(&self.errors, &self.breaches));
+        findings.tables.push(self.table);
+        for (title, vertical, series) in [
+            ("Adult: mean relative query error", Axis::from_zero("mean relative error"), self.errors),
+            ("Adult: run time", Axis::logarithmic("elapsed (s)"), self.times),
+            ("Adult: groups with a posterior above 1/r", Axis::unit("share of the groups"), self.breaches),
+        ] {
+            findings.charts.push(Chart {
+                title: title.to_string(),
+                horizontal: Axis::whole("r"),
+                vertical,
+                series: series.into(),
+            });
+        }
+    }
 }
 
 fn summary(errors: &[Series; 4], breaches: &[Series; 4]) -> String {
@@ -323,11 +364,9 @@ fn all_methods(
     r: u64,
 ) -> Result<Vec<Made>> {
     let mut made = Vec::new();
-    for (method, test) in [
-        ("ART, Delta", Test::Delta),
-        ("ART, ratio", Test::Ratio),
-        ("ART, exact", Test::Exact { states: STATES }),
-    ] {
+    for (method, test) in
+        [(METHODS[0], Test::Delta), (METHODS[1], Test::Ratio), (METHODS[2], Test::Exact { states: STATES })]
+    {
         let start = Instant::now();
         let grouping = group(priors, requirement, test, tuples)?;
         made.push(Made {
@@ -341,13 +380,7 @@ fn all_methods(
     let start = Instant::now();
     let groups = rows.mondrian(|part| Ok(is_probabilistic_diverse(&rows.counts(part), r)))?;
     let seconds = start.elapsed().as_secs_f64();
-    made.push(Made {
-        method: "Mondrian, r-diverse",
-        groups,
-        suppressed: 0,
-        seconds,
-        style: Style::Generalized,
-    });
+    made.push(Made { method: METHODS[3], groups, suppressed: 0, seconds, style: Style::Generalized });
     Ok(made)
 }
 
@@ -381,7 +414,7 @@ mod tests {
 
     #[test]
     fn table_five_is_exact() {
-        let mut findings = Findings::default();
+        let mut findings = ExperimentFindings::default();
         table_five(&mut findings).unwrap();
         assert_eq!(findings.compared[0], "Table V: 8 of 8 values agree in all printed digits.");
         let exact: Vec<String> = findings.tables[0].rows.iter().map(|row| row[5].shown()).collect();

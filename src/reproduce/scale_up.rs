@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Findings, Setting, Table, child};
+use super::{ExperimentFindings, ExperimentSetting, ResultTable, child};
 use crate::error::{Error, Result};
 use crate::generate::{Generator, SyntheticTable, write};
 use crate::report::chart::{Axis, Chart, Series};
@@ -31,7 +31,13 @@ struct Measured {
     scans: u64,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+impl Measured {
+    fn microseconds_per_row(&self) -> f64 {
+        self.seconds * 1e6 / self.rows as f64
+    }
+}
+
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     const MILLION: u64 = 1_000_000;
     let paper = [1, 10, 20, 40, 80, 100].map(|millions| millions * MILLION);
     let small = [MILLION / 4, MILLION, 4 * MILLION, 12 * MILLION];
@@ -39,65 +45,75 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         [] => setting.scale.pick(&paper[..], &small[..], &[20_000, 30_000]),
         rows => rows,
     };
-    let budget = setting.scale.pick("256MiB", "48MiB", "48MiB");
-    let budget_bytes = setting.scale.pick(256u64, 48, 48) << 20;
-    let work = tempfile::Builder::new()
-        .prefix("skyveil-scale-up-")
-        .tempdir_in(setting.temp)
-        .map_err(|source| Error::io(setting.temp, source))?;
+    let (flag, mebibytes) = setting.scale.pick(("256MiB", 256), ("48MiB", 48), ("48MiB", 48));
+    let budget = MemoryBudget { flag, bytes: mebibytes << 20 };
+    let work = setting.scratch("scale-up")?;
     let mut runs: Vec<Measured> = Vec::new();
     let mut stopped = None;
     let mut bytes_per_row = EXPECTED_BYTES;
     for &rows in sizes {
-        let needed = (rows as f64 * bytes_per_row) as u64;
-        if let Some(free) = free_bytes(work.path())
-            && free < needed
-        {
-            stopped = Some(format!(
-                "Stopped before {:.0} million rows: they need about {:.1} GB of disk, and {:.1} GB were free.",
-                millions(rows),
-                needed as f64 / 1e9,
-                free as f64 / 1e9
-            ));
+        stopped = lacking_disk(work.path(), rows, bytes_per_row);
+        if stopped.is_some() {
             break;
         }
-        let table = work.path().join("table.parquet");
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let synthetic = SyntheticTable { generator: Generator::Agrawal, rows, seed: 1 };
-        let written = write(&synthetic, &table, threads, &mut |_| ())?;
-        let mut most = 0;
-        for (point, [l, k, m]) in POINTS.into_iter().enumerate() {
-            let (measured, release_bytes) = anonymize(setting, work.path(), &table, budget, point)?;
-            (setting.tell)(&format!(
-                "{:.2} million rows, ({l}, {k}, {m}): {:.1} s, {} MiB, {} groups",
-                millions(rows),
-                measured.seconds,
-                measured.peak_bytes >> 20,
-                measured.groups
-            ));
-            most = most.max(written.bytes + release_bytes + measured.spilled_bytes);
-            runs.push(measured);
-        }
+        let (of_size, most_bytes) = measure(setting, work.path(), rows, budget.flag)?;
+        runs.extend(of_size);
         // A tenth more than what was seen.
-        bytes_per_row = most as f64 * 1.1 / rows as f64;
-        std::fs::remove_file(&table).map_err(|source| Error::io(&table, source))?;
+        bytes_per_row = most_bytes as f64 * 1.1 / rows as f64;
     }
     if runs.is_empty() {
+        let why = stopped.unwrap_or_else(|| "there is no table size".into());
         return Err(Error::input(
-            format!(
-                "{}: {}",
-                setting.temp.display(),
-                stopped.unwrap_or_else(|| "there is no table size".into())
-            ),
-            "give a folder with more room by --temp, or smaller tables by --rows",
+            format!("{}: {why}", setting.temp.display()),
+            "give a folder with more free space, or smaller tables",
         ));
     }
-    Ok(findings(&runs, budget, budget_bytes, stopped))
+    Ok(findings(&runs, &budget, stopped))
+}
+
+/// Why a table of this size cannot be tried.
+fn lacking_disk(work: &Path, rows: u64, bytes_per_row: f64) -> Option<String> {
+    let needed = (rows as f64 * bytes_per_row) as u64;
+    let free = free_bytes(work).filter(|free| *free < needed)?;
+    Some(format!(
+        "Stopped before {:.0} million rows: they need about {:.1} GB of disk, and {:.1} GB were free.",
+        millions(rows),
+        needed as f64 / 1e9,
+        free as f64 / 1e9
+    ))
+}
+
+/// Runs all settings on a table of this size; the most bytes of disk that one of them took.
+fn measure(
+    setting: &ExperimentSetting<'_>,
+    work: &Path,
+    rows: u64,
+    budget: &str,
+) -> Result<(Vec<Measured>, u64)> {
+    let table = work.join("table.parquet");
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let synthetic = SyntheticTable { generator: Generator::Agrawal, rows, seed: 1 };
+    let written = write(&synthetic, &table, threads, &mut |_| ())?;
+    let (mut runs, mut most) = (Vec::new(), 0);
+    for (point, [l, k, m]) in POINTS.into_iter().enumerate() {
+        let (measured, release_bytes) = anonymize(setting, work, &table, budget, point)?;
+        (setting.tell)(&format!(
+            "{:.2} million rows, ({l}, {k}, {m}): {:.1} s, {} MiB, {} groups",
+            millions(rows),
+            measured.seconds,
+            measured.peak_bytes >> 20,
+            measured.groups
+        ));
+        most = most.max(written.bytes + release_bytes + measured.spilled_bytes);
+        runs.push(measured);
+    }
+    std::fs::remove_file(&table).map_err(|source| Error::io(&table, source))?;
+    Ok((runs, most))
 }
 
 /// Anonymizes in a process of its own; the release is measured and removed.
 fn anonymize(
-    setting: &Setting<'_>,
+    setting: &ExperimentSetting<'_>,
     work: &Path,
     table: &Path,
     budget: &str,
@@ -111,20 +127,8 @@ fn anonymize(
          [[privacy.skyline]]\nl = {l}\nk = {k}\nm = {m}\nconfidence = 0.5\n"
     );
     std::fs::write(&policy, text).map_err(|source| Error::io(&policy, source))?;
-    let arguments: [&OsStr; 11] = [
-        "anonymize".as_ref(),
-        table.as_ref(),
-        "--policy".as_ref(),
-        policy.as_ref(),
-        "--out".as_ref(),
-        release.as_ref(),
-        "--memory".as_ref(),
-        budget.as_ref(),
-        "--temp".as_ref(),
-        work.as_ref(),
-        "--json".as_ref(),
-    ];
-    let said = child::json(setting.skyveil, &arguments)?;
+    let limits: [&OsStr; 4] = ["--memory".as_ref(), budget.as_ref(), "--temp".as_ref(), work.as_ref()];
+    let said = child::anonymize(setting.skyveil, table, &policy, &release, &limits)?;
     let count = |key: &str| said[key].as_u64().unwrap_or(0);
     let measured = Measured {
         point,
@@ -150,7 +154,7 @@ fn folder_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Free bytes of the disk of a folder as `df` tells them; `None` where there is none.
+/// Free bytes of the disk of a folder as `df` reports them; `None` where there is no such command.
 fn free_bytes(folder: &Path) -> Option<u64> {
     let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -166,9 +170,45 @@ fn name(point: usize) -> String {
     format!("(l, k, m) = ({l}, {k}, {m})")
 }
 
-fn findings(runs: &[Measured], budget: &str, budget_bytes: u64, stopped: Option<String>) -> Findings {
-    let times_budget = |rows: u64| (rows * TUPLE_BYTES) as f64 / budget_bytes as f64;
-    let mut table = Table::new(
+/// The memory that a run may use, as a flag and in bytes.
+struct MemoryBudget {
+    flag: &'static str,
+    bytes: u64,
+}
+
+impl MemoryBudget {
+    /// How many times as large as the budget a table of the paper's tuples is.
+    fn times(&self, rows: u64) -> f64 {
+        (rows * TUPLE_BYTES) as f64 / self.bytes as f64
+    }
+}
+
+fn findings(runs: &[Measured], budget: &MemoryBudget, stopped: Option<String>) -> ExperimentFindings {
+    let mut compared = scaling(runs, budget);
+    compared.extend(stopped);
+    ExperimentFindings {
+        run: vec![
+            format!(
+                "`skyveil generate agrawal` and `skyveil anonymize --memory {}` with the quasi-identifiers salary, commission, age, \
+                 education level, car, house value, years owned and loan; zipcode is sensitive.",
+                budget.flag
+            ),
+            "Confidence 0.5 for every zipcode; the paper does not print its own. Elapsed time is that of the whole command: \
+             reading, splitting, writing and checking the release."
+                .to_string(),
+        ],
+        compared,
+        tables: vec![table(runs, budget)],
+        charts: vec![
+            chart(runs, "Elapsed time", "elapsed (s)", |run| run.seconds),
+            chart(runs, "Peak resident memory", "peak memory (MiB)", |run| mebibytes(run.peak_bytes)),
+            chart(runs, "Spilled to disk", "spilled (MB)", |run| run.spilled_bytes as f64 / 1e6),
+        ],
+    }
+}
+
+fn table(runs: &[Measured], budget: &MemoryBudget) -> ResultTable {
+    let mut table = ResultTable::new(
         "8",
         "Figure 8, each run in a process of its own",
         &[
@@ -187,32 +227,34 @@ fn findings(runs: &[Measured], budget: &str, budget_bytes: u64, stopped: Option<
         table.push(vec![
             name(run.point).into(),
             run.rows.into(),
-            times_budget(run.rows).into(),
+            budget.times(run.rows).into(),
             run.groups.into(),
             run.seconds.into(),
-            (run.seconds * 1e6 / run.rows as f64).into(),
-            (run.peak_bytes as f64 / f64::from(1 << 20)).into(),
+            run.microseconds_per_row().into(),
+            mebibytes(run.peak_bytes).into(),
             (run.spilled_bytes as f64 / 1e6).into(),
             run.scans.into(),
         ]);
     }
-    let chart = |title: &str, vertical: &str, of: fn(&Measured) -> f64| Chart {
+    table
+}
+
+fn chart(runs: &[Measured], title: &str, vertical: &str, of: fn(&Measured) -> f64) -> Chart {
+    let series = |point: usize| {
+        let own = runs.iter().filter(|run| run.point == point);
+        Series::line(name(point), own.map(|run| (millions(run.rows), of(run))).collect())
+    };
+    Chart {
         title: title.to_string(),
         horizontal: Axis::from_zero("rows (million)"),
         vertical: Axis::from_zero(vertical),
-        series: (0..POINTS.len())
-            .map(|point| {
-                Series::line(
-                    name(point),
-                    runs.iter()
-                        .filter(|run| run.point == point)
-                        .map(|run| (millions(run.rows), of(run)))
-                        .collect(),
-                )
-            })
-            .collect(),
-    };
-    let mut compared = vec![];
+        series: (0..POINTS.len()).map(series).collect(),
+    }
+}
+
+/// How the time per row and the memory change with the size.
+fn scaling(runs: &[Measured], budget: &MemoryBudget) -> Vec<String> {
+    let mut compared = Vec::new();
     for point in 0..POINTS.len() {
         let own: Vec<&Measured> = runs.iter().filter(|run| run.point == point).collect();
         if let (Some(first), Some(last)) = (own.first(), own.last()) {
@@ -222,36 +264,22 @@ fn findings(runs: &[Measured], budget: &str, budget_bytes: u64, stopped: Option<
                 name(point),
                 millions(first.rows),
                 millions(last.rows),
-                times_budget(first.rows),
-                times_budget(last.rows),
-                first.seconds * 1e6 / first.rows as f64,
-                last.seconds * 1e6 / last.rows as f64
+                budget.times(first.rows),
+                budget.times(last.rows),
+                first.microseconds_per_row(),
+                last.microseconds_per_row()
             ));
         }
     }
     let peak = runs.iter().map(|run| run.peak_bytes).max().unwrap_or(0);
     compared.push(format!(
-        "Peak resident memory of any run: {:.0} MiB with a budget of {budget}; {} is stated beside the budget.",
-        peak as f64 / f64::from(1 << 20),
-        "48 MiB"
+        "Peak resident memory of any run: {:.0} MiB with a budget of {}; 48 MiB are documented in addition to the budget.",
+        mebibytes(peak),
+        budget.flag
     ));
-    compared.extend(stopped);
-    Findings {
-        run: vec![
-            format!(
-                "`skyveil generate agrawal` and `skyveil anonymize --memory {budget}` with the quasi-identifiers salary, commission, \
-                 age, education level, car, house value, years owned and loan; zipcode is sensitive."
-            ),
-            "Confidence 0.5 for every zipcode; the paper does not print its own. Elapsed time is that of the whole command: \
-             reading, splitting, writing and checking the release."
-                .to_string(),
-        ],
-        compared,
-        tables: vec![table],
-        charts: vec![
-            chart("Elapsed time", "elapsed (s)", |run| run.seconds),
-            chart("Peak resident memory", "peak memory (MiB)", |run| run.peak_bytes as f64 / f64::from(1 << 20)),
-            chart("Spilled to disk", "spilled (MB)", |run| run.spilled_bytes as f64 / 1e6),
-        ],
-    }
+    compared
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use super::{Findings, Scale, Setting, Table};
+use super::{ExperimentFindings, ExperimentSetting, ResultTable, RunSize};
 use crate::error::{Error, Result, number_of};
 use crate::math::random::Random;
 use crate::math::skyline::program::Program;
@@ -38,7 +38,7 @@ struct Figure {
     size: fn(u64) -> Knowledge,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let scale = setting.scale;
     let runs = scale.pick(5, 1, 1);
     let records = scale.pick(1_000_000, 100_000, 1_000);
@@ -74,7 +74,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
             size: |m| Knowledge { l: 10, k: 10, m },
         },
     ];
-    let mut findings = Findings {
+    let mut findings = ExperimentFindings {
         run: vec![
             format!(
                 "Groups of 100 people with 20 values drawn uniformly, single values; {} records in (b) to (d), whose size the \
@@ -90,7 +90,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
              faster opponent than a plain one."
                 .to_string(),
         ],
-        ..Findings::default()
+        ..ExperimentFindings::default()
     };
     let mut all = Vec::new();
     for figure in figures {
@@ -168,9 +168,10 @@ fn race(groups: &[Counts], size: Knowledge) -> Result<(f64, f64)> {
     Ok((check, dynamic))
 }
 
-fn table(figure: &Figure, points: &[Measured]) -> Table {
+fn table(figure: &Figure, points: &[Measured]) -> ResultTable {
     let columns = ["records", "l", "k", "m", "SkylineCheck (s)", "dynamic program (s)", "improvement ratio"];
-    let mut table = Table::new(&format!("7{}", figure.name), &format!("Figure 7 {}", figure.title), &columns);
+    let mut table =
+        ResultTable::new(&format!("7{}", figure.name), &format!("Figure 7 {}", figure.title), &columns);
     for point in points {
         let Knowledge { l, k, m } = point.size;
         table.push(vec![
@@ -215,7 +216,7 @@ fn chart(figure: &Figure, points: &[Measured]) -> Chart {
     }
 }
 
-fn compare(figures: &[Vec<Measured>], scale: Scale) -> Vec<String> {
+fn compare(figures: &[Vec<Measured>], scale: RunSize) -> Vec<String> {
     let ratios = |figure: usize| figures[figure].iter().map(|point| point.ratio);
     let least = ratios(0).fold(f64::INFINITY, f64::min);
     let most = ratios(0).fold(0.0, f64::max);
@@ -234,7 +235,7 @@ fn compare(figures: &[Vec<Measured>], scale: Scale) -> Vec<String> {
         format!("(c) It {} as k grows; the paper: it increases, to about 1,000 at k = 32.", trend(2)),
         format!("(d) It {} as m grows; the paper: it increases.", trend(3)),
     ];
-    if scale != Scale::Full {
+    if scale != RunSize::Full {
         compared.push(
             "Small releases: SkylineCheck runs for well below a millisecond, so the ratios are coarse."
                 .to_string(),

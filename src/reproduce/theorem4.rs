@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Findings, Setting, Table};
+use super::{ExperimentFindings, ExperimentSetting, ResultTable};
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 use crate::math::random::Random;
@@ -53,9 +53,9 @@ struct Drawn {
     others: Vec<u64>,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let each: u64 = setting.scale.pick(5_000_000, 100_000, 1_000);
-    let mut findings = Findings {
+    let mut findings = ExperimentFindings {
         run: vec![
             format!(
                 "{} random partitionings for each row. The number of people is uniform; each has the target and each other value \
@@ -68,9 +68,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
                 .to_string(),
             "Inequalities that rounding cannot tell are decided by exact fractions.".to_string(),
         ],
-        ..Findings::default()
+        ..ExperimentFindings::default()
     };
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "failures",
         "Partitionings for which Theorem 4 fails",
         &["values", "partitionings", "drawn", "T fails", "V fails", "minNR fails", "any fails", "share"],

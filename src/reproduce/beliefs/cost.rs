@@ -5,13 +5,13 @@ use super::{BANDWIDTHS, MODELS, QUASI, Release, Study, TABLE_V, by_model, parame
 use crate::error::Result;
 use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};
-use crate::reproduce::Table;
+use crate::reproduce::ResultTable;
 use crate::reproduce::adult::Coded;
 use crate::reproduce::mondrian::Rows;
 
 impl Study<'_> {
     pub fn figure_four(&mut self, releases: &[Vec<Release>]) -> Result<()> {
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             "4a",
             "Figure 4(a): time to make the tables",
             &["parameters", "model", "elapsed (s)", "groups"],
@@ -38,7 +38,7 @@ impl Study<'_> {
             points,
         ));
         let mut table =
-            Table::new("4b", "Figure 4(b): time to compute the priors", &["rows", "b", "elapsed (s)"]);
+            ResultTable::new("4b", "Figure 4(b): time to compute the priors", &["rows", "b", "elapsed (s)"]);
         let mut series: Vec<Series> =
             BANDWIDTHS.iter().map(|bandwidth| Series::line(format!("b = {bandwidth}"), Vec::new())).collect();
         let all = self.rows.len();
@@ -77,7 +77,7 @@ impl Study<'_> {
     }
 
     pub fn figure_five(&mut self, releases: &[Vec<Release>]) {
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             "5",
             "Figure 5: discernibility and certainty penalty",
             &["parameters", "model", "discernibility", "certainty penalty (0 to 1)", "groups"],
@@ -121,7 +121,7 @@ impl Study<'_> {
 
     pub fn figure_six(&mut self, releases: &[Vec<Release>]) -> Result<()> {
         let queries = self.setting.scale.pick(1000, 200, 20);
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             "6",
             "Figure 6: relative error of count queries, para1",
             &["figure", "dimension", "selectivity", "model", "mean error", "median error"],

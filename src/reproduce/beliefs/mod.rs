@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::adult;
 use super::mondrian::{Groups, Rows};
-use super::{Findings, Setting, Table};
+use super::{ExperimentFindings, ExperimentSetting, ResultTable};
 use crate::error::{Error, Result};
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::exact::parse_fraction;
@@ -60,22 +60,22 @@ struct Release {
 
 /// All that the figures share.
 struct Study<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a ExperimentSetting<'a>,
     rows: Rows<'a>,
     /// One for each of [`BANDWIDTHS`].
     adversaries: Vec<Adversary>,
     comparison: Comparison,
-    findings: Findings,
+    findings: ExperimentFindings,
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings> {
+pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let names: Vec<&str> = QUASI.into_iter().chain([adult::OCCUPATION]).collect();
     let mut columns = adult::read(setting.adult, &names)?;
     let step = setting.scale.pick(1, 10, 3);
     for column in &mut columns {
         column.codes = column.codes.iter().copied().take(PAPER_ROWS).step_by(step).collect();
     }
-    let Some((sensitive, quasi)) = columns.split_last() else { return Ok(Findings::default()) };
+    let Some((sensitive, quasi)) = columns.split_last() else { return Ok(ExperimentFindings::default()) };
     let rows = Rows { quasi: quasi.iter().collect(), sensitive };
     let mut adversaries = Vec::new();
     for bandwidth in BANDWIDTHS {
@@ -83,7 +83,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings> {
         (setting.tell)(&format!("priors of b = {bandwidth}"));
     }
     let comparison = comparison(&rows)?;
-    let mut study = Study { setting, rows, adversaries, comparison, findings: Findings::default() };
+    let mut study = Study { setting, rows, adversaries, comparison, findings: ExperimentFindings::default() };
     study.describe();
     let releases = study.releases()?;
     study.figure_one(&releases);
@@ -111,7 +111,7 @@ impl Study<'_> {
             format!(
                 "Adult: {} people{}; age, workclass, education, marital status, race and sex; occupation sensitive.",
                 self.rows.len(),
-                if self.setting.scale == super::Scale::Full {
+                if self.setting.scale == super::RunSize::Full {
                     ", the rows without missing values of its first part, as many as the paper says (about 30K)"
                 } else {
                     ", a sample of its first part"
@@ -201,7 +201,7 @@ impl Study<'_> {
             "rows estimated",
         ];
         let mut table =
-            Table::new("1", "Figure 1: rows vulnerable to an adversary of bandwidth b'", &columns);
+            ResultTable::new("1", "Figure 1: rows vulnerable to an adversary of bandwidth b'", &columns);
         let mut first = vec![Vec::new(); MODELS.len()];
         let mut second = first.clone();
         for (model, name) in MODELS.iter().enumerate() {
@@ -272,7 +272,7 @@ impl Study<'_> {
     /// How wrong is the Omega-estimate for random groups?
     fn figure_two(&mut self) {
         let times = self.setting.scale.pick(100, 20, 2);
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             "2",
             "Figure 2: Omega-estimate against exact posteriors, random groups",
             &[
@@ -343,7 +343,7 @@ impl Study<'_> {
     fn figure_three(&mut self) -> Result<()> {
         let scale = self.setting.scale;
         let parameters = &TABLE_V[0];
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             "3",
             "Figure 3: largest distance for an adversary b', (B,t)-private tables with t = 0.25, k = 3",
             &["figure", "b1", "b2", "b'", "largest distance", "groups"],

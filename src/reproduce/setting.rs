@@ -1,0 +1,59 @@
+//! What an experiment may use, and how much it runs.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunSize {
+    /// The sizes of the paper.
+    Full,
+    /// Within a minute.
+    Quick,
+    /// For tests: a second or two without optimization. Says nothing about speed.
+    Tiny,
+}
+
+impl RunSize {
+    /// The value for this scale.
+    pub fn pick<T>(self, full: T, quick: T, tiny: T) -> T {
+        match self {
+            RunSize::Full => full,
+            RunSize::Quick => quick,
+            RunSize::Tiny => tiny,
+        }
+    }
+
+    /// Its name in a result.
+    pub fn name(self) -> &'static str {
+        self.pick("full", "quick", "tiny")
+    }
+}
+
+/// What an experiment may use.
+pub struct ExperimentSetting<'a> {
+    /// How much is run.
+    pub scale: RunSize,
+    /// UCI Adult with a header, as `scripts/fetch-adult.sh` writes it.
+    pub adult: &'a Path,
+    /// Where generated tables, releases and spills may be while it runs.
+    pub temp: &'a Path,
+    /// The command itself, for what must be measured in a process of its own.
+    pub skyveil: &'a Path,
+    /// ResultTable sizes in place of those of the paper, for the scale-up.
+    pub rows: &'a [u64],
+    /// Called with a line about the progress.
+    pub tell: &'a dyn Fn(&str),
+}
+
+impl ExperimentSetting<'_> {
+    /// A directory of its own in `temp`, removed when it goes out of scope.
+    pub fn scratch(&self, name: &str) -> Result<TempDir> {
+        let prefix = format!("skyveil-{name}-");
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.temp);
+        made.map_err(|source| Error::io(self.temp, source))
+    }
+}

@@ -1,4 +1,4 @@
-//! The statistics of split tests merge in any order, and say what one test over all groups would say.
+//! The statistics of split tests merge in any order, and are those of one test over all groups.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::skyline::SkylineTest;
 use super::split::{MinimumSizes, Scratch, SplitTest};
 use crate::encode::group_counts::GroupCounts;
 use crate::math::confidence::{Confidence, Verdict};
-use crate::math::exact::ratio;
+use crate::math::exact::{Rational, ratio};
 use crate::math::shares::{Ground, ShareRule};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
 
@@ -53,25 +53,20 @@ fn grown<T: SplitTest>(mut test: T, groups: &[GroupCounts]) -> (T, Vec<GroupCoun
     (test, accepted)
 }
 
-/// What a test says of every group, if it may still be asked.
-fn answers<T: SplitTest>(test: &T, verdict: Verdict, groups: &[GroupCounts]) -> (Verdict, Vec<bool>) {
-    let admits = |group: &GroupCounts| test.admits(std::slice::from_ref(group), &mut Scratch::default());
-    let answers = groups.iter().filter(|_| verdict == Verdict::Safe).map(admits).collect();
-    (verdict, answers)
-}
-
 /// Whether merging is commutative and associative, and agrees with one test that accepted everything.
+///
+/// `measures` are exact: they change with every group that discloses more than the others.
 fn merges<T: SplitTest + Clone>(
     fresh: impl Fn() -> T,
     merge: impl Fn(&mut T, &T) -> Verdict,
+    measures: impl Fn(&T) -> Vec<Rational>,
     [a, b, c]: [&[GroupCounts]; 3],
-    asked: &[GroupCounts],
-) -> Result<bool, TestCaseError> {
+) -> Result<(), TestCaseError> {
     let [(a, of_a), (b, of_b), (c, of_c)] = [a, b, c].map(|groups| grown(fresh(), groups));
     let joined = |parts: [&T; 3]| {
         let mut all = fresh();
         let verdict = parts.iter().fold(Verdict::Safe, |_, part| merge(&mut all, part));
-        answers(&all, verdict, asked)
+        (verdict, measures(&all))
     };
     let expected = joined([&a, &b, &c]);
     prop_assert_eq!(&expected, &joined([&c, &a, &b]));
@@ -79,27 +74,35 @@ fn merges<T: SplitTest + Clone>(
     let (mut right, mut left) = (b.clone(), a.clone());
     merge(&mut right, &c);
     let verdict = merge(&mut left, &right);
-    prop_assert_eq!(&expected, &answers(&left, verdict, asked));
+    prop_assert_eq!(&expected, &(verdict, measures(&left)));
     let all = [of_a, of_b, of_c].concat();
     let mut once = fresh();
     let safe = all.is_empty() || once.admits(&all, &mut Scratch::default());
     prop_assert_eq!(expected.0 == Verdict::Safe, safe);
     if safe {
         once.accept(&all);
-        prop_assert_eq!(expected.1, answers(&once, Verdict::Safe, asked).1);
+        prop_assert_eq!(expected.1, measures(&once));
     }
-    Ok(safe)
+    Ok(())
+}
+
+fn breaches(test: &SkylineTest) -> Vec<Rational> {
+    test.state.entries().iter().map(|entry| entry.statistics.breach().upper_bound()).collect()
+}
+
+fn disclosures(test: &ImplicationsTest) -> Vec<Rational> {
+    test.safety.disclosure().curve().into_iter().map(|point| point.disclosure).collect()
 }
 
 proptest! {
     #[test]
-    fn the_statistics_of_the_skyline_merge(a in groups(), b in groups(), c in groups(), asked in groups()) {
-        merges(skyline, |own, other| own.merge(other), [&a, &b, &c], &asked)?;
+    fn the_statistics_of_the_skyline_merge(a in groups(), b in groups(), c in groups()) {
+        merges(skyline, |own, other| own.merge(other), breaches, [&a, &b, &c])?;
     }
 
     #[test]
-    fn the_statistics_of_implications_merge(a in groups(), b in groups(), c in groups(), asked in groups()) {
-        merges(implications, |own, other| own.merge(other), [&a, &b, &c], &asked)?;
+    fn the_statistics_of_implications_merge(a in groups(), b in groups(), c in groups()) {
+        merges(implications, |own, other| own.merge(other), disclosures, [&a, &b, &c])?;
     }
 
     /// Criteria over shares remember nothing: groups are admitted together if each is.
@@ -112,21 +115,4 @@ proptest! {
         prop_assert_eq!(each, admits(&[a.clone(), b.clone()].concat()));
         prop_assert_eq!(each, admits(&[b, a].concat()));
     }
-}
-
-/// The properties above are about something: groups that are safe alone can be unsafe together.
-#[test]
-fn safe_groups_can_be_unsafe_together() {
-    let part = |counts: [u64; DISTINCT]| GroupCounts { people: counts.iter().sum(), counts: counts.to_vec() };
-    let mut unsafe_together = 0;
-    let all: Vec<GroupCounts> = (1..9).flat_map(|a| (1..5).map(move |b| part([a, b, 2, 2]))).collect();
-    for one in &all {
-        for other in &all {
-            let [(mut own, of_own), (others, of_others)] =
-                [one, other].map(|group| grown(implications(), std::slice::from_ref(group)));
-            let both = !of_own.is_empty() && !of_others.is_empty();
-            unsafe_together += usize::from(both && own.merge(&others) == Verdict::Unsafe);
-        }
-    }
-    assert!(unsafe_together > 0);
 }

@@ -66,6 +66,11 @@ impl Safety {
         verdict
     }
 
+    /// The disclosure of all buckets ever admitted.
+    pub fn disclosure(&self) -> &Disclosure {
+        &self.admitted
+    }
+
     /// Takes in the buckets that were admitted elsewhere; unsafe together, nothing may be asked any more.
     pub fn merge(&mut self, other: &Safety) -> Verdict {
         self.admitted.merge(&other.admitted);

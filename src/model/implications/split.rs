@@ -17,7 +17,7 @@ pub struct ImplicationsTest {
     minimum: MinimumSizes,
     least_people: u64,
     implications: usize,
-    safety: Safety,
+    pub(in crate::model) safety: Safety,
 }
 
 impl ImplicationsTest {

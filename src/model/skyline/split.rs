@@ -13,7 +13,7 @@ use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 pub struct SkylineTest {
     minimum: MinimumSizes,
     least_people: u64,
-    state: SkylineState,
+    pub(in crate::model) state: SkylineState,
 }
 
 impl SkylineTest {

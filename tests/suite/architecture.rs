@@ -34,83 +34,41 @@ const AGAINST_THE_ORDER: [(&str, &str); 2] = [("release", "check"), ("report", "
 const TELL_MODELS_APART: [&str; 1] = ["check/policy.rs"];
 
 /// Files outside of `cli` whose messages still name flags.
-const NAME_FLAGS: [&str; 25] = [
+const NAME_FLAGS: [&str; 14] = [
     "anonymize/mod.rs",
     "anonymize/robust/mod.rs",
-    "anonymize/robust/suppressed.rs",
     "check/beliefs/mod.rs",
     "check/counted.rs",
     "check/criterion.rs",
     "check/job.rs",
     "check/robust.rs",
     "error.rs",
-    "group/full_domain.rs",
-    "group/given/functions.rs",
-    "model/beliefs/original.rs",
     "profile/role.rs",
     "release/staging.rs",
-    "report/comparison.rs",
-    "report/page.rs",
-    "report/required.rs",
+    "report/page/claims.rs",
+    "report/page/origin.rs",
     "report/utility/queries.rs",
-    "reproduce/adult.rs",
-    "reproduce/adult_skyline.rs",
-    "reproduce/mod.rs",
-    "reproduce/page.rs",
-    "reproduce/scale_up.rs",
     "resources/spill.rs",
-    "table/group_keys.rs",
 ];
 
 /// Type names that still have several meanings.
-const SEVERAL_MEANINGS: [&str; 49] = [
+const SEVERAL_MEANINGS: [&str; 18] = [
     "Adversary",
     "Asked",
-    "Beliefs",
-    "Cell",
-    "Column",
-    "ColumnType",
     "Columns",
-    "Combinations",
     "Comparison",
     "Counted",
-    "Criterion",
-    "Distance",
-    "Distinct",
-    "Estimate",
-    "Form",
+    "Finding",
     "Group",
-    "Groups",
-    "Job",
-    "Keys",
-    "Kind",
-    "Known",
-    "Limits",
-    "Measure",
-    "Node",
-    "Order",
-    "Outcome",
     "People",
-    "Plan",
     "Point",
     "PointReport",
-    "Priors",
-    "Proposal",
-    "Protection",
     "Published",
     "Release",
-    "Requirement",
     "Rows",
-    "Scale",
-    "Sensitive",
     "Shape",
-    "Statistics",
     "Strategy",
-    "Table",
     "Tally",
-    "Target",
-    "Texts",
-    "Values",
     "Verdict",
     "Witness",
 ];
@@ -254,19 +212,23 @@ fn mathematics_needs_no_arrow_files_or_threads() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Whether a text names a flag: two hyphens and a letter after a blank, a quotation mark or the start.
+/// Whether a text names a flag: two hyphens and a letter after a blank, a quotation mark or the start. A whole command
+/// line, which a page shows its reader, is none.
 fn names_a_flag(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts = |at: usize| at == 0 || b" `('\"\n>".contains(&bytes[at - 1]);
-    (0..bytes.len().saturating_sub(2))
-        .any(|at| &bytes[at..at + 2] == b"--" && bytes[at + 2].is_ascii_lowercase() && starts(at))
+    let command = text.contains("skyveil ");
+    !command
+        && (0..bytes.len().saturating_sub(2))
+            .any(|at| &bytes[at..at + 2] == b"--" && bytes[at + 2].is_ascii_lowercase() && starts(at))
 }
 
 #[test]
 fn only_the_command_line_names_flags() {
     let sources = sources();
     let mut found = Vec::new();
-    for source in sources.iter().filter(|source| source.layer() != "cli") {
+    // Experiments run the command and say how.
+    for source in sources.iter().filter(|source| !["cli", "reproduce"].contains(&source.layer())) {
         let literals = source.literals.iter().filter(|(_, text)| names_a_flag(text));
         found.extend(literals.map(|(line, text)| format!("src/{}:{line}: {text}", source.path)));
     }
@@ -334,5 +296,6 @@ fn source_is_read_as_the_compiler_reads_it() {
     let literals: Vec<&str> = source.literals.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(literals, ["a \"--b\" c", "line\n --flag\\\" x"]);
     assert!(!names_a_flag("a--b -- c") && names_a_flag("say --memory") && names_a_flag("--memory"));
+    assert!(!names_a_flag("run skyveil check --all"));
     assert_eq!(places(&source, &["crate", "::", "encode"]), ["src/model/robust.rs:8"]);
 }

@@ -14,10 +14,9 @@ use rayon::prelude::*;
 
 use super::output::Output;
 use super::tuples::Person;
-use crate::check::robust::judged;
-use crate::check::{DeltaClaims, DeltaInstead};
 use crate::error::Result;
 use crate::math::robust::{Published, Requirement, Test, Tuples, delta_claims, group_part, parts};
+use crate::model::robust::judge::{DeltaClaims, DeltaInstead, judged};
 use crate::model::robust::{Bound, Known};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;

@@ -19,6 +19,14 @@ pub enum Error {
         problem: String,
         /// What to do about it.
         remedy: String,
+        /// The setting that helps, which the command line names by its flag.
+        setting: Option<Setting>,
+    },
+    /// The library contradicts itself: its own check refuses what it made. Nothing was released.
+    #[error("{problem}\n  this is a defect of skyveil, please report it; nothing was released")]
+    Defect {
+        /// What was found.
+        problem: String,
     },
     /// The policy has mistakes; all of them are listed.
     #[error("{}", list_mistakes(file, mistakes))]
@@ -47,7 +55,7 @@ pub enum Error {
     /// The memory budget is too small.
     #[error(
         "{stage} needs at least {needed} bytes of memory, the budget is {budget}\n  \
-         give --memory {}MiB or more",
+         give a budget of {} MiB or more",
         needed.div_ceil(1 << 20)
     )]
     Memory {
@@ -61,6 +69,30 @@ pub enum Error {
     /// The reader of our output went away; nothing is left to say.
     #[error("the reader of the output closed it")]
     ClosedPipe,
+}
+
+/// A setting of a run that an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Setting {
+    /// The column that counts equal rows.
+    Count,
+    /// The columns that make a group.
+    Groups,
+    /// The column that tells people apart.
+    Individual,
+    /// The memory budget.
+    Memory,
+    /// The table that a release was made from.
+    Original,
+    /// Skyline points.
+    Points,
+    /// The policy.
+    Policy,
+    /// The number of threads.
+    Threads,
+    /// How many sensitive values a person may have.
+    Values,
 }
 
 /// One mistake in a policy file.
@@ -104,7 +136,26 @@ fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
 impl Error {
     /// A mistake in the call or the table, with its remedy.
     pub fn input(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Error::Input { problem: problem.into(), remedy: remedy.into() }
+        Error::Input { problem: problem.into(), remedy: remedy.into(), setting: None }
+    }
+
+    /// As [`Error::input`], with the setting that helps.
+    pub fn missing(problem: impl Into<String>, remedy: impl Into<String>, setting: Setting) -> Self {
+        Error::Input { problem: problem.into(), remedy: remedy.into(), setting: Some(setting) }
+    }
+
+    /// A contradiction within the library.
+    pub fn defect(problem: impl Into<String>) -> Self {
+        Error::Defect { problem: problem.into() }
+    }
+
+    /// The setting that helps, if there is one.
+    pub fn setting(&self) -> Option<Setting> {
+        match self {
+            Error::Input { setting, .. } => *setting,
+            Error::Memory { .. } => Some(Setting::Memory),
+            _ => None,
+        }
     }
 
     /// An operating-system error on a file.

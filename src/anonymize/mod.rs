@@ -8,9 +8,9 @@
 pub mod robust;
 pub mod strategy;
 
-use crate::check::beliefs;
+use crate::check::beliefs::Membership;
 use crate::check::release::labelled_groups;
-use crate::check::{self, Subject};
+use crate::check::{self, Check, Skylines, Subject, Verdict};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::source::{Encoded, Source};
@@ -26,13 +26,14 @@ use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::propose::CutOrder;
 use crate::model::beliefs::TableRows;
-pub use crate::model::protection::Obstacle;
+use crate::model::finding::Finding;
 use crate::model::protection::Protection;
+use crate::model::skyline::judge::Absent;
 use crate::model::split::Scratch;
 use crate::model::{Grouping, Policy};
 use crate::policy::Cuts;
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Evidence, Input};
+use crate::release::manifest::{self, Evidence, Input, PublishedColumn, ReleaseStyle};
 use crate::release::output::{Output, Shape};
 use crate::release::penalty;
 pub use crate::release::penalty::{Penalty, Utility, rounded_up};
@@ -93,9 +94,9 @@ pub enum Search {
 pub enum Outcome {
     /// The release is in place.
     Published(Summary),
-    /// Not even the whole table in one group is safe, so nothing can be released: what stands against it, each with
-    /// its sensitive column.
-    Impossible(Vec<(String, Obstacle)>),
+    /// Not even the whole table in one group is safe, so nothing can be released: what was found about each sensitive
+    /// column of that one group.
+    Impossible(Vec<Finding>),
     /// The strategy publishes nothing, for this reason.
     Withheld(String),
 }
@@ -189,7 +190,7 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     let mut test = protection.split_test(&sensitive, &whole, Some(&rows))?;
     release_freed();
     if !test.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
-        return Ok(Outcome::Impossible(protection.obstacles(&whole, &sensitive)?));
+        return Ok(Outcome::Impossible(protection.judge_whole(&whole, &sensitive)?));
     }
     let shape = Shape {
         style: job.policy.publish.style,
@@ -243,17 +244,20 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     manifest::write_tree(staging.folder(), &tree, &labels)?;
 
     let utility = measure.finish();
-    let surveys = check_written(job, &shape, staging.folder(), &budget)?;
-    let report = &surveys[0].1.report;
-    let style = if shape.is_joined() { "generalized" } else { "bucketized" };
+    let verdict = judge_written(job, &shape, staging.folder(), &budget)?;
+    if !verdict.is_safe() {
+        return Err(unsafe_release());
+    }
+    let report = verdict.first();
+    let style = if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized };
     let people = staging.folder().join(if shape.is_joined() { "data" } else { "quasi" });
     let kept = kept_written(job, &people)?;
     let page = to_html(&Contents {
-        surveys: &surveys,
+        verdict: &verdict,
         asked: Asked::Policy,
         origin: Origin::Release {
             policy: job.policy,
-            style,
+            style: style.name(),
             input_rows: fingerprint.rows,
             fingerprint: Some(fingerprint.text()),
             version: env!("CARGO_PKG_VERSION"),
@@ -270,7 +274,7 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
             policy: job.policy,
             style,
             input: Input::Read(fingerprint),
-            checks: &checks(&surveys),
+            columns: &published_columns(&verdict),
             utility: &utility,
         },
     )?;
@@ -287,28 +291,17 @@ fn split(job: &Job<'_>) -> Result<Outcome> {
     }))
 }
 
-/// What an independent check found for each protected column.
-type Surveys = Vec<(String, check::Survey)>;
-
-fn checks(surveys: &[(String, check::Survey)]) -> Vec<(&str, &check::CheckReport)> {
-    surveys.iter().map(|(column, survey)| (column.as_str(), &survey.report)).collect()
+fn published_columns(verdict: &Verdict) -> Vec<PublishedColumn<'_>> {
+    verdict.columns.iter().map(PublishedColumn::from).collect()
 }
 
-fn check_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
-    let surveys = judge_written(job, shape, folder, budget)?;
-    if surveys.iter().all(|(_, survey)| survey.report.safe) {
-        Ok(surveys)
-    } else {
-        Err(Error::input(
-            "the check of the finished release found it unsafe, so it is not published",
-            "this is a defect of skyveil, please report it; nothing was released",
-        ))
-    }
+fn unsafe_release() -> Error {
+    Error::defect("the check of the finished release found it unsafe, so it is not published")
 }
 
 /// Reads the written files back and judges them by the policy, without asking the planner: a verdict for each
 /// protected column, at least one.
-fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Surveys> {
+fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<Budget>) -> Result<Verdict> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let tables = match shape.is_joined() {
         true => (open("data")?, None),
@@ -324,27 +317,23 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
         (table, None) => labelled_groups(table, job.policy),
         _ => vec![GROUP.to_string()],
     };
-    let tasks = check::policy::tasks(job.policy, &groups)?;
-    if tasks.is_empty() {
-        return Err(Error::input("the policy protects nothing", "name a column in columns.sensitive"));
-    }
-    let judge = |mut task: check::policy::Task| {
+    let mut tasks = check::policy::tasks(job.policy, &groups)?;
+    for task in &mut tasks {
         // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
-        task.requirements.absent = check::Absent::Refuse;
-        let columns = task.columns.of_release();
-        let resources = job.resources(budget);
-        task.requirements.validate()?;
-        let sought = check::Sought::of(&task.requirements);
-        let mut survey = check::survey(&subject, &columns, &task.requirements, &sought, &resources)?;
-        if let Some(question) = &task.requirements.beliefs {
-            let groups = [GROUP.to_string()];
-            let tables = beliefs::Release::of(&subject, Some(folder), &groups);
-            let found = beliefs::attack(job.table, &tables, question, &resources)?;
-            survey.report = survey.report.with_beliefs(found);
-        }
-        Ok((columns.sensitive, survey))
+        task.requirements.absent = Absent::Refuse;
+        task.columns = task.columns.clone().of_release();
+    }
+    let number = [GROUP.to_string()];
+    let check = Check {
+        subject: &subject,
+        tasks: &tasks,
+        original: Some(job.table),
+        distributions: None,
+        membership: Membership::Cuts(folder, &number),
+        manifest: None,
+        skylines: Skylines::Keep,
     };
-    tasks.into_iter().map(judge).collect()
+    check.judge(&job.resources(budget))
 }
 
 /// What the kept columns tell beside the groups.

@@ -9,7 +9,7 @@
 //!
 //! Memory: that of the audit; at most [`MOST_PEOPLE`](crate::group::given::MOST_PEOPLE) people.
 
-use super::{Job, Outcome, Summary, checks, judge_written, kept_written};
+use super::{Job, Outcome, Summary, judge_written, kept_written, published_columns};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -22,7 +22,7 @@ use crate::math::disclosure_sets::{self, Finding, Limits, Release};
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Chosen, Evidence, Input};
+use crate::release::manifest::{self, Chosen, Evidence, Input, ReleaseStyle};
 use crate::release::output::{Output, Shape};
 use crate::release::penalty::{Measure, Utility};
 use crate::release::staging::Staging;
@@ -107,8 +107,8 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     output.finish()?;
 
     let utility = worth.finish();
-    let surveys = judge_written(job, &shape, staging.folder(), &budget)?;
-    if !surveys.iter().all(|(_, survey)| survey.report.safe) {
+    let verdict = judge_written(job, &shape, staging.folder(), &budget)?;
+    if !verdict.is_safe() {
         return Ok(Outcome::Withheld(format!(
             "function {} is safe against a replay, but its groups alone do not satisfy the policy",
             chosen.function
@@ -118,14 +118,14 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
     let kept = kept_written(job, &people)?;
     let evidence = Evidence {
         policy: job.policy,
-        style: if shape.is_joined() { "generalized" } else { "bucketized" },
+        style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
         input: Input::Chosen(Box::new(chosen)),
-        checks: &checks(&surveys),
+        columns: &published_columns(&verdict),
         utility: &utility,
     };
     manifest::write(staging.folder(), &evidence)?;
     staging.publish()?;
-    let report = &surveys[0].1.report;
+    let report = verdict.first();
     Ok(Outcome::Published(Summary {
         records: report.individuals,
         groups: report.groups,

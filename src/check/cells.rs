@@ -11,11 +11,11 @@ use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Int32Type};
 
-use super::criterion::GroupCount;
-use super::job::{Columns, Part};
+use super::job::{Columns, JointColumn};
 use super::values::{Codes, Translation};
 use crate::error::Result;
 use crate::math::skyline::Values;
+use crate::model::counted_group::CountedGroup;
 use crate::policy::joint_value;
 use crate::table::read::RowCounts;
 
@@ -23,7 +23,7 @@ use crate::table::read::RowCounts;
 pub(super) struct Cells<'a> {
     codes: &'a Codes,
     values: Values,
-    parts: &'a [Part],
+    parts: &'a [JointColumn],
     /// The name of the value that a null of each part stands for.
     null_parts: Vec<Option<String>>,
     /// The code that a null stands for in a single-valued table.
@@ -77,8 +77,9 @@ impl<'a> Cells<'a> {
     /// For the sensitive column of `columns`.
     pub fn new(columns: &'a Columns, codes: &'a Codes) -> Result<Self> {
         let null_code = columns.null_is.as_deref().map(|name| codes.named(name)).transpose()?;
-        let null_part =
-            |(i, part): (usize, &Part)| part.null_is.as_deref().map(|meaning| codes.part_name_of(i, meaning));
+        let null_part = |(i, part): (usize, &JointColumn)| {
+            part.null_is.as_deref().map(|meaning| codes.part_name_of(i, meaning))
+        };
         Ok(Cells {
             codes,
             values: columns.values,
@@ -137,7 +138,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Adds the values of some rows, each of them a person, to a group.
-    pub fn count(&mut self, cells: &BatchCells, rows: Range<usize>, group: &mut GroupCount) {
+    pub fn count(&mut self, cells: &BatchCells, rows: Range<usize>, group: &mut CountedGroup) {
         if cells.counts.is_some() {
             for row in rows.filter(|&row| cells.times(row) > 0) {
                 group.people += cells.times(row);
@@ -200,7 +201,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn count_list(&mut self, cells: &BatchCells, row: usize, group: &mut GroupCount) {
+    fn count_list(&mut self, cells: &BatchCells, row: usize, group: &mut CountedGroup) {
         let Some((offsets, nulls)) = &cells.lists else { return };
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return;

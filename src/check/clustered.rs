@@ -11,11 +11,12 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
-use super::criterion::{Asked, GroupCount, Judge};
-use super::job::{Columns, scattered};
-use super::returns::{Begins, Finished, Returned, Trail};
+use super::job::{Columns, not_together};
+use super::recurrence::{Begins, Finished, Returned, Trail};
 use super::values::Codes;
 use crate::error::Result;
+use crate::model::counted_group::CountedGroup;
+use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
 use crate::table::group_keys::GroupKeys as Keys;
 use crate::table::read::{Column, Table};
@@ -37,7 +38,7 @@ pub(super) struct Counted {
 }
 
 /// What a worker found in a run of consecutive rows.
-pub(super) struct Part {
+pub(super) struct Stretch {
     rows: u64,
     gaps: Gaps,
     groups: Option<Groups>,
@@ -56,20 +57,20 @@ struct Border {
     key: Box<[u8]>,
     /// The row at which it begins.
     number: u64,
-    count: GroupCount,
+    count: CountedGroup,
 }
 
 /// Counts a table in one scan.
 pub(super) fn count(
     table: &Table,
     columns: &Columns,
-    asked: &Arc<Asked>,
+    charge: &Arc<Charge>,
     codes: &Codes,
     resources: &Resources<'_>,
 ) -> Result<Outcome> {
     let names = columns.groups.iter().map(String::as_str).chain(columns.of_value());
     let wanted: Vec<Column> = names.map(Column::canonical).collect();
-    let mut joined = Joined::new(asked, resources)?;
+    let mut joined = Joined::new(charge, resources)?;
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
@@ -81,11 +82,11 @@ pub(super) fn count(
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 resources.progress.advance(rows as u64);
             });
-            count_part(batches, first_row, columns, asked, codes)
+            count_part(batches, first_row, columns, charge, codes)
         },
         |part| {
             returned = joined.add(part)?;
-            if returned == Returned::Perhaps { Err(scattered()) } else { Ok(()) }
+            if returned == Returned::Perhaps { Err(not_together()) } else { Ok(()) }
         },
     );
     resources.progress.finish();
@@ -101,9 +102,9 @@ pub(super) fn count_part(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     first_row: u64,
     columns: &Columns,
-    asked: &Arc<Asked>,
+    charge: &Arc<Charge>,
     codes: &Codes,
-) -> Result<Part> {
+) -> Result<Stretch> {
     let mut cells = Cells::new(columns, codes)?;
     let mut keys = None;
     let mut open: Option<Open> = None;
@@ -121,7 +122,7 @@ pub(super) fn count_part(
         for (run, &end) in runs.ends.iter().enumerate() {
             let number = row + start as u64;
             let open = match &mut open {
-                None => open.insert(Open::new(runs.key(run), number, asked)),
+                None => open.insert(Open::new(runs.key(run), number, charge)),
                 Some(open) => {
                     open.turn_to(runs.key(run), number);
                     open
@@ -133,7 +134,7 @@ pub(super) fn count_part(
         row += batch.num_rows() as u64;
         rows += batch_cells.rows(batch.num_rows());
     }
-    Ok(Part { rows, gaps: cells.gaps, groups: open.map(Open::close) })
+    Ok(Stretch { rows, gaps: cells.gaps, groups: open.map(Open::close) })
 }
 
 /// The groups of a morsel while its rows pass.
@@ -143,17 +144,17 @@ struct Open {
     first: Option<Border>,
     middle: Judge,
     /// The group of the last row, and where it began.
-    current: GroupCount,
+    current: CountedGroup,
     number: u64,
 }
 
 impl Open {
-    fn new(key: &[u8], number: u64, asked: &Arc<Asked>) -> Self {
+    fn new(key: &[u8], number: u64, charge: &Arc<Charge>) -> Self {
         Open {
             trail: Trail::new(key),
             first: None,
-            middle: Judge::new(asked),
-            current: GroupCount::default(),
+            middle: Judge::new(charge),
+            current: CountedGroup::default(),
             number,
         }
     }
@@ -197,9 +198,9 @@ pub(super) struct Joined {
 
 impl Joined {
     /// Of no parts yet.
-    pub fn new(asked: &Arc<Asked>, resources: &Resources<'_>) -> Result<Self> {
+    pub fn new(charge: &Arc<Charge>, resources: &Resources<'_>) -> Result<Self> {
         Ok(Joined {
-            judge: Judge::new(asked),
+            judge: Judge::new(charge),
             finished: Finished::new(&resources.budget),
             border: None,
             rows: 0,
@@ -209,15 +210,14 @@ impl Joined {
     }
 
     /// Takes in the next part of the table.
-    pub fn add(&mut self, part: Part) -> Result<Returned> {
+    pub fn add(&mut self, part: Stretch) -> Result<Returned> {
         self.rows += part.rows;
         self.gaps.add(part.gaps);
         let Some(Groups { trail, mut first, middle, last }) = part.groups else { return Ok(Returned::Never) };
         let begins = match self.border.take() {
             Some(border) if border.key == first.key => {
                 first.number = border.number;
-                first.count.people += border.count.people;
-                border.count.counts().for_each(|(code, times)| first.count.add(code, times));
+                first.count.join(&border.count);
                 Begins::WithMoreOfTheLast
             }
             Some(border) => {

@@ -7,11 +7,11 @@ use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
 
 use super::cells::Cells;
-use super::criterion::GroupCount;
 use super::job::{Columns, Subject};
-use super::report::Order;
 use super::values::Codes;
+use super::verdict::Order;
 use crate::error::{Error, Result};
+use crate::model::counted_group::CountedGroup;
 use crate::resources::Resources;
 use crate::table::group_keys::{GroupKeys as Keys, integer_key};
 use crate::table::read::{Column, Table};
@@ -44,7 +44,7 @@ impl GroupDetail {
 /// A group while it is gathered.
 #[derive(Default)]
 struct Gathered {
-    count: GroupCount,
+    count: CountedGroup,
     label: Vec<(String, String)>,
     rows: Vec<(u64, Vec<u32>)>,
 }
@@ -64,7 +64,7 @@ pub fn groups(
     };
     let keys = match order {
         Order::Clustered => keys_at(table, columns, numbers, resources)?,
-        Order::Bucketized | Order::Scattered if super::counted::numbered_by_value(table, columns)? => {
+        Order::Bucketized | Order::Scattered if super::scattered::numbered_by_value(table, columns)? => {
             numbers.iter().map(|&number| integer_key(number as i64).into()).collect()
         }
         Order::Bucketized | Order::Scattered => {
@@ -189,8 +189,7 @@ fn gather(
         },
         |parts| {
             for (all, part) in all.iter_mut().zip(parts) {
-                all.count.people += part.count.people;
-                part.count.counts().for_each(|(code, times)| all.count.add(code, times));
+                all.count.join(&part.count);
                 if all.label.is_empty() {
                     all.label = part.label;
                 }
@@ -242,7 +241,7 @@ impl Layout<'_> {
                         let batch_cells = cells.open(&batch.columns()[self.labels..])?;
                         let some = rows.clone().filter(|&row| batch_cells.times(row) > 0);
                         for row in some.take(SAMPLE - gathered.rows.len()) {
-                            let mut one = GroupCount::default();
+                            let mut one = CountedGroup::default();
                             cells.count(&batch_cells, row..row + 1, &mut one);
                             let codes = one.counts().map(|(code, _)| code).collect();
                             gathered.rows.push((first + row as u64, codes));

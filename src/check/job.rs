@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::clustered::{self, Counted, Outcome};
-use super::counted;
-use super::criterion::{Asked, Findings, Requirements};
-use super::knowledge::Sought;
-use super::report::{CheckReport, GroupSizes, Order};
-use super::shares;
 use super::values::Codes;
-use crate::error::{Error, Result, number_of};
-use crate::math::skyline::{KeptGroups, Values};
+use super::verdict::{JudgedColumn, Order};
+use super::{scattered, share_rules};
+use crate::error::{Error, Result, Setting, number_of};
+use crate::math::skyline::Values;
+use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
+use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::table::read::{Kind, RowCounts, Table};
@@ -23,7 +22,7 @@ pub struct Columns {
     /// The sensitive values; a list column where a person may have several. If there are `parts`, their name.
     pub sensitive: String,
     /// The columns whose combination is the sensitive value; empty where that is one column.
-    pub parts: Vec<Part>,
+    pub parts: Vec<JointColumn>,
     /// How many sensitive values a person may have.
     pub values: Values,
     /// Tells people apart where they have several rows; without it each row is a person.
@@ -36,7 +35,7 @@ pub struct Columns {
 
 /// A column of a combination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct JointColumn {
     /// The column.
     pub name: String,
     /// The value that a null stands for.
@@ -81,143 +80,116 @@ pub enum Subject<'a> {
     Buckets(Buckets<'a>),
 }
 
-/// A check, and what was kept on its way.
-pub struct Survey {
-    /// The verdict.
-    pub report: CheckReport,
-    /// The groups that the knowledge skyline of each sought value needs, by value.
-    pub kept: Vec<(String, KeptGroups)>,
-    /// How large the groups are.
-    pub sizes: GroupSizes,
+/// A table whose groups were counted.
+pub struct CountedTable {
+    /// What judged the groups.
+    pub judge: Judge,
+    /// The name of each sensitive value, by its code.
+    pub names: Vec<Arc<str>>,
+    /// How the groups stood in the table.
+    pub order: Order,
+    rows: u64,
+    ordered: bool,
+    spilled_bytes: u64,
 }
 
-/// Whether a table fulfils the requirements.
+/// Counts the groups of a table and has them judged.
 ///
-/// A clustered table is scanned once; a scattered one is counted out of core in a second scan, and
-/// [`CheckReport::order`] says so.
-pub fn check(
+/// A clustered table is scanned once; a scattered one is counted out of core in a second scan, and [`Order`] says so.
+/// Fails if the table contradicts what is declared of it, or lacks a value that a point names.
+pub fn count(
     subject: &Subject<'_>,
     columns: &Columns,
     requirements: &Requirements,
+    wanted: &WantedSkylines,
     resources: &Resources<'_>,
-) -> Result<CheckReport> {
-    requirements.validate()?;
-    survey(subject, columns, requirements, &Sought::NOTHING, resources).map(|survey| survey.report)
-}
-
-/// As [`check`], and keeps in the same scan what the knowledge skylines of some values need.
-pub fn survey(
-    subject: &Subject<'_>,
-    columns: &Columns,
-    requirements: &Requirements,
-    sought: &Sought,
-    resources: &Resources<'_>,
-) -> Result<Survey> {
+) -> Result<CountedTable> {
     validate(subject, columns, requirements)?;
     let codes = Codes::new(subject, columns, &resources.budget)?;
-    let rules = shares::rules(&requirements.shares, subject, columns, &codes, resources)?;
-    let asked = Arc::new(Asked::new(columns.values, requirements, rules, sought, &codes)?);
+    let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, resources)?;
+    let code = &mut |name: &str| codes.named(name);
+    let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
     let spill = || Spill::create(&resources.temp).map(Arc::new);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
             let spill = spill()?;
-            let counted = counted::by_bucket(buckets, columns, &asked, &codes, &spill, resources)?;
+            let counted = scattered::by_bucket(buckets, columns, &charge, &codes, &spill, resources)?;
             (counted, Order::Bucketized, spill.bytes())
         }
         (Subject::Table(table), Some(individual)) => {
             let spill = spill()?;
-            let counted = counted::by_person(table, columns, individual, &asked, &codes, &spill, resources)?;
+            let counted =
+                scattered::by_person(table, columns, individual, &charge, &codes, &spill, resources)?;
             (counted, Order::ByPerson, spill.bytes())
         }
-        (Subject::Table(table), None) => match clustered::count(table, columns, &asked, &codes, resources)? {
-            Outcome::Counted(counted) => (*counted, Order::Clustered, 0),
-            Outcome::Scattered => {
-                let spill = spill()?;
-                let counted = counted::by_group(table, columns, &asked, &codes, &spill, resources)?;
-                (counted, Order::Scattered, spill.bytes())
+        (Subject::Table(table), None) => {
+            match clustered::count(table, columns, &charge, &codes, resources)? {
+                Outcome::Counted(counted) => (*counted, Order::Clustered, 0),
+                Outcome::Scattered => {
+                    let spill = spill()?;
+                    let counted = scattered::by_group(table, columns, &charge, &codes, &spill, resources)?;
+                    (counted, Order::Scattered, spill.bytes())
+                }
             }
-        },
+        }
     };
-    report(counted, columns, requirements, &codes, order, spilled_bytes)
+    let Counted { mut judge, rows, gaps } = counted;
+    columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
+    refuse_gaps(gaps.values, rows, columns)?;
+    let (names, ordered) = (codes.names(), codes.are_ordered());
+    judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, ordered })?;
+    Ok(CountedTable { judge, names, order, rows, ordered, spilled_bytes })
 }
 
-fn report(
-    counted: Counted,
-    columns: &Columns,
-    requirements: &Requirements,
-    codes: &Codes,
-    order: Order,
-    spilled_bytes: u64,
-) -> Result<Survey> {
-    let Counted { mut judge, rows, gaps } = counted;
-    let missing = gaps.values;
-    columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
+fn refuse_gaps(missing: u64, rows: u64, columns: &Columns) -> Result<()> {
     if missing > 0 {
-        return Err(Error::input(
+        return Err(Error::missing(
             format!(
                 "column `{}` is null in {}, but every person has one value",
                 columns.sensitive,
                 number_of(missing, "row", "rows")
             ),
-            "say what null means with null_is in the policy, or say --values set",
+            "say what null means with null_is in the policy, or declare the values as a set",
+            Setting::Values,
         ));
     }
-    if rows == 0 {
-        return Err(Error::input("the table has no rows", "give a table that holds people"));
+    match rows {
+        0 => Err(Error::input("the table has no rows", "give a table that holds people")),
+        _ => Ok(()),
     }
-    let Findings { points, disclosure, shares } = judge.findings(requirements, codes, &columns.sensitive)?;
-    let sizes = judge.sizes;
-    let kept = judge.knowledge.finish(codes);
-    let mut report = CheckReport {
-        safe: false,
-        values: columns.values,
-        records: rows,
-        individuals: sizes.people,
-        groups: sizes.groups,
-        smallest_group: sizes.smallest,
-        fewest_values: sizes.fewest_values,
-        minimum_group_size: requirements.minimum_group_size,
-        minimum_distinct_values: requirements.minimum_distinct_values,
-        points,
-        disclosure,
-        robust: None,
-        beliefs: None,
-        shares,
-        order,
-        spilled_bytes,
-    };
-    report.safe = report.counts_hold() && requirements.beliefs.is_none();
-    Ok(Survey { report, kept, sizes: sizes.by_size })
+}
+
+impl CountedTable {
+    /// What was found about the column.
+    pub fn finish(mut self, columns: &Columns, requirements: &Requirements) -> Result<JudgedColumn> {
+        let values = ValueNames { column: &columns.sensitive, names: &self.names, ordered: self.ordered };
+        let mut finding = self.judge.finish(&values)?;
+        finding.sort_by_value();
+        let sizes = self.judge.sizes.clone();
+        Ok(JudgedColumn {
+            finding,
+            kept: self.judge.kept(&self.names),
+            values: columns.values,
+            records: self.rows,
+            individuals: sizes.people,
+            groups: sizes.groups,
+            smallest_group: sizes.smallest,
+            fewest_values: sizes.fewest_values,
+            minimum_group_size: requirements.minimum_group_size,
+            minimum_distinct_values: requirements.minimum_distinct_values,
+            sizes: sizes.by_size,
+            order: self.order,
+            spilled_bytes: self.spilled_bytes,
+        })
+    }
 }
 
 /// Fails before a row is read.
 fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirements) -> Result<()> {
     if columns.groups.is_empty() {
-        return Err(Error::input("no group columns are given", "name them with --group"));
+        return Err(Error::missing("no group columns are given", "name them", Setting::Groups));
     }
-    if !requirements.shares.is_empty() && columns.values != Values::Single {
-        return Err(Error::input(
-            format!(
-                "column `{}`: t-closeness and l-diversity are defined for single values only",
-                columns.sensitive
-            ),
-            "say --values single, or leave the criteria out of the policy",
-        ));
-    }
-    if requirements.implications.is_some() {
-        if columns.values != Values::Single {
-            return Err(Error::input(
-                format!("column `{}`: implications are defined for single values only", columns.sensitive),
-                "say --values single, or check skyline points",
-            ));
-        }
-        if !requirements.skyline.is_empty() {
-            return Err(Error::input(
-                "skyline points and implications are asked for at once",
-                "check one after the other",
-            ));
-        }
-    }
+    requirements.expect_values(&columns.sensitive, columns.values)?;
     let roles = columns.groups.iter().chain(&columns.individual).map(String::as_str);
     let mut names: Vec<&str> = roles.chain(columns.of_value()).collect();
     names.sort();
@@ -227,21 +199,31 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
             "a column is a group column, the sensitive column, the individual or the count column",
         ));
     }
-    if let Some(count) = &columns.count {
-        let Subject::Table(table) = subject else {
-            return Err(Error::input(
-                format!("column `{count}` cannot count the rows of a release, which holds every person"),
-                "leave out --count",
-            ));
-        };
-        if let Some(individual) = &columns.individual {
-            return Err(Error::input(
-                format!("column `{count}` counts rows, while column `{individual}` tells whose they are"),
-                "a long table has one row for each value; leave out --count or --individual",
-            ));
-        }
-        RowCounts::expect(count, &table.kind(count)?)?;
+    columns.count.as_ref().map_or(Ok(()), |count| expect_counts(subject, columns, count))?;
+    refuse_lists(subject, columns)
+}
+
+/// Counts of rows need a table of such rows.
+fn expect_counts(subject: &Subject<'_>, columns: &Columns, count: &str) -> Result<()> {
+    let Subject::Table(table) = subject else {
+        return Err(Error::missing(
+            format!("column `{count}` cannot count the rows of a release, which holds every person"),
+            "declare no count column",
+            Setting::Count,
+        ));
+    };
+    if let Some(individual) = &columns.individual {
+        return Err(Error::missing(
+            format!("column `{count}` counts rows, while column `{individual}` says whose they are"),
+            "a long table has one row for each value; declare no count column",
+            Setting::Count,
+        ));
     }
+    RowCounts::expect(count, &table.kind(count)?)
+}
+
+/// Lists are sensitive values of one person, and nothing else.
+fn refuse_lists(subject: &Subject<'_>, columns: &Columns) -> Result<()> {
     let (groups, sensitive) = match subject {
         Subject::Table(table) => (*table, *table),
         Subject::Buckets(buckets) => (buckets.people, buckets.values),
@@ -264,19 +246,27 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
     }
     if columns.parts.is_empty() && matches!(sensitive.kind(&columns.sensitive)?, Kind::List(_)) {
         let name = &columns.sensitive;
-        let (problem, remedy) = match (columns.values, &columns.individual, subject) {
-            (Values::Single, ..) => ("every person has one value", "say --values set or multiset"),
-            (_, Some(_), _) => ("people have several rows", "leave out --individual: each row is a person"),
-            (_, _, Subject::Buckets(_)) => ("values have a count each", "write one value in each row"),
+        let (problem, remedy, setting) = match (columns.values, &columns.individual, subject) {
+            (Values::Single, ..) => {
+                ("every person has one value", "declare the values as a set or a multiset", Setting::Values)
+            }
+            (_, Some(_), _) => (
+                "people have several rows",
+                "name no column that tells people apart: each row is a person",
+                Setting::Individual,
+            ),
+            (_, _, Subject::Buckets(_)) => {
+                ("values have a count each", "write one value in each row", Setting::Values)
+            }
             _ => return Ok(()),
         };
-        return Err(Error::input(format!("column `{name}` holds lists, but {problem}"), remedy));
+        return Err(Error::missing(format!("column `{name}` holds lists, but {problem}"), remedy, setting));
     }
     Ok(())
 }
 
 /// Stops a scan whose counts mean nothing.
-pub(super) fn scattered() -> Error {
+pub(super) fn not_together() -> Error {
     Error::input(
         "the rows of some group do not stand together",
         "write the table sorted by its group columns, and check that file",

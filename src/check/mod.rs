@@ -1,46 +1,39 @@
 //! Is what was written really safe?
 //!
-//! [`check`] counts the groups of a table and judges them. It shares nothing with the code that makes
+//! [`Check`] counts the groups of a table and has them judged. It shares nothing with the code that makes
 //! releases except the formulas of privacy, so it can catch a planner that lies.
 //!
-//! The way of the rows: [`keys`] finds where groups begin, [`values`] gives each sensitive value a code,
-//! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan, [`returns`] notices that they do
-//! not, [`tally`] then counts by group out of core, and [`criterion`] judges one counted group after
-//! another, by skyline points or by [`implications`], beside them by [`shares`]; [`mod@robust`] judges groups by known
-//! distributions; [`knowledge`] keeps beside it what the knowledge skyline
-//! needs. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say what is asked of which table.
+//! The way of the rows: group keys say where groups begin, [`values`] gives each sensitive value a code,
+//! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan,
+//! [`recurrence`] notices that they do not, [`scattered`] then counts by group out of core, and a
+//! [`Judge`](crate::model::judge::Judge) takes in one counted group after another. [`share_rules`] counts the whole table
+//! first where a criterion compares groups with it; [`mod@robust`] and [`beliefs`] bring people and values together by group
+//! for adversaries who know more than counts. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say
+//! what is required of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
 //!
-//! Not here: the mathematics (`skyline`, `implications`), decoding (`read`), printing (`cli`).
+//! Not here: the mathematics (`math`), what adversaries learn (`model`), decoding (`table`), printing (`cli`).
 
 pub mod beliefs;
 mod cells;
 mod clustered;
-mod counted;
-mod criterion;
 mod groups;
-mod implications;
 mod job;
-mod knowledge;
+mod judge;
 pub mod policy;
+mod recurrence;
 pub mod release;
-mod report;
-mod returns;
-pub(crate) mod robust;
-mod shares;
+mod robust;
+mod scattered;
+mod share_rules;
 #[cfg(test)]
 mod tests;
 mod values;
+mod verdict;
 
-pub use criterion::{Absent, Implications, Requirements};
 pub use groups::{GroupDetail, SAMPLE, groups};
-pub use job::{Buckets, Columns, Part, Subject, Survey, check, survey};
-pub use knowledge::Sought;
-pub use report::{
-    Atom, CheckReport, DisclosurePoint, DisclosureReport, GroupSizes, Order, PointReport, ShareReport,
-    Statements,
-};
-pub use robust::{DeltaClaims, DeltaInstead, RobustReport, Robustness, robust};
-pub use shares::ShareRequirement;
+pub use job::{Buckets, Columns, CountedTable, JointColumn, Subject, count};
+pub use judge::{Check, Skylines};
+pub use verdict::{JudgedColumn, Order, Verdict};

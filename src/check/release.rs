@@ -5,45 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use super::job::{Buckets, Columns, Subject};
 use super::policy::{Task, columns, tasks};
 use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
-use crate::release::manifest::hash;
+use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle, hash};
+use crate::release::rows::COUNT;
+pub use crate::release::rows::GROUP;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
-
-/// The file that makes a directory a release.
-const MANIFEST: &str = "manifest.json";
-/// The column that numbers the groups.
-pub const GROUP: &str = "group";
-/// The column of a bucketized release that says how often a value occurs.
-const COUNT: &str = "count";
-
-/// What the check needs of a manifest; the rest is for people.
-#[derive(Debug, Deserialize)]
-struct Manifest {
-    policy: String,
-    style: Style,
-    /// None where nothing was written down of the files.
-    files: Option<Vec<Listed>>,
-}
-
-/// A file of the release as it was when it was published.
-#[derive(Debug, Deserialize)]
-struct Listed {
-    path: String,
-    sha256: String,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Style {
-    Generalized,
-    Bucketized,
-}
 
 /// A release that was opened.
 pub struct Release {
@@ -65,16 +35,13 @@ pub fn is_release(path: &Path) -> bool {
 impl Release {
     /// Reads the manifest and opens the tables.
     pub fn open(directory: &Path) -> Result<Self> {
-        let path = directory.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
-            path: path.clone(),
-            problem: format!("this is not the manifest of a release (line {})", error.line()),
-        })?;
+        let manifest = Manifest::read(directory)?;
         let open = |name: &str| Table::open(&[directory.join(name)], &ReadOptions::default());
         let tables = match manifest.style {
-            Style::Generalized => Tables::Generalized(open("data")?),
-            Style::Bucketized => Tables::Bucketized { people: open("quasi")?, values: open("sensitive")? },
+            ReleaseStyle::Generalized => Tables::Generalized(open("data")?),
+            ReleaseStyle::Bucketized => {
+                Tables::Bucketized { people: open("quasi")?, values: open("sensitive")? }
+            }
         };
         Ok(Release { directory: directory.to_owned(), manifest, tables })
     }
@@ -93,7 +60,12 @@ impl Release {
         }
     }
 
-    /// What a policy asks of the release; its rows are people, whatever the rows of the source were.
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What a policy requires of the release; its rows are people, whatever the rows of the source were.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
         let mut tasks = tasks(policy, &self.groups(policy))?;
         for task in &mut tasks {

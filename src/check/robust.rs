@@ -1,188 +1,81 @@
-//! Does every group keep every posterior at most 1/r against an adversary who knows distributions?
+//! Which people and values are in each group, for an adversary who knows distributions?
 //!
-//! People and values are brought together by group, out of core, and each group is judged on its own: by its exact
-//! posteriors where it is small enough, by the ratio condition otherwise; what neither proves is not shown to be robust,
-//! and not safe. Nothing is taken from how the groups were made.
+//! People and values are brought together by group, out of core, and each group is assessed on its own. Nothing is taken
+//! from how the groups were made.
 //!
 //! Memory: the sorter's share of the budget, the groups of one batch, the states of one group per thread.
-//! Invariant: a comparison with 1/r is certain (equality is safe); contradictory distributions are an error.
 
 use std::sync::Mutex;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use rayon::prelude::*;
-use serde_json::{Value, json};
 
-use super::criterion::Requirements;
-use super::job::{Buckets, Columns, Subject, Survey, survey};
-use super::knowledge::Sought;
+use super::job::{Buckets, Columns, Subject};
 use crate::encode::scale::Scale;
-use crate::error::{Error, Result, number_of};
-use crate::math::exact::Rational;
-use crate::math::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
+use crate::error::{Error, Result, Setting};
+use crate::math::robust::Published;
 use crate::math::skyline::Values;
-use crate::model::robust::Known;
-use crate::model::robust::RobustTest;
+use crate::model::finding::Finding;
+use crate::model::robust::census::{Census, Counted};
 use crate::model::robust::dictionary::{Coder, UNKNOWN};
+use crate::model::robust::judge::{AssessedGroup, RobustJudge, Robustness, assessed};
+use crate::model::robust::{Distributions, Known, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
-use crate::table::group_keys::{GroupKeys as Keys, integer_of_key};
+use crate::table::group_keys::{GroupKeys, integer_of_key};
 use crate::table::read::{Column, Table};
 
-/// Posteriors of groups with up to so many states are always computed: twelve different values.
-const STATES: u64 = 1 << 12;
-/// Where the ratio condition fails, up to so many: sixteen different values.
-const MOST_STATES: u64 = 1 << 16;
 /// Numbers of signatures that are judged at once.
 const BATCH: usize = 1 << 18;
 
-/// What must hold for the groups, beside their minimum sizes.
-pub struct Robustness<'a> {
-    /// What the adversary knows.
-    pub known: &'a Known,
-    /// No posterior may be above 1/r.
-    pub requirement: &'a Requirement,
-    /// The condition that the policy names.
-    pub test: RobustTest,
-    /// The fewest people in a group.
-    pub minimum_group_size: u64,
-    /// The fewest different values in a group.
-    pub minimum_distinct_values: u64,
-}
-
-/// What was found about posteriors.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RobustReport {
-    /// The demanded r.
-    pub r: Rational,
-    /// The condition that the policy names.
-    pub test: RobustTest,
-    /// Groups shown to be robust by their exact posteriors.
-    pub by_posterior: u64,
-    /// Groups shown to be robust by the ratio condition.
-    pub by_ratio: u64,
-    /// Groups with a posterior above 1/r.
-    pub breached: u64,
-    /// Groups of which neither is known.
-    pub not_shown: u64,
-    /// The largest posterior of each value, rounded up, over the groups whose posteriors were computed; sorted by value.
-    pub worst: Vec<(String, f64)>,
-    /// Groups whose posteriors were not computed because they are too large.
-    pub unmeasured: u64,
-    /// What the printed Delta condition says of these groups.
-    pub delta: DeltaClaims,
-    /// What the printed Delta condition would have made of the table, where that was tried.
-    pub delta_instead: Option<DeltaInstead>,
-}
-
-/// What the printed Delta condition says of groups.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct DeltaClaims {
-    /// Groups that it accepts.
-    pub accepted: u64,
-    /// Accepted groups with a posterior above 1/r.
-    pub wrong: u64,
-    /// The largest posterior of those, rounded up.
-    pub worst: f64,
-    /// Accepted groups of which it is not known whether they are above 1/r.
-    pub unknown: u64,
-}
-
-/// Groups made with the printed Delta condition, for comparison; they are not published.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct DeltaInstead {
-    /// People who were grouped so.
-    pub people: u64,
-    /// What the condition says of their groups, and what is true.
-    pub claims: DeltaClaims,
-}
-
-impl RobustReport {
-    /// Whether every group is shown to be robust.
-    pub fn holds(&self) -> bool {
-        self.breached == 0 && self.not_shown == 0
-    }
-
-    /// The name of the condition that the policy asks for.
-    pub fn test_name(&self) -> &'static str {
-        RobustTest::NAMES.into_iter().find(|(_, test)| *test == self.test).map_or("", |(name, _)| name)
-    }
-
-    /// For programs.
-    pub fn to_json(&self) -> Value {
-        let claims = |claims: &DeltaClaims| {
-            let worst = (claims.wrong > 0).then_some(claims.worst);
-            json!({
-                "accepted": claims.accepted,
-                "wrong": claims.wrong,
-                "worst_posterior": worst,
-                "not_shown": claims.unknown,
-            })
-        };
-        let instead = self.delta_instead.as_ref().map(|instead| {
-            let mut told = claims(&instead.claims);
-            told["people"] = json!(instead.people);
-            told
-        });
-        let values = self.worst.iter().map(|(value, worst)| json!({"value": value, "posterior": worst}));
-        json!({
-            "r": self.r.to_string(),
-            "at_most": (Rational::ONE / &self.r).to_string(),
-            "test": self.test_name(),
-            "r_robust": self.holds(),
-            "groups_by_posterior": self.by_posterior,
-            "groups_by_ratio": self.by_ratio,
-            "groups_above": self.breached,
-            "groups_not_shown": self.not_shown,
-            "groups_without_posterior": self.unmeasured,
-            "worst_posterior": self.worst_posterior(),
-            "values": values.collect::<Vec<Value>>(),
-            "delta": claims(&self.delta),
-            "delta_instead": instead,
-        })
-    }
-
-    /// The largest posterior that was computed, rounded up.
-    pub fn worst_posterior(&self) -> Option<f64> {
-        self.worst.iter().map(|&(_, posterior)| posterior).reduce(f64::max)
-    }
-}
-
-impl DeltaClaims {
-    /// Takes in one group.
-    pub fn add(&mut self, accepted: bool, verdict: &Verdict) {
-        if !accepted {
-            return;
+/// The distributions that the adversary knows: those of the file that the policy names, or estimated from the original.
+pub(super) fn known(
+    robustness: &Robustness,
+    columns: &Columns,
+    original: Option<&Table>,
+    resources: &Resources<'_>,
+) -> Result<Known> {
+    let (robust, null_is) = (&robustness.model, columns.null_is.as_deref());
+    match (&robust.distributions, original) {
+        (Distributions::File { path, .. }, _) if !path.is_file() => Err(Error::missing(
+            format!("{}: the distributions of the policy are not there", path.display()),
+            "give the policy that the release was made with, next to its distributions",
+            Setting::Policy,
+        )),
+        (Distributions::File { path, .. }, _) => {
+            Known::from_file(path, robust, &columns.sensitive, null_is, resources)
         }
-        self.accepted += 1;
-        match verdict {
-            Verdict::Breached { posterior } => {
-                self.wrong += 1;
-                self.worst = self.worst.max(*posterior);
-            }
-            Verdict::NotShown | Verdict::Contradiction => self.unknown += 1,
-            Verdict::Robust(_) => {}
+        (Distributions::Estimated, None) => Err(Error::missing(
+            "what the adversary knows is estimated from the original table, which is not given",
+            "give the table that the release was made from, or a policy with privacy.distributions = \"FILE\"",
+            Setting::Original,
+        )),
+        (Distributions::Estimated, Some(table)) => {
+            let known = known_columns(robust);
+            let counted = Counted { columns: &known, sensitive: &columns.sensitive, null_is };
+            Known::estimated(&Census::read(table, &counted, resources)?, robust, &resources.budget)
         }
     }
-
-    /// Takes in other groups.
-    pub fn merge(&mut self, other: &DeltaClaims) {
-        self.accepted += other.accepted;
-        self.wrong += other.wrong;
-        self.worst = self.worst.max(other.worst);
-        self.unknown += other.unknown;
-    }
 }
 
-/// Checks the groups of a table; the known columns hold their original values.
-pub fn robust(
+/// Adds to the finding what whoever has the `known` distributions learns; the known columns hold their original values.
+pub(super) fn add(
+    finding: &mut Finding,
     subject: &Subject<'_>,
     columns: &Columns,
-    asked: &Robustness<'_>,
+    robustness: &Robustness,
+    known: &Known,
     resources: &Resources<'_>,
-) -> Result<Survey> {
+) -> Result<()> {
+    let charge = RobustCharge { known, robustness };
+    let judge = judge(subject, columns, &charge, resources)?;
+    judge.finish(robustness, &known.value_texts(), finding)
+}
+
+/// Distributions are known of people with one row and one value each.
+pub(super) fn expect_rows(columns: &Columns) -> Result<()> {
     if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
             "the model \"robust\" is defined for one row and one value per person",
@@ -190,44 +83,41 @@ pub fn robust(
              row for each person",
         ));
     }
-    let sizes = Requirements {
-        minimum_group_size: asked.minimum_group_size,
-        minimum_distinct_values: asked.minimum_distinct_values,
-        ..Requirements::nothing()
-    };
-    let mut survey = survey(subject, columns, &sizes, &Sought::NOTHING, resources)?;
-    let report = judge(subject, columns, asked, resources)?;
-    survey.report.safe &= report.holds();
-    survey.report.robust = Some(Box::new(report));
-    Ok(survey)
+    Ok(())
+}
+
+/// What every group is assessed by.
+struct RobustCharge<'a> {
+    known: &'a Known,
+    robustness: &'a Robustness,
 }
 
 fn judge(
     subject: &Subject<'_>,
     columns: &Columns,
-    asked: &Robustness<'_>,
+    charge: &RobustCharge<'_>,
     resources: &Resources<'_>,
-) -> Result<RobustReport> {
+) -> Result<RobustJudge> {
     let spill = Spill::create(&resources.temp)?;
     let sorter = Mutex::new(Sorter::new(&resources.budget, &spill)?);
     match subject {
         Subject::Table(table) => {
             let cells = Cells { people: true, values: true, count: None };
-            gather(table, &cells, columns, asked.known, resources, &sorter)?;
+            gather(table, &cells, columns, charge.known, resources, &sorter)?;
         }
         Subject::Buckets(Buckets { people, values, count }) => {
             let cells = Cells { people: true, values: false, count: None };
-            gather(people, &cells, columns, asked.known, resources, &sorter)?;
+            gather(people, &cells, columns, charge.known, resources, &sorter)?;
             let cells = Cells { people: false, values: true, count: Some(count) };
-            gather(values, &cells, columns, asked.known, resources, &sorter)?;
+            gather(values, &cells, columns, charge.known, resources, &sorter)?;
         }
     }
     let sorter = sorter.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(resources.threads)
         .build()
-        .map_err(|_| Error::input("the threads could not be started", "give fewer --threads"))?;
-    let mut tally = Tally::new(asked);
+        .map_err(|_| Error::missing("the threads could not be started", "use fewer", Setting::Threads))?;
+    let mut judge = RobustJudge::new(charge.known.priors().values());
     let mut batch = Batch::default();
     resources.progress.start("judging groups", None);
     sorter.finish(|record| {
@@ -235,9 +125,9 @@ fn judge(
         let (key, rest) = record[2..].split_at(length);
         if batch.key != key || batch.groups.is_empty() {
             if batch.numbers >= BATCH {
-                let done = pool.install(|| batch.judged(asked))?;
+                let done = pool.install(|| batch.assessed(charge))?;
                 resources.progress.advance(done.len() as u64);
-                tally.add(&batch, done);
+                batch.hand_to(&mut judge, &done);
                 batch = Batch::default();
             }
             batch.key = key.to_vec();
@@ -246,17 +136,55 @@ fn judge(
         batch.add(rest);
         Ok(())
     })?;
-    let done = pool.install(|| batch.judged(asked))?;
-    tally.add(&batch, done);
+    let done = pool.install(|| batch.assessed(charge))?;
+    batch.hand_to(&mut judge, &done);
     resources.progress.finish();
-    tally.finish()
+    Ok(judge)
 }
 
-/// What the rows of a table tell.
+/// What the rows of a table hold.
 struct Cells<'a> {
     people: bool,
     values: bool,
     count: Option<&'a String>,
+}
+
+/// Where the columns stand in a batch.
+struct Places {
+    names: Vec<String>,
+    groups: Vec<usize>,
+    known: Vec<usize>,
+    sensitive: usize,
+    count: usize,
+}
+
+impl Places {
+    fn new(cells: &Cells<'_>, columns: &Columns, known: &Known) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let people = known.columns().iter().filter(|_| cells.people);
+        let value = cells.values.then_some(&columns.sensitive);
+        for name in columns.groups.iter().chain(people).chain(value).chain(cells.count) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let place = |name: &String| names.iter().position(|own| own == name).unwrap_or(0);
+        let known = known.columns().iter().filter(|_| cells.people).map(place).collect();
+        Places {
+            groups: columns.groups.iter().map(place).collect(),
+            known,
+            sensitive: place(&columns.sensitive),
+            count: cells.count.map_or(0, place),
+            names,
+        }
+    }
+}
+
+/// Rows that the distributions do not know.
+#[derive(Clone, Copy, Default)]
+struct Unknown {
+    people: u64,
+    values: u64,
 }
 
 /// Brings the rows of a table into the order of the groups.
@@ -268,26 +196,53 @@ fn gather(
     resources: &Resources<'_>,
     sorter: &Mutex<Sorter<'_>>,
 ) -> Result<()> {
-    let mut names: Vec<&str> = Vec::new();
-    let all = columns.groups.iter().map(String::as_str);
-    let all = all.chain(known.columns().iter().map(String::as_str).filter(|_| cells.people));
-    let all = all.chain(cells.values.then_some(columns.sensitive.as_str()));
-    for name in all.chain(cells.count.map(String::as_str)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let place = |name: &str| names.iter().position(|own| *own == name).unwrap_or(0);
-    let wanted: Vec<Column> = names.iter().map(|name| Column::canonical(*name)).collect();
-    let group_places: Vec<usize> = columns.groups.iter().map(|name| place(name)).collect();
-    let known_places: Vec<usize> = match cells.people {
-        true => known.columns().iter().map(|name| place(name)).collect(),
-        false => Vec::new(),
-    };
+    let places = Places::new(cells, columns, known);
+    let wanted: Vec<Column> = places.names.iter().map(|name| Column::canonical(name.as_str())).collect();
     resources.progress.start("reading groups", table.rows());
     let work = |morsel: crate::table::read::Morsel<'_>| {
-        let mut coders: Vec<Coder<'_>> = if cells.people { known.coders(table)? } else { Vec::new() };
-        let mut value_coder = match cells.values {
+        let mut rows = RowReader::new(table, cells, &places, columns, known)?;
+        for batch in morsel {
+            let batch = batch?;
+            rows.push(&batch, sorter)?;
+            resources.progress.advance(batch.num_rows() as u64);
+        }
+        Ok(rows.unknown)
+    };
+    let mut unknown = Unknown::default();
+    table.scan(&wanted, resources.threads, work, |part| {
+        unknown.people += part.people;
+        unknown.values += part.values;
+        Ok(())
+    })?;
+    resources.progress.finish();
+    refuse_unknown(unknown, columns, known)
+}
+
+/// Reads rows as signatures and values.
+struct RowReader<'a> {
+    cells: &'a Cells<'a>,
+    places: &'a Places,
+    known: &'a Known,
+    coders: Vec<Coder<'a>>,
+    value_coder: Option<Coder<'a>>,
+    /// The value that a null stands for.
+    null_value: Option<u32>,
+    /// The codes of a batch: those of the known columns, and the values.
+    codes: Vec<Vec<u32>>,
+    values: Vec<u32>,
+    unknown: Unknown,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(
+        table: &Table,
+        cells: &'a Cells<'a>,
+        places: &'a Places,
+        columns: &'a Columns,
+        known: &'a Known,
+    ) -> Result<Self> {
+        let coders: Vec<Coder<'a>> = if cells.people { known.coders(table)? } else { Vec::new() };
+        let value_coder = match cells.values {
             true => Some(Coder::new(known.values(), table, &columns.sensitive)?),
             false => None,
         };
@@ -296,93 +251,86 @@ fn gather(
             let canonical = scale.and_then(|scale| scale.canonical(name));
             known.values().code(Some(canonical.as_deref().unwrap_or(name)))
         });
-        let (mut unknown_rows, mut unknown_values) = (0u64, 0u64);
-        let (mut codes, mut values) = (vec![Vec::new(); coders.len()], Vec::new());
-        let (mut row_codes, mut key, mut signatures) = (vec![0; coders.len()], Vec::new(), Vec::new());
-        for batch in morsel {
-            let batch: RecordBatch = batch?;
-            let groups: Vec<ArrayRef> = group_places.iter().map(|&at| batch.column(at).clone()).collect();
-            let keys = Keys::new(groups.iter().map(|column| column.data_type()))?.rows(&groups)?;
-            for ((coder, codes), &at) in coders.iter_mut().zip(&mut codes).zip(&known_places) {
-                codes.clear();
-                coder.codes(batch.column(at), codes)?;
-            }
-            if let Some(coder) = &mut value_coder {
-                values.clear();
-                let column = batch.column(place(&columns.sensitive));
-                coder.codes(column, &mut values)?;
-                if let (Some(meaning), Some(nulls)) = (null_value, column.logical_nulls()) {
-                    (0..column.len()).filter(|&row| nulls.is_null(row)).for_each(|row| values[row] = meaning);
-                }
-            }
-            let counts = match cells.count {
-                Some(name) => Some(counts(batch.column(place(name)), name)?),
-                None => None,
-            };
-            let mut sorter = sorter.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            for row in 0..batch.num_rows() {
-                let group = keys.key(row);
-                let head = u16::try_from(group.len()).map_err(|_| long_key())?.to_be_bytes();
-                if cells.people {
-                    row_codes.iter_mut().zip(&codes).for_each(|(own, codes)| *own = codes[row]);
-                    signatures.clear();
-                    match known.signatures(&row_codes, &mut key, &mut signatures) {
-                        true => {
-                            let bytes: Vec<u8> =
-                                signatures.iter().flat_map(|own| own.to_be_bytes()).collect();
-                            sorter.push(&[&head, group, &[0], &bytes])?;
-                        }
-                        false => unknown_rows += 1,
-                    }
-                }
-                if cells.values {
-                    unknown_values += u64::from(values[row] == UNKNOWN);
-                    let count = counts.as_ref().map_or(1, |counts| counts[row]);
-                    let bytes = [values[row].to_be_bytes(), count.to_be_bytes()].concat();
-                    sorter.push(&[&head, group, &[1], &bytes])?;
-                }
-            }
-            resources.progress.advance(batch.num_rows() as u64);
+        let codes = vec![Vec::new(); coders.len()];
+        let (values, unknown) = (Vec::new(), Unknown::default());
+        Ok(RowReader { cells, places, known, coders, value_coder, null_value, codes, values, unknown })
+    }
+
+    /// Reads the codes of a batch.
+    fn read(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = self.coders.iter_mut().zip(&mut self.codes).zip(&self.places.known);
+        for ((coder, codes), &at) in columns {
+            codes.clear();
+            coder.codes(batch.column(at), codes)?;
         }
-        Ok((unknown_rows, unknown_values))
-    };
-    let (mut unknown_rows, mut unknown_values) = (0, 0);
-    table.scan(&wanted, resources.threads, work, |(rows, values)| {
-        unknown_rows += rows;
-        unknown_values += values;
+        if let Some(coder) = &mut self.value_coder {
+            self.values.clear();
+            let column = batch.column(self.places.sensitive);
+            coder.codes(column, &mut self.values)?;
+            if let (Some(meaning), Some(nulls)) = (self.null_value, column.logical_nulls()) {
+                let null = (0..column.len()).filter(|&row| nulls.is_null(row));
+                null.for_each(|row| self.values[row] = meaning);
+            }
+        }
         Ok(())
-    })?;
-    resources.progress.finish();
-    if unknown_rows > 0 {
-        return Err(Error::input(
-            format!(
-                "{} a combination of {} for which no distribution is known",
-                if unknown_rows == 1 {
-                    "1 person has".to_string()
-                } else {
-                    format!("{unknown_rows} people have")
-                },
-                known.columns().join(", ")
-            ),
-            "the known columns must hold original values, as in a bucketized release; give the table that it was \
-             made from with --original, or distributions for all of them",
-        ));
     }
-    if unknown_values > 0 {
-        return Err(Error::input(
-            format!(
-                "column `{}`: {} a value for which no distribution is known",
-                columns.sensitive,
-                if unknown_values == 1 {
-                    "1 row has".to_string()
-                } else {
-                    format!("{unknown_values} rows have")
+
+    /// Sorts the rows of a batch by group.
+    fn push(&mut self, batch: &RecordBatch, sorter: &Mutex<Sorter<'_>>) -> Result<()> {
+        let groups: Vec<ArrayRef> = self.places.groups.iter().map(|&at| batch.column(at).clone()).collect();
+        let keys = GroupKeys::new(groups.iter().map(|column| column.data_type()))?.rows(&groups)?;
+        self.read(batch)?;
+        let counts = match self.cells.count {
+            Some(name) => Some(counts(batch.column(self.places.count), name)?),
+            None => None,
+        };
+        let (mut row_codes, mut key, mut signatures) = (vec![0; self.codes.len()], Vec::new(), Vec::new());
+        let mut sorter = sorter.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for row in 0..batch.num_rows() {
+            let group = keys.key(row);
+            let head = u16::try_from(group.len()).map_err(|_| long_key())?.to_be_bytes();
+            if self.cells.people {
+                row_codes.iter_mut().zip(&self.codes).for_each(|(own, codes)| *own = codes[row]);
+                signatures.clear();
+                match self.known.signatures(&row_codes, &mut key, &mut signatures) {
+                    true => {
+                        let bytes: Vec<u8> = signatures.iter().flat_map(|own| own.to_be_bytes()).collect();
+                        sorter.push(&[&head, group, &[0], &bytes])?;
+                    }
+                    false => self.unknown.people += 1,
                 }
-            ),
-            "give the table that the release was made from with --original, or distributions with all values",
-        ));
+            }
+            if self.cells.values {
+                self.unknown.values += u64::from(self.values[row] == UNKNOWN);
+                let count = counts.as_ref().map_or(1, |counts| counts[row]);
+                let bytes = [self.values[row].to_be_bytes(), count.to_be_bytes()].concat();
+                sorter.push(&[&head, group, &[1], &bytes])?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+fn refuse_unknown(unknown: Unknown, columns: &Columns, known: &Known) -> Result<()> {
+    let problem = match (unknown.people, unknown.values) {
+        (0, 0) => return Ok(()),
+        (0, rows) => format!(
+            "column `{}`: {} a value for which no distribution is known",
+            columns.sensitive,
+            if rows == 1 { "1 row has".to_string() } else { format!("{rows} rows have") }
+        ),
+        (people, _) => format!(
+            "{} a combination of {} for which no distribution is known",
+            if people == 1 { "1 person has".to_string() } else { format!("{people} people have") },
+            known.columns().join(", ")
+        ),
+    };
+    Err(Error::missing(
+        problem,
+        "the known columns must hold original values, as in a bucketized release; give the table that it was made from, \
+         or distributions for all that occurs",
+        Setting::Original,
+    ))
 }
 
 fn counts(column: &ArrayRef, name: &str) -> Result<Vec<u32>> {
@@ -395,9 +343,10 @@ fn counts(column: &ArrayRef, name: &str) -> Result<Vec<u32>> {
 }
 
 fn long_key() -> Error {
-    Error::input(
+    Error::missing(
         "the group columns hold a very long text",
-        "number the groups, and name that column with --group",
+        "number the groups, and name that column",
+        Setting::Groups,
     )
 }
 
@@ -435,96 +384,18 @@ impl Batch {
         }
     }
 
-    /// The assessment of each group, and whether the Delta condition accepts it.
-    fn judged(&self, asked: &Robustness<'_>) -> Result<Vec<(Assessment, bool)>> {
-        let judge = |group: &Group| {
+    /// The assessment of each group.
+    fn assessed(&self, charge: &RobustCharge<'_>) -> Result<Vec<AssessedGroup>> {
+        let one = |group: &Group| {
             let published = Published { signatures: &group.signatures, values: &group.values };
-            let (priors, requirement) = (asked.known.priors(), asked.requirement);
-            let assessment = judged(asked.known, requirement, published)?;
-            Ok((assessment, delta_claims(priors, requirement, published)?))
+            assessed(charge.known, &charge.robustness.requirement, published)
         };
-        self.groups.par_iter().map(judge).collect()
-    }
-}
-
-/// The verdict on one group, with more work where less does not decide.
-pub(crate) fn judged(known: &Known, requirement: &Requirement, group: Published<'_>) -> Result<Assessment> {
-    let assessment = assess(known.priors(), requirement, group, STATES)?;
-    match assessment.verdict {
-        Verdict::NotShown => assess(known.priors(), requirement, group, MOST_STATES),
-        _ => Ok(assessment),
-    }
-}
-
-/// What all groups together say.
-struct Tally<'a> {
-    asked: &'a Robustness<'a>,
-    report: RobustReport,
-    /// The largest posterior of each value.
-    worst: Vec<Option<f64>>,
-    contradictions: u64,
-    first_contradiction: Option<i64>,
-}
-
-impl<'a> Tally<'a> {
-    fn new(asked: &'a Robustness<'a>) -> Self {
-        let report = RobustReport {
-            r: asked.requirement.r().clone(),
-            test: asked.test,
-            by_posterior: 0,
-            by_ratio: 0,
-            breached: 0,
-            not_shown: 0,
-            worst: Vec::new(),
-            unmeasured: 0,
-            delta: DeltaClaims::default(),
-            delta_instead: None,
-        };
-        let worst = vec![None; asked.known.priors().values()];
-        Tally { asked, report, worst, contradictions: 0, first_contradiction: None }
+        self.groups.par_iter().map(one).collect()
     }
 
-    fn add(&mut self, batch: &Batch, judged: Vec<(Assessment, bool)>) {
-        for (group, (assessment, accepted)) in batch.groups.iter().zip(judged) {
-            let report = &mut self.report;
-            match assessment.verdict {
-                Verdict::Robust(Proof::Posterior) => report.by_posterior += 1,
-                Verdict::Robust(Proof::Ratio) => report.by_ratio += 1,
-                Verdict::Breached { .. } => report.breached += 1,
-                Verdict::NotShown => report.not_shown += 1,
-                Verdict::Contradiction => {
-                    self.contradictions += 1;
-                    self.first_contradiction = self.first_contradiction.or(group.name);
-                }
-            }
-            report.delta.add(accepted, &assessment.verdict);
-            match assessment.worst {
-                None => report.unmeasured += 1,
-                Some(worst) => {
-                    for (&(value, _), posterior) in group.values.iter().zip(worst) {
-                        let own = &mut self.worst[value as usize];
-                        *own = Some(own.map_or(posterior, |own| own.max(posterior)));
-                    }
-                }
-            }
+    fn hand_to(&self, judge: &mut RobustJudge, assessed: &[AssessedGroup]) {
+        for (group, assessed) in self.groups.iter().zip(assessed) {
+            judge.observe(&group.values, group.name, assessed);
         }
-    }
-
-    fn finish(mut self) -> Result<RobustReport> {
-        if self.contradictions > 0 {
-            let groups = number_of(self.contradictions, "group", "groups");
-            let first =
-                self.first_contradiction.map_or(String::new(), |name| format!(", the first is {name}"));
-            return Err(Error::input(
-                format!("the distributions contradict the table: they make {groups} impossible{first}"),
-                "give the distributions that belong to this table; what contradicts it proves nothing",
-            ));
-        }
-        let texts = self.asked.known.value_texts();
-        let worst =
-            texts.iter().zip(&self.worst).filter_map(|(text, worst)| Some((text.to_string(), (*worst)?)));
-        self.report.worst = worst.collect();
-        self.report.worst.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(self.report)
     }
 }

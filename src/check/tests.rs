@@ -5,12 +5,15 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
-use super::criterion::{Absent, Asked, Findings, GroupCount, Implications, Judge, Requirements};
 use super::job::Columns;
-use super::knowledge::Sought;
-use super::returns::Returned;
+use super::recurrence::Returned;
 use super::values::Codes;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values};
+use crate::model::counted_group::CountedGroup;
+use crate::model::finding::Finding;
+use crate::model::implications::judge::Implications;
+use crate::model::judge::{Adversary, Charge, Judge, Requirements, ValueNames};
+use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -22,20 +25,12 @@ fn columns() -> Columns {
 fn skyline() -> Requirements {
     let point =
         |l, k, m| Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse("0.5").unwrap() };
-    Requirements {
-        skyline: vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))],
-        implications: None,
-        shares: Vec::new(),
-        beliefs: None,
-        minimum_group_size: 1,
-        minimum_distinct_values: 0,
-        absent: Absent::Refuse,
-    }
+    Requirements::points(vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))])
 }
 
 fn implications() -> Requirements {
-    let implications = Some(Implications { up_to: 4, confidence: Confidence::parse("0.5") });
-    Requirements { skyline: Vec::new(), implications, ..skyline() }
+    let implications = Implications { up_to: 4, confidence: Confidence::parse("0.5") };
+    Requirements { adversary: Adversary::Implications(implications), ..Requirements::nothing() }
 }
 
 fn batch(rows: &[(i64, &str)]) -> RecordBatch {
@@ -46,27 +41,37 @@ fn batch(rows: &[(i64, &str)]) -> RecordBatch {
 }
 
 /// Counts the table in the given parts; each part is again cut into batches of two rows.
-fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Findings, u64, u64)> {
+fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Finding, u64, u64)> {
     let progress = Progress::default();
     let budget = Budget::new(1 << 20);
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
     let codes = Codes::with("sick", vec![None], &budget).unwrap();
-    let asked =
-        Arc::new(Asked::new(Values::Single, requirements, Vec::new(), &Sought::NOTHING, &codes).unwrap());
-    let mut joined = Joined::new(&asked, &resources).unwrap();
+    let charge = charge(requirements, &codes);
+    let mut joined = Joined::new(&charge, &resources).unwrap();
     let mut first_row = 0;
     for part in parts {
         let batches = part.chunks(2).map(|rows| Ok(batch(rows)));
-        let part_count = count_part(batches, first_row, &columns(), &asked, &codes).unwrap();
+        let part_count = count_part(batches, first_row, &columns(), &charge, &codes).unwrap();
         first_row += part.len() as u64;
         if joined.add(part_count).unwrap() == Returned::Perhaps {
             return None;
         }
     }
     let mut counted = joined.finish().unwrap();
-    let findings = counted.judge.findings(requirements, &codes, "sick").unwrap();
-    Some((findings, counted.rows, counted.judge.sizes.groups))
+    let mut finding = finding(&mut counted.judge, &codes).unwrap();
+    finding.sort_by_value();
+    Some((finding, counted.rows, counted.judge.sizes.groups))
+}
+
+fn charge(requirements: &Requirements, codes: &Codes) -> Arc<Charge> {
+    let code = &mut |name: &str| codes.named(name);
+    let wanted = WantedSkylines::NOTHING;
+    Arc::new(Charge::new(Values::Single, requirements, Vec::new(), &wanted, code).unwrap())
+}
+
+fn finding(judge: &mut Judge, codes: &Codes) -> crate::Result<Finding> {
+    judge.finish(&ValueNames { column: "sick", names: &codes.names(), ordered: false })
 }
 
 #[test]
@@ -101,16 +106,13 @@ fn a_group_that_comes_back_is_noticed_wherever_the_cut_is() {
 #[test]
 fn counts_that_overflow_fit_no_number_of_people() {
     let codes = Codes::with("sick", vec![None], &Budget::new(1 << 20)).unwrap();
-    let requirements = skyline();
-    let asked = Asked::new(Values::Single, &requirements, Vec::new(), &Sought::NOTHING, &codes).unwrap();
-    let mut group = GroupCount::default();
-    group.people = 4;
+    let mut group = CountedGroup::of(4);
     // Modulo 2^64 these are four.
     for (code, times) in [(0, u64::MAX), (1, 3), (2, 2)] {
         group.add(code, times);
     }
     assert_eq!(group.counts().map(|(_, count)| count).fold(0, u64::wrapping_add), 4);
-    let mut judge = Judge::new(&Arc::new(asked));
+    let mut judge = Judge::new(&charge(&skyline(), &codes));
     judge.observe(&group, 0);
-    assert!(judge.findings(&requirements, &codes, "sick").is_err());
+    assert!(finding(&mut judge, &codes).is_err());
 }

@@ -5,17 +5,18 @@ use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, with_progress};
+use super::verdict;
 use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, run as group};
 use crate::anonymize::strategy::{self, Choice};
-use crate::anonymize::{Job, Obstacle, Outcome, Search, Searched, Summary, run as anonymize};
-use crate::error::{Error, Result, number_of};
+use crate::anonymize::{Job, Outcome, Search, Searched, Summary, run as anonymize};
+use crate::error::{Error, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::split::limits::SUBTREE_BYTES;
 use crate::math::disclosure_sets::Limits;
-use crate::math::exact::{decimal_at_least, f64_at_least};
-use crate::math::skyline::Breach;
+use crate::model::finding::{Finding, Side};
 use crate::model::{Policy, Target};
 use crate::policy::Strategy;
+use crate::release::findings;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
@@ -145,8 +146,8 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             }
             Ok(Answer::Yes)
         }
-        Outcome::Impossible(obstacles) => {
-            print(&impossible(args, &policy, &obstacles))?;
+        Outcome::Impossible(findings) => {
+            print(&impossible(args, &findings))?;
             complain(
                 "no release",
                 "the whole table in one group is not safe, so no part of it can be published",
@@ -221,7 +222,8 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "certainty_penalty": penalty,
         });
         if let Some(robust) = &summary.robust {
-            text["distributions"] = robust.report.to_json();
+            text["distributions"] =
+                robust.finding.total("distributions").map_or(json!(null), findings::total);
             text["safe"] = text["distributions"]["r_robust"].clone();
             text["input_rows"] = json!(robust.input_rows);
             text["suppressed"] = json!(robust.suppressed);
@@ -267,72 +269,24 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
     text
 }
 
-fn impossible(args: &AnonymizeArgs, policy: &Policy, obstacles: &[(String, Obstacle)]) -> String {
+/// What stands against every release: the claims that do not even hold for the whole table as one group.
+fn impossible(args: &AnonymizeArgs, findings: &[Finding]) -> String {
+    let failing = || findings.iter().flat_map(|finding| finding.failing().map(move |claim| (finding, claim)));
     if args.json {
-        let obstacle = |obstacle: &Obstacle| match obstacle {
-            Obstacle::Breach { value, point, breach } => json!({
-                "value": value,
-                "l": point.knowledge.l,
-                "k": point.knowledge.k,
-                "m": point.knowledge.m,
-                "confidence": point.confidence.value().to_string(),
-                "breach": breach.at_least(),
-            }),
-            Obstacle::Disclosure { implications, confidence, disclosure } => json!({
-                "implications": implications,
-                "confidence": confidence.value().to_string(),
-                "disclosure": f64_at_least(disclosure),
-            }),
-            Obstacle::Share { criterion, measured, most } => json!({
-                "criterion": criterion,
-                "measured": f64_at_least(measured),
-                "most": most.to_string(),
-            }),
-            Obstacle::TooSmall { what, has, needs } => json!({"too_few": what, "has": has, "needs": needs}),
-        };
-        let named = |(column, own): &(String, Obstacle)| {
-            let mut object = obstacle(own);
-            object["column"] = json!(column);
-            object
-        };
-        let obstacles: Vec<_> = obstacles.iter().map(named).collect();
+        let obstacles: Vec<_> =
+            failing().map(|(finding, claim)| findings::obstacle(claim, &finding.column)).collect();
         return format!("{}\n", json!({"safe": false, "obstacles": obstacles}));
     }
     let mut text = String::from("no safe release exists\n\n");
-    for (column, obstacle) in obstacles {
-        if policy.privacy.targets.len() > 1 {
-            text.push_str(&format!("{}: ", visible(column)));
+    for (finding, claim) in failing() {
+        if findings.len() > 1 {
+            text.push_str(&format!("{}: ", visible(&finding.column)));
         }
-        text.push_str(&match obstacle {
-            Obstacle::Breach { value, point, breach } => {
-                let knowledge = point.knowledge;
-                let breach = match breach {
-                    Breach::Exact(exact) => decimal_at_least(exact, 4),
-                    Breach::AtMost(bound) => format!("{bound:.4}"),
-                };
-                format!(
-                    "value {:?}: whoever knows ({}, {}, {}) reaches {breach}, allowed is less than {}\n  \
-                     lower l, k or m of that point, raise its confidence, or leave the value out of it\n",
-                    visible(value),
-                    knowledge.l,
-                    knowledge.k,
-                    knowledge.m,
-                    point.confidence.value()
-                )
-            }
-            Obstacle::Disclosure { implications, confidence, disclosure } => format!(
-                "{} can disclose {}, allowed is less than {}\n  \
-                 lower the number of implications, or raise the confidence\n",
-                number_of(*implications as u64, "implication", "implications"),
-                decimal_at_least(disclosure, 4),
-                confidence.value()
-            ),
-            Obstacle::Share { criterion, measured, most } => format!(
-                "{criterion}: the whole table has {}, allowed is at most {most}\n  lower l of that criterion\n",
-                decimal_at_least(measured, 4)
-            ),
-            Obstacle::TooSmall { what, has, needs } => {
-                format!("the table has {has} {what}, a group must have {needs}\n  lower that minimum, or give more rows\n")
+        text.push_str(&verdict::sentence(claim));
+        text.push_str(match claim.limit.side {
+            Side::AtLeast => "\n  lower that minimum, or give more rows\n",
+            _ => {
+                "\n  require protection from less knowledge, raise the limit, or leave the value out of it\n"
             }
         });
     }

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Answer;
 use super::flags::{ResourceFlags, read_delimiter, read_options};
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
-use crate::check::beliefs::{Published, Release, attack};
+use crate::check::Subject;
+use crate::check::beliefs::{Membership, Release, attack};
 use crate::check::release::{self, is_release};
-use crate::error::{Error, Result, number_of};
-use crate::math::beliefs::group::Moved;
-use crate::math::exact::{Rational, decimal_at_least, decimal_at_most, parse_fraction};
-use crate::model::beliefs::judge::{AttackReport, PointReport};
+use crate::error::{Error, Result, Setting, number_of};
+use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
+use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
+use crate::release::findings;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -111,15 +112,20 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let asked = asked(args, Some(&policy))?;
     if args.original.is_empty() {
-        return Err(Error::input(
-            "a release does not tell who is in which group",
-            "give the table that it was made from with --original",
+        return Err(Error::missing(
+            "a release does not say who is in which group",
+            "give the table that it was made from",
+            Setting::Original,
         ));
     }
     let original = Table::open(&args.original, &read_options(args.delimiter, Some(&policy)))?;
     let groups = [release::GROUP.to_string()];
     let subject = release.subject();
-    let tables = Release::of(&subject, Some(directory), &groups);
+    let membership = match &subject {
+        Subject::Table(_) => Membership::Cuts(directory, &groups),
+        Subject::Buckets(_) => Membership::Own(&groups),
+    };
+    let tables = Release { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };
     follow(args, &original, &tables, asked)
 }
 
@@ -134,11 +140,8 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
         true => None,
         false => Some(Table::open(&args.original, &options)?),
     };
-    let tables = Release {
-        people: Some((&table, &args.group)),
-        folder: None,
-        published: Published::Rows(&table, &args.group),
-    };
+    let (subject, membership) = (Subject::Table(&table), Membership::Own(&args.group));
+    let tables = Release { subject: &subject, membership: &membership, manifest: None };
     follow(args, original.as_ref().unwrap_or(&table), &tables, asked)
 }
 
@@ -292,47 +295,10 @@ fn point_text(report: &AttackReport, point: &PointReport) -> String {
     text
 }
 
-/// An interval, rounded outwards.
-pub(super) fn moved_text(moved: Moved) -> String {
-    let exact = |end: f64| Rational::try_from(end).unwrap_or(Rational::ONE);
-    let (low, high) = (decimal_at_most(&exact(moved.low), 4), decimal_at_least(&exact(moved.high), 4));
-    if moved.high - moved.low < 1e-6 { high } else { format!("between {low} and {high}") }
-}
-
 /// The report for programs.
-pub(super) fn to_json(report: &AttackReport) -> Value {
-    let moved = |moved: Moved| json!({"at_least": moved.low, "at_most": moved.high});
-    let point = |point: &PointReport| {
-        let thresholds = point.thresholds.iter().map(|at| {
-            json!({
-                "t": at.t.to_string(),
-                "vulnerable": at.vulnerable,
-                "undecided": at.undecided,
-                "vulnerable_by_omega": at.omega,
-            })
-        });
-        let bandwidth: BTreeMap<&String, String> =
-            point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
-        json!({
-            "bandwidth": bandwidth,
-            "thresholds": thresholds.collect::<Vec<_>>(),
-            "certain_before": point.certain,
-            "exact_people": point.exact_rows,
-            "exact_groups": point.exact_groups,
-            "largest_move": moved(point.worst.moved),
-            "largest_move_unsmoothed": moved(point.unsmoothed),
-            "largest_move_by_omega": point.omega,
-            "worst_group": point.worst.group,
-            "worst_group_people": point.worst.people,
-        })
-    };
-    json!({
-        "people": report.rows,
-        "groups": report.groups,
-        "combinations": report.combinations,
-        "smooth": report.smooth.as_ref().map(Rational::to_string),
-        "points": report.points.iter().map(point).collect::<Vec<_>>(),
-    })
+fn to_json(report: &AttackReport) -> Value {
+    let fields = report.fields().into_iter();
+    Value::Object(fields.map(|(name, datum)| (name.to_string(), findings::value(&datum))).collect())
 }
 
 fn read_bandwidth(text: &str) -> Result<Bandwidth, String> {
@@ -379,11 +345,5 @@ mod tests {
             assert!(read_bandwidth(bad).is_err(), "{bad}");
         }
         assert!(read_share("1").is_err() && read_share("0").is_ok());
-    }
-
-    #[test]
-    fn intervals_are_rounded_outwards() {
-        assert_eq!(moved_text(Moved { low: 0.12345, high: 0.56781 }), "between 0.1234 and 0.5679");
-        assert_eq!(moved_text(Moved { low: 0.12341, high: 0.12341 }), "0.1235");
     }
 }

@@ -9,13 +9,13 @@ use super::Answer;
 use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::{aligned, exact_text};
-use crate::check::{
-    Absent, Atom, CheckReport, Columns, DisclosurePoint, Implications, Order, Requirements, Statements,
-    Subject, check,
-};
+use crate::check::{Columns, JudgedColumn, Order, Subject, count};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::math::implications::IMPLICATIONS_LIMIT;
+use crate::model::implications::judge::{Atom, DisclosurePoint, Implications, Statements};
+use crate::model::judge::{Adversary, Requirements};
+use crate::model::skyline::knowledge::WantedSkylines;
 use crate::report::chart::{Axis, Chart, Series, to_document};
 
 /// How sure can an adversary become who knows K implications, whichever they are?
@@ -41,27 +41,30 @@ pub struct DisclosureArgs {
 /// Measures, and prints the curves.
 pub fn run(args: &DisclosureArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
-    let report = measured(args, &opened.subject(), &columns)?;
-    let points = report.disclosure.as_ref().map_or(&[][..], |disclosure| &disclosure.points[..]);
+    let (report, points) = measured(args, &opened.subject(), &columns)?;
     if let Some(path) = &args.svg {
-        draw(path, points)?;
+        draw(path, &points)?;
     }
-    let text = if args.json { format!("{}\n", to_json(&report, points)) } else { to_text(&report, points) };
+    let text = if args.json { format!("{}\n", to_json(&report, &points)) } else { to_text(&report, &points) };
     print(&text)?;
     Ok(Answer::Yes)
 }
 
-fn measured(args: &DisclosureArgs, subject: &Subject<'_>, columns: &Columns) -> Result<CheckReport> {
-    let requirements = Requirements {
-        skyline: Vec::new(),
-        implications: Some(Implications { up_to: args.up_to.into(), confidence: None }),
-        shares: Vec::new(),
-        beliefs: None,
-        minimum_group_size: 1,
-        minimum_distinct_values: 0,
-        absent: Absent::Refuse,
-    };
-    with_progress(|progress| check(subject, columns, &requirements, &args.subject.resources(progress)))
+fn measured(
+    args: &DisclosureArgs,
+    subject: &Subject<'_>,
+    columns: &Columns,
+) -> Result<(JudgedColumn, Vec<DisclosurePoint>)> {
+    let implications = Implications { up_to: args.up_to.into(), confidence: None };
+    let requirements =
+        Requirements { adversary: Adversary::Implications(implications), ..Requirements::nothing() };
+    with_progress(|progress| {
+        let resources = args.subject.resources(progress);
+        let counted = count(subject, columns, &requirements, &WantedSkylines::NOTHING, &resources)?;
+        let judge = counted.judge.implications();
+        let curve = judge.map_or(Ok(Vec::new()), |judge| judge.curve(&counted.names, &columns.sensitive))?;
+        Ok((counted.finish(columns, &requirements)?, curve))
+    })
 }
 
 fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
@@ -88,7 +91,7 @@ const PLACES: usize = 6;
 /// Fractions that are longer are left to --json.
 const LONGEST: usize = 24;
 
-fn to_text(report: &CheckReport, points: &[DisclosurePoint]) -> String {
+fn to_text(report: &JudgedColumn, points: &[DisclosurePoint]) -> String {
     let people = number_of(report.individuals, "person", "people");
     let groups = number_of(report.groups, "group", "groups");
     let exact = |risk: &Rational| {
@@ -141,7 +144,7 @@ fn told(order: Order, statements: &Statements, known: &str) -> String {
     text
 }
 
-fn to_json(report: &CheckReport, points: &[DisclosurePoint]) -> Value {
+fn to_json(report: &JudgedColumn, points: &[DisclosurePoint]) -> Value {
     let curve = |of: &dyn Fn(&DisclosurePoint) -> (&Rational, &Option<Statements>), known: &str| {
         let one = |point: &DisclosurePoint| {
             let (risk, statements) = of(point);

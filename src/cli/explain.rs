@@ -7,10 +7,12 @@ use super::Answer;
 use super::flags::read_sizes;
 use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
-use crate::check::{Absent, GroupDetail, Requirements, Sought, groups, survey};
+use crate::check::{GroupDetail, count, groups};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::skyline::{Breach, Confidence, Knowledge, Point, Ranking, Seats, Values, steps, useful};
+use crate::model::judge::Requirements;
+use crate::model::skyline::knowledge::WantedSkylines;
 
 /// Who is most exposed in a release, or any table of groups, and how would an adversary find out?
 ///
@@ -52,24 +54,22 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let certain = Confidence::new(Rational::ONE)
         .ok_or_else(|| Error::input("1 is no confidence", "this is a defect; please report it"))?;
     let point = Point { knowledge: args.point, confidence: certain };
-    let requirements = Requirements {
-        skyline: vec![(Some(vec![args.value.clone()]), point)],
-        absent: Absent::Refuse,
-        ..Requirements::nothing()
-    };
+    let requirements = Requirements::points(vec![(Some(vec![args.value.clone()]), point)]);
     let subject = opened.subject();
-    let (point, witness, mut found) = with_progress(|progress| {
+    let (value, breach, witness, mut found) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        let report = survey(&subject, &columns, &requirements, &Sought::NOTHING, &resources)?.report;
-        let point = report.points.into_iter().next();
-        let Some((point, witness)) = point.and_then(|point| point.statistics.witness().map(|w| (point, w)))
-        else {
+        let counted = count(&subject, &columns, &requirements, &WantedSkylines::NOTHING, &resources)?;
+        let evidence = counted.judge.skyline().and_then(|judge| {
+            let (code, _, statistics) = judge.evidence().next()?;
+            Some((counted.names[code as usize].to_string(), statistics.breach(), statistics.witness()?))
+        });
+        let Some((value, breach, witness)) = evidence else {
             return Err(Error::input("the value occurs nowhere", "check its spelling"));
         };
         let label = opened.label_columns(&columns);
         let numbers = [witness.target, witness.family];
-        let found = groups(&subject, &columns, report.order, &numbers, &label, &resources)?;
-        Ok((point, witness, found))
+        let found = groups(&subject, &columns, counted.order, &numbers, &label, &resources)?;
+        Ok((value, breach, witness, found))
     })?;
     let (Some(family), Some(target)) = (found.pop(), found.pop()) else {
         return Err(moved());
@@ -79,22 +79,22 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let counts = |detail: &GroupDetail| detail.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>();
     let own = a.rank(target.people, counts(&target));
     let theirs = b.rank(family.people, counts(&family));
-    let (s, t) = ((&own, target.count(&point.value)), (&theirs, family.count(&point.value)));
+    let (s, t) = ((&own, target.count(&value)), (&theirs, family.count(&value)));
     if s.1 == 0 || t.1 == 0 {
         return Err(moved());
     }
     let steps = steps(columns.values, args.point, seats, s, t);
-    if let (Breach::Exact(breach), Some(last)) = (&point.breach, &steps[3])
+    if let (Breach::Exact(breach), Some(last)) = (&breach, &steps[3])
         && breach != last
     {
         return Err(moved());
     }
     let (others, relatives) = useful(columns.values, args.point, seats, s, t);
     let case = Case {
-        value: &point.value,
+        value: &value,
         values: columns.values,
         size: args.point,
-        breach: point.breach,
+        breach,
         seats,
         target,
         family,

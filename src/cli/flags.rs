@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::error::Setting;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::model::Policy;
 use crate::policy::ColumnType as PolicyType;
@@ -134,6 +135,21 @@ fn read_size(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Some(bytes) if bytes > 0 => Ok(bytes),
         _ => Err("expected a size such as 512MiB or 2GiB".to_string()),
+    }
+}
+
+/// The flag of a setting that an error of the library is about.
+pub fn hint(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Count => " (--count)",
+        Setting::Groups => " (--group COL,..)",
+        Setting::Individual => " (--individual)",
+        Setting::Memory => " (--memory)",
+        Setting::Original => " (--original TABLE)",
+        Setting::Points => " (--point L,K,M,C)",
+        Setting::Policy => " (--policy FILE)",
+        Setting::Threads => " (--threads)",
+        Setting::Values => " (--values single, set or multiset)",
     }
 }
 

@@ -74,7 +74,8 @@ pub fn main() -> ExitCode {
         Ok(Answer::Yes) | Err(Error::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            terminal::complain("error", &error.to_string());
+            let hint = error.setting().map(flags::hint).unwrap_or_default();
+            terminal::complain("error", &format!("{error}{hint}"));
             ExitCode::from(2)
         }
     }

@@ -6,17 +6,17 @@ use clap::Args;
 
 use super::Answer;
 use super::flags::{read_confidence, read_options, read_point};
-use super::robust;
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
 use crate::check::policy::Task;
-use crate::check::{Absent, Order, Requirements, Sought, Subject, Survey, survey};
+use crate::check::{Check, JudgedColumn, Order, Skylines, Subject};
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
+use crate::model::judge::{Adversary, Requirements};
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
-use crate::report::made;
+use crate::report::made::Origins;
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, Worth, to_html};
 use crate::report::utility::Design;
 use crate::resources::Resources;
@@ -63,24 +63,7 @@ const MOST_COLUMNS: usize = 20;
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
-    let robust = opened.policy().filter(|policy| policy.robust().is_some());
-    if let Some(policy) = robust {
-        if !args.point.is_empty() {
-            return Err(Error::input(
-                "--point has no meaning for the model \"robust\"",
-                "leave it out: the policy says what must hold",
-            ));
-        }
-        args.subject.refuse_for_robust(policy)?;
-    }
-    let (tasks, asked) = match robust {
-        // The formulas of this model are asked below.
-        Some(_) => (vec![args.subject.unasked(&opened)?], Asked::Policy),
-        None => asked(args, args.subject.tasks(&opened)?)?,
-    };
-    if robust.is_none() {
-        tasks.iter().try_for_each(|task| task.requirements.validate())?;
-    }
+    let (tasks, asked) = asked(args, args.subject.tasks(&opened)?)?;
     if let (Opened::Table(..), false) = (&opened, args.original.is_empty()) {
         return Err(Error::input(
             "only the labels of a release can be compared with an original",
@@ -88,40 +71,40 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         ));
     }
     let subject = opened.subject();
-    let (surveys, kept, compared) = with_progress(|progress| {
+    let (verdict, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
         let groups = args.subject.groups(&opened);
-        let one = |task: &Task| {
-            if let Some(policy) = robust {
-                return robust::check(policy, &subject, &groups, &args.original, &resources);
-            }
-            let sought = Sought::of(&task.requirements);
-            let mut survey = survey(&subject, &task.columns, &task.requirements, &sought, &resources)?;
-            if task.requirements.beliefs.is_some() {
-                // The page says that these were not judged.
-                survey.report.safe = survey.report.counts_hold();
-            }
-            Ok((task.columns.sensitive.clone(), survey))
+        // Beliefs are not judged again, and the page says so.
+        let followed = tasks.iter().any(|task| task.requirements.follows_people());
+        let original = args.subject.open_original(&args.original, &opened)?.filter(|_| !followed);
+        let check = Check {
+            subject: &subject,
+            tasks: &tasks,
+            original: original.as_ref(),
+            distributions: None,
+            membership: args.subject.membership(&opened, &groups),
+            manifest: opened.manifest(),
+            skylines: Skylines::Keep,
         };
-        let surveys: Vec<(String, Survey)> = tasks.iter().map(one).collect::<Result<_>>()?;
-        let kept = kept(&opened, &groups, &tasks, &surveys[0].1, &resources)?;
+        let verdict = check.judge(&resources)?;
+        let kept = kept(&opened, &groups, &tasks, verdict.first(), &resources)?;
         let compared = match &opened {
             Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
             Opened::Table(..) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
         };
-        Ok::<_, Error>((surveys, kept, compared))
+        Ok::<_, Error>((verdict, kept, compared))
     })?;
     let made = match &opened {
-        Opened::Release(_) => Some(made::read(&args.subject.paths[0])?),
+        Opened::Release(release) => Some(Origins::of(release.0.manifest(), &args.subject.paths[0])?),
         Opened::Table(..) => None,
     };
     let (origin, worth) = match (&opened, &made) {
         (Opened::Release(release), Some(made)) => {
             let origin = Origin::Release {
                 policy: &release.1,
-                style: &made.style,
+                style: made.style,
                 input_rows: made.input_rows,
                 fingerprint: made.fingerprint.clone(),
                 version: &made.version,
@@ -130,25 +113,25 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         }
         _ => (
             Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
-            Worth::from(&surveys[0].1),
+            Worth::from(verdict.first()),
         ),
     };
-    let contents = Contents { surveys: &surveys, asked, origin, worth, compared, kept: &kept };
+    let contents = Contents { verdict: &verdict, asked, origin, worth, compared, kept: &kept };
     let page = to_html(&contents);
-    let safe = surveys.iter().all(|(_, survey)| survey.report.safe);
+    let safe = verdict.holds_as_far_as_judged();
     match &args.out {
         None => print(&page)?,
         Some(path) => {
             std::fs::write(path, page).map_err(|source| Error::io(path, source))?;
-            let verdict = match (asked, safe) {
+            let word = match (asked, safe) {
                 (Asked::Nothing, _) => "no verdict",
                 (_, false) => "not safe",
                 (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
                 (_, true) => "safe",
             };
-            let report = &surveys[0].1.report;
+            let report = verdict.first();
             print(&format!(
-                "{}: {verdict}, {} in {}\n",
+                "{}: {word}, {} in {}\n",
                 path.display(),
                 number_of(report.individuals, "person", "people"),
                 number_of(report.groups, "group", "groups")
@@ -174,15 +157,19 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
             }
             let alone =
                 Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
-            let requirements = Requirements { skyline: vec![every(&alone)], ..Requirements::nothing() };
-            vec![Task { columns: args.subject.stated()?, requirements }]
+            let adversary = Adversary::Skyline(vec![every(&alone)]);
+            let requirements = Requirements { adversary, ..Requirements::nothing() };
+            vec![Task { columns: args.subject.flag_columns()?, requirements }]
         }
     };
+    if asked == Asked::Points && tasks.iter().any(|task| task.requirements.is_fixed()) {
+        return Err(Error::input(
+            "--point has no meaning for the model of this policy",
+            "leave it out: the policy says what must hold",
+        ));
+    }
     for Task { requirements, .. } in tasks.iter_mut().filter(|_| asked == Asked::Points) {
-        requirements.skyline.clone_from(&points);
-        requirements.implications = None;
-        requirements.beliefs = None;
-        requirements.absent = Absent::Refuse;
+        requirements.replace_adversary(points.clone());
     }
     Ok((tasks, asked))
 }
@@ -192,7 +179,7 @@ fn kept(
     opened: &Opened,
     groups: &[String],
     tasks: &[Task],
-    survey: &Survey,
+    judged: &JudgedColumn,
     resources: &Resources<'_>,
 ) -> Result<Vec<KeptColumn>> {
     let columns = &tasks[0].columns;
@@ -217,7 +204,7 @@ fn kept(
                     || columns.count.as_ref() == Some(name)
             };
             let names: Vec<String> = fields.filter(|name| !known(name)).take(MOST_COLUMNS).cloned().collect();
-            let standing = match survey.report.order {
+            let standing = match judged.order {
                 Order::Clustered => Standing::Together,
                 _ => Standing::Anywhere,
             };

@@ -9,11 +9,13 @@ use super::Answer;
 use super::flags::{read_confidence, read_sizes};
 use super::subject::SubjectFlags;
 use super::terminal::{complain, print, visible, with_progress};
-use crate::check::{Absent, Requirements, Sought, survey};
+use crate::check::count;
 use crate::error::{Error, Result};
 use crate::math::skyline::{
     Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo,
 };
+use crate::model::judge::Requirements;
+use crate::model::skyline::knowledge::WantedSkylines;
 use crate::report::chart::{knowledge_skyline, to_document};
 
 /// Up to how much knowledge is a release, or any table of groups, safe?
@@ -50,27 +52,27 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let requirements = match args.all {
         true => Requirements::nothing(),
         false => {
-            // Nobody asks whether this point holds; it refuses names that are no values.
+            // Whether this point holds is of no interest; it refuses names that are no values.
             let nothing =
                 Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
-            let named = vec![(Some(args.value.clone()), nothing)];
-            Requirements { skyline: named, absent: Absent::Refuse, ..Requirements::nothing() }
+            Requirements::points(vec![(Some(args.value.clone()), nothing)])
         }
     };
-    let sought = match args.all {
-        true => Sought { every: Some(args.confidence.clone()), ..Sought::NOTHING },
+    let wanted = match args.all {
+        true => WantedSkylines { every: Some(args.confidence.clone()), ..WantedSkylines::NOTHING },
         false => {
             let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
-            Sought { these: named.collect(), ..Sought::NOTHING }
+            WantedSkylines { these: named.collect(), ..WantedSkylines::NOTHING }
         }
     };
-    let survey = with_progress(|progress| {
+    let skylines = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        survey(&opened.subject(), &columns, &requirements, &sought, &resources)
+        let counted = count(&opened.subject(), &columns, &requirements, &wanted, &resources)?;
+        Ok::<_, Error>(counted.judge.kept(&counted.names))
     })?;
     let up_to = args.up_to.map_or(UpTo::ANYTHING, |size| UpTo { l: size.l, k: size.k, m: size.m });
     let mut found = Vec::new();
-    for (value, kept) in &survey.kept {
+    for (value, kept) in &skylines {
         if kept.overflowed() {
             let problem = format!(
                 "column `{}`: too many groups differ too much to keep them all, so the skyline of {value:?} was not \
@@ -78,7 +80,7 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
                 columns.sensitive
             );
             let remedy = "lower --confidence, or check single points with skyveil check --point";
-            if survey.kept.len() == 1 {
+            if skylines.len() == 1 {
                 return Err(Error::input(problem, remedy));
             }
             complain("warning", &format!("{problem}; {remedy}"));

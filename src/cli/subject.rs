@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
+use crate::check::beliefs::Membership;
 use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release, labelled_groups};
-use crate::check::{Columns, Requirements, Subject};
+use crate::check::{Columns, Subject};
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::{Policy, Target};
+use crate::release::manifest::Manifest;
 use crate::release::rows::GROUP;
 use crate::resources::Resources;
 use crate::resources::progress::Progress;
@@ -64,6 +66,14 @@ impl Opened {
         }
     }
 
+    /// The manifest of a release.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        match self {
+            Opened::Release(opened) => Some(opened.0.manifest()),
+            Opened::Table(..) => None,
+        }
+    }
+
     /// The policy that says what must hold.
     pub fn policy(&self) -> Option<&Policy> {
         match self {
@@ -97,28 +107,23 @@ impl SubjectFlags {
     fn columns(&self, opened: &Opened) -> Result<Columns> {
         Ok(match opened {
             Opened::Release(release) => {
-                self.adapted(release.0.columns(&release.1, self.target(&release.1)?)?)
+                self.with_flags(release.0.columns(&release.1, self.target(&release.1)?)?)
             }
             Opened::Table(_, Some(policy)) => {
-                self.adapted(columns(policy, self.target(policy)?, &quasi_names(policy))?)
+                self.with_flags(columns(policy, self.target(policy)?, &quasi_names(policy))?)
             }
-            Opened::Table(_, None) => self.stated()?,
+            Opened::Table(_, None) => self.flag_columns()?,
         })
     }
 
-    /// What the policy asks of the opened tables; `None` without a policy.
+    /// What the policy requires of the opened tables; `None` without a policy.
     pub fn tasks(&self, opened: &Opened) -> Result<Option<Vec<Task>>> {
         let tasks = match opened {
             Opened::Release(release) => Some(release.0.tasks(&release.1)?),
             Opened::Table(_, Some(policy)) => Some(tasks(policy, &quasi_names(policy))?),
             Opened::Table(_, None) => None,
         };
-        tasks.map(|tasks| self.adapted_tasks(tasks)).transpose()
-    }
-
-    /// What the columns of the opened tables mean, with nothing asked of them.
-    pub fn unasked(&self, opened: &Opened) -> Result<Task> {
-        Ok(Task { columns: self.columns(opened)?, requirements: Requirements::nothing() })
+        tasks.map(|tasks| self.with_flags_in_all(tasks)).transpose()
     }
 
     /// The columns that make a group: those of the flags, or what the policy says of the opened tables.
@@ -131,14 +136,14 @@ impl SubjectFlags {
     }
 
     /// What the flags alone say of the columns.
-    pub fn stated(&self) -> Result<Columns> {
+    pub fn flag_columns(&self) -> Result<Columns> {
         let sensitive = self.sensitive.clone().ok_or_else(|| {
             Error::input(
                 "no sensitive column is given",
                 "name it with --sensitive, or give a policy or a release",
             )
         })?;
-        Ok(self.adapted(Columns::single(self.group.clone(), sensitive)))
+        Ok(self.with_flags(Columns::single(self.group.clone(), sensitive)))
     }
 
     /// Opens the tables.
@@ -157,8 +162,17 @@ impl SubjectFlags {
         }
     }
 
-    /// A table that belongs to what was opened, read by the same policy; `None` without paths.
-    pub fn open_beside(&self, paths: &[PathBuf], opened: &Opened) -> Result<Option<Table>> {
+    /// How people of the original find their groups, which `number` numbers in a release.
+    pub fn membership<'a>(&'a self, opened: &Opened, number: &'a [String]) -> Membership<'a> {
+        match (opened, opened.subject()) {
+            (Opened::Table(..), _) => Membership::Own(&self.group),
+            (Opened::Release(_), Subject::Buckets(_)) => Membership::Own(number),
+            (Opened::Release(_), Subject::Table(_)) => Membership::Cuts(&self.paths[0], number),
+        }
+    }
+
+    /// The table that what was opened was made from, read by the same policy; `None` without paths.
+    pub fn open_original(&self, paths: &[PathBuf], opened: &Opened) -> Result<Option<Table>> {
         if paths.is_empty() {
             return Ok(None);
         }
@@ -181,19 +195,26 @@ impl SubjectFlags {
         }
     }
 
-    fn adapted_tasks(&self, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
+    fn with_flags_in_all(&self, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
         if let Some(sensitive) = &self.sensitive {
             tasks.retain(|task| task.columns.sensitive == *sensitive);
             if tasks.is_empty() {
                 return Err(not_sensitive(sensitive));
             }
         }
-        let adapted = |task: Task| Task { columns: self.adapted(task.columns), ..task };
-        Ok(tasks.into_iter().map(adapted).collect())
+        let fixed = tasks.iter().any(|task| task.requirements.is_fixed());
+        if fixed && (self.values.is_some() || self.individual.is_some() || self.count.is_some()) {
+            return Err(Error::input(
+                "--values, --individual and --count have no meaning for the model of this policy",
+                "leave them out, and give a table with one row for each person",
+            ));
+        }
+        let with_flags = |task: Task| Task { columns: self.with_flags(task.columns), ..task };
+        Ok(tasks.into_iter().map(with_flags).collect())
     }
 
     /// Flags win over the policy.
-    fn adapted(&self, mut columns: Columns) -> Columns {
+    fn with_flags(&self, mut columns: Columns) -> Columns {
         if !self.group.is_empty() {
             columns.groups.clone_from(&self.group);
         }
@@ -207,17 +228,6 @@ impl SubjectFlags {
             columns.count.clone_from(&self.count);
         }
         columns
-    }
-
-    /// Refuses the flags that say what the rows of a table are, for a model that knows one kind of rows only.
-    pub fn refuse_for_robust(&self, policy: &Policy) -> Result<()> {
-        if self.values.is_some() || self.individual.is_some() || self.count.is_some() {
-            return Err(Error::input(
-                "--values, --individual and --count have no meaning for the model \"robust\"",
-                "leave them out, and give a table with one row for each person",
-            ));
-        }
-        self.target(policy).map(drop)
     }
 
     /// What the scan may use.

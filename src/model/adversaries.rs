@@ -5,14 +5,16 @@
 use std::fmt;
 
 use super::beliefs::{self, BeliefsModel, Question};
+use super::implications::judge::Implications;
 use super::implications::{self, ImplicationsModel};
+use super::judge::Adversary;
 use super::policy::Policy;
 use super::privacy::{Reading, Target};
-use super::protection::{CodedTarget, Obstacle};
+use super::protection::{CodedTarget, threshold};
+use super::robust::judge::Robustness;
 use super::robust::{self, Distributions, RobustModel};
 use super::skyline::{self, SkylineModel};
 use super::split::SplitTest;
-use crate::encode::group_counts::GroupCounts;
 use crate::error::{Error, Result};
 use crate::policy::{Mistakes, Section, Strategy};
 
@@ -231,12 +233,20 @@ impl Model {
         })
     }
 
-    /// What the counts of the whole table as one group break.
-    pub(super) fn obstacles(&self, coded: &CodedTarget<'_>, whole: &GroupCounts) -> Result<Vec<Obstacle>> {
-        match self {
-            Model::Skyline(model) => model.obstacles(coded, whole),
-            Model::Implications(model) => model.obstacles(whole),
-            Model::Robust(_) | Model::Beliefs(_) => Ok(Vec::new()),
-        }
+    /// What a judge must find to hold for a column.
+    pub(super) fn adversary(&self, policy: &Policy, target: &Target) -> Result<Adversary> {
+        Ok(match self {
+            Model::Skyline(model) => Adversary::Skyline(model.named_points()?),
+            Model::Implications(model) => Adversary::Implications(Implications {
+                up_to: usize::try_from(model.knows).unwrap_or(usize::MAX),
+                confidence: Some(threshold(&model.confidence)?),
+            }),
+            Model::Beliefs(model) => Adversary::Beliefs(Box::new(Question::of(policy, target, model)?)),
+            Model::Robust(model) => Adversary::Robust(Box::new(Robustness {
+                requirement: model.requirement(&policy.privacy, target)?,
+                model: model.clone(),
+                delta_instead: None,
+            })),
+        })
     }
 }

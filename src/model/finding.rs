@@ -217,6 +217,20 @@ impl Finding {
         self.claims.iter().filter(|claim| !matches!(claim.measured.amount, Amount::Count(_)))
     }
 
+    /// Brings the claims about sensitive values into the order of the values.
+    pub fn sort_by_value(&mut self) {
+        self.claims.sort_by(|a, b| match (&a.subject, &b.subject) {
+            (ClaimSubject::Value(a), ClaimSubject::Value(b)) => a.cmp(b),
+            _ => a.rank().cmp(&b.rank()),
+        });
+    }
+
+    /// Adds claims, which may end the safety of the finding.
+    pub fn add(&mut self, claims: Vec<Claim>) {
+        self.safe &= claims.iter().all(Claim::is_safe);
+        self.claims.extend(claims);
+    }
+
     /// The total with this name.
     pub fn total(&self, name: &str) -> Option<&Total> {
         self.totals.iter().find(|total| total.name == name)
@@ -232,9 +246,23 @@ impl Finding {
 }
 
 impl Claim {
+    /// Whether the claim is about the sizes of groups.
+    pub fn is_size(&self) -> bool {
+        matches!(self.subject, ClaimSubject::Size(_))
+    }
+
     /// Whether the claim is proven.
     pub fn is_safe(&self) -> bool {
         self.verdict == ClaimVerdict::Safe
+    }
+
+    /// Where it stands among other claims: sizes, then values, then the rest.
+    fn rank(&self) -> u8 {
+        match self.subject {
+            ClaimSubject::Size(_) => 0,
+            ClaimSubject::Value(_) => 1,
+            ClaimSubject::Criterion(_) | ClaimSubject::Everybody => 2,
+        }
     }
 
     /// That every group has at least so many `what`.

@@ -8,8 +8,11 @@
 
 pub mod adversaries;
 pub mod beliefs;
+pub mod counted_group;
 pub mod finding;
+pub mod group_sizes;
 pub mod implications;
+pub mod judge;
 pub mod policy;
 pub mod privacy;
 pub mod protection;

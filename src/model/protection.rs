@@ -1,10 +1,14 @@
 //! What must hold for the groups of a table that was read?
 
 use super::beliefs::TableRows;
+use super::counted_group::CountedGroup;
+use super::finding::Finding;
+use super::judge::{Charge, Judge, Requirements, ValueNames};
 use super::policy::Policy;
 use super::privacy::Target;
 use super::several::{ProjectedTest, Several};
 use super::shares::SharesTest;
+use super::skyline::knowledge::WantedSkylines;
 use super::split::{Every, MinimumSizes, SplitTest};
 use crate::encode::combination::{Projection, SensitiveColumns};
 use crate::encode::group_counts::GroupCounts;
@@ -13,49 +17,9 @@ use crate::error::{Error, Result};
 use crate::math::confidence::Confidence;
 use crate::math::exact::Rational;
 use crate::math::shares::ShareRule;
-use crate::math::skyline::{Breach, Point, Values};
+use crate::math::skyline::Values;
 use crate::policy::{Nearness, joint_parts, joint_value};
-
-/// Why the whole table in one group is not safe.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Obstacle {
-    /// A skyline point does not hold.
-    Breach {
-        /// The sensitive value.
-        value: String,
-        /// The skyline point.
-        point: Point,
-        /// The breach probability.
-        breach: Breach,
-    },
-    /// Implications disclose too much.
-    Disclosure {
-        /// How many are known.
-        implications: usize,
-        /// What the maximum disclosure must stay below.
-        confidence: Confidence,
-        /// The maximum disclosure.
-        disclosure: Rational,
-    },
-    /// A criterion over shares does not hold.
-    Share {
-        /// The criterion in words.
-        criterion: &'static str,
-        /// What it measures of the whole table.
-        measured: Rational,
-        /// The most that is allowed.
-        most: Rational,
-    },
-    /// The table has fewer people or fewer different values than a group must have.
-    TooSmall {
-        /// What there is too little of.
-        what: &'static str,
-        /// How many there are.
-        has: u64,
-        /// How many there must be.
-        needs: u64,
-    },
-}
+use std::sync::Arc;
 
 /// All that a policy protects while its table is split.
 pub struct Protection<'a> {
@@ -156,21 +120,15 @@ impl<'a> Protection<'a> {
         Ok(Box::new(Several::new(tests)))
     }
 
-    /// Why the whole table cannot be one group, with the column.
-    pub fn obstacles(
-        &self,
-        whole: &GroupCounts,
-        sensitive: &SensitiveColumns,
-    ) -> Result<Vec<(String, Obstacle)>> {
-        let mut all = Vec::new();
-        for target in self.targets() {
+    /// What the check would find about the whole table as one group, for each column.
+    pub fn judge_whole(&self, whole: &GroupCounts, sensitive: &SensitiveColumns) -> Result<Vec<Finding>> {
+        let judge = |target: &Target| {
             let (Projection { code, texts }, name) = projection(target, sensitive)?;
             let own = projected(whole, &code, texts.len());
             let values = value_texts(target, &name, &texts, sensitive);
-            let obstacles = self.coded(target, &values, &code, None).obstacles(&own)?;
-            all.extend(obstacles.into_iter().map(|obstacle| (name.clone(), obstacle)));
-        }
-        Ok(all)
+            self.coded(target, &values, &code, None).judge_whole(&own)
+        };
+        self.targets().iter().map(judge).collect()
     }
 
     fn coded<'c>(
@@ -211,20 +169,21 @@ impl CodedTarget<'_> {
         criteria.map(|criterion| criterion.rule(nearness, column, texts, &whole.counts)).collect()
     }
 
-    fn obstacles(&self, whole: &GroupCounts) -> Result<Vec<Obstacle>> {
-        let minima = [
-            ("people", whole.people, self.minimum.people),
-            ("different sensitive values", whole.distinct() as u64, self.minimum.distinct as u64),
-        ];
-        let too_small = minima.into_iter().filter(|(_, has, needs)| has < needs);
-        let too_small = too_small.map(|(what, has, needs)| Obstacle::TooSmall { what, has, needs });
-        let of_model = self.target.model.obstacles(self, whole)?;
-        let counts = || (0u32..).zip(whole.counts.iter().copied());
-        let rules = self.share_rules(whole)?.into_iter();
-        let shares = rules.map(|rule| (rule.name(), rule.measure(counts()), rule.most().clone()));
-        let shares = shares.filter(|(_, measured, most)| measured > most);
-        let shares = shares.map(|(criterion, measured, most)| Obstacle::Share { criterion, measured, most });
-        Ok(too_small.chain(of_model).chain(shares).collect())
+    /// Judges the whole table as one group by its counts.
+    fn judge_whole(&self, whole: &GroupCounts) -> Result<Finding> {
+        let values = self.values;
+        let requirements = Requirements::of(self.policy, self.target)?;
+        let code = &mut |name: &str| values.code(name).ok_or_else(|| does_not_occur(values.column));
+        let rules = self.share_rules(whole)?;
+        let wanted = WantedSkylines::NOTHING;
+        let charge = Charge::new(self.target.values, &requirements, rules, &wanted, code)?;
+        let mut judge = Judge::new(&Arc::new(charge));
+        let mut group = CountedGroup::of(whole.people);
+        let counts = (0u32..).zip(&whole.counts).filter(|(_, count)| **count > 0);
+        counts.for_each(|(code, count)| group.add(code, *count));
+        judge.observe(&group, 0);
+        let names: Vec<Arc<str>> = values.texts.iter().map(|text| text.as_str().into()).collect();
+        judge.finish(&ValueNames { column: values.column, names: &names, ordered: false })
     }
 }
 
@@ -261,4 +220,12 @@ pub(super) fn threshold(confidence: &Rational) -> Result<Confidence> {
     Confidence::new(confidence.clone()).ok_or_else(|| {
         Error::input("a confidence of [privacy] is not in (0, 1]", "give one above 0 and at most 1")
     })
+}
+
+/// A policy protects a value that is not in the table.
+pub(super) fn does_not_occur(column: &str) -> Error {
+    Error::input(
+        format!("a value in `for` of privacy.skyline does not occur in {column:?}"),
+        "check its spelling, or leave it out: what does not occur needs no protection",
+    )
 }

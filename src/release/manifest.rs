@@ -4,20 +4,19 @@
 //! `tree.json` holds the tree of cuts, from the root downwards: a group is its number, a cut is its column,
 //! the ends between its parts and the parts themselves.
 
+use super::findings;
 use super::label::Labels;
-use super::penalty::{Utility, rounded_up};
-use crate::check::{CheckReport, DisclosureReport, PointReport, ShareReport};
+use super::penalty::{Penalty, Utility, rounded_up};
 use crate::encode::fingerprint::Fingerprint;
 use crate::error::{Error, Result};
 use crate::group::tree::{CutTree, NodeId};
 use crate::math::disclosure_sets::SharesSummary;
-use crate::math::exact::f64_at_least;
-use crate::math::skyline::{Breach, Statistics};
+use crate::math::skyline::Values;
 use crate::model::Policy;
-use crate::model::beliefs::judge::{self, AtThreshold};
+use crate::model::finding::{Audience, Finding};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -32,17 +31,33 @@ pub const TREE: &str = "tree.json";
 pub struct Evidence<'a> {
     /// The policy.
     pub policy: &'a Policy,
-    /// `generalized` if people and values stand in one table, `bucketized` if in two.
-    pub style: &'a str,
+    /// Which tables there are.
+    pub style: ReleaseStyle,
     /// What was read, or how the groups were chosen from it.
     pub input: Input,
     /// What the independent check found for each protected column, at least one.
-    pub checks: &'a [(&'a str, &'a CheckReport)],
+    pub columns: &'a [PublishedColumn<'a>],
     /// What the release is worth.
     pub utility: &'a Utility,
 }
 
-/// What a manifest tells of the input.
+/// What a manifest says of one protected column.
+pub struct PublishedColumn<'a> {
+    /// What the check found.
+    pub finding: &'a Finding,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// Rows of the release.
+    pub records: u64,
+    /// People.
+    pub individuals: u64,
+    /// Groups.
+    pub groups: u64,
+    /// People in the smallest group.
+    pub smallest_group: u64,
+}
+
+/// What a manifest says of the input.
 pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
@@ -74,91 +89,220 @@ pub struct Chosen {
     pub left: SharesSummary,
 }
 
+/// The manifest of a release, as it is written and read.
+///
+/// What the check needs must be there; the rest may be missing in the manifest of another tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version that made the release.
+    #[serde(default)]
+    pub skyveil: String,
+    /// The policy in its canonical form.
+    pub policy: String,
+    /// Its hash.
+    #[serde(default)]
+    pub policy_sha256: String,
+    /// Which tables there are.
+    pub style: ReleaseStyle,
+    /// The protected columns: one name, or several.
+    #[serde(default)]
+    pub sensitive: Value,
+    /// How many sensitive values a person may have.
+    #[serde(default)]
+    pub values: String,
+    /// What was read.
+    #[serde(default)]
+    pub input: Option<ManifestInput>,
+    /// Rows of the release.
+    #[serde(default)]
+    pub records: u64,
+    /// People.
+    #[serde(default)]
+    pub individuals: u64,
+    /// Groups.
+    #[serde(default)]
+    pub groups: u64,
+    /// People in the smallest group.
+    #[serde(default)]
+    pub smallest_group: u64,
+    /// What was required, with what was found.
+    #[serde(default)]
+    pub points: Vec<Value>,
+    /// What the release is worth.
+    #[serde(default)]
+    pub utility: Option<ManifestUtility>,
+    /// The files as they were published; none where nothing was written down of them.
+    #[serde(default)]
+    pub files: Option<Vec<ManifestFile>>,
+    /// Rows of the input that are not published, where some may be left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<u64>,
+    /// How a strategy chose the groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Value>,
+    /// What adversaries who know distributions learn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Value>,
+}
+
+/// Which tables a release has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReleaseStyle {
+    /// People and values stand in one table.
+    Generalized,
+    /// They stand in two.
+    Bucketized,
+}
+
+impl ReleaseStyle {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReleaseStyle::Generalized => "generalized",
+            ReleaseStyle::Bucketized => "bucketized",
+        }
+    }
+}
+
+/// What a manifest says of the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestInput {
+    /// Rows.
+    pub rows: u64,
+    /// What binds the release to the input; none where it would disclose what is not published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// What a manifest says of the worth of a release.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManifestUtility {
+    /// Average people per group.
+    pub average_group_size: f64,
+    /// Sum of the squared group sizes.
+    pub discernibility: String,
+    /// Null where groups have no labels.
+    pub certainty_penalty: Option<ManifestPenalty>,
+}
+
+/// Certainty penalties as published and with the tightest labels, rounded up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManifestPenalty {
+    /// As published, over all columns.
+    pub published: f64,
+    /// With the tightest labels, over all columns.
+    pub tight: f64,
+    /// Both for each column.
+    pub columns: Vec<ColumnPenalty>,
+}
+
+/// The certainty penalties of one column, rounded up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnPenalty {
+    /// The column.
+    pub column: String,
+    /// As published.
+    pub published: f64,
+    /// With the tightest labels.
+    pub tight: f64,
+}
+
+/// A file of a release as it was published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestFile {
+    /// Below the folder of the release.
+    pub path: String,
+    /// Its size.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Its hash.
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of the release in `folder`.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+            path,
+            problem: format!("this is not the manifest of a release (line {})", error.line()),
+        })
+    }
+
+    /// What the evidence says of the files below `folder`.
+    fn new(folder: &Path, evidence: &Evidence<'_>) -> Result<Self> {
+        let mut files = Vec::new();
+        list(folder, folder, &mut files)?;
+        let Some(first) = evidence.columns.first() else {
+            return Err(Error::defect("a release without a protected column has no manifest"));
+        };
+        let names: Vec<&str> = evidence.columns.iter().map(|column| column.finding.column.as_str()).collect();
+        let points = evidence.columns.iter().flat_map(|column| {
+            let risks = column.finding.risks();
+            risks.map(|claim| findings::point(claim, (names.len() > 1).then_some(&column.finding.column)))
+        });
+        let totals = evidence.columns.iter().flat_map(|column| &column.finding.totals);
+        let mut public = totals.filter(|total| total.audience == Audience::Public);
+        let (input, suppressed, audit) = match &evidence.input {
+            Input::Read(read) => {
+                (ManifestInput { rows: read.rows, fingerprint: Some(read.text()) }, None, None)
+            }
+            Input::Grouped { rows, suppressed } => {
+                (ManifestInput { rows: *rows, fingerprint: None }, Some(*suppressed), None)
+            }
+            Input::Chosen(chosen) => {
+                (ManifestInput { rows: first.records, fingerprint: None }, None, Some(audit(chosen)))
+            }
+        };
+        Ok(Manifest {
+            skyveil: env!("CARGO_PKG_VERSION").to_string(),
+            policy: evidence.policy.canonical(),
+            policy_sha256: evidence.policy.hash(),
+            style: evidence.style,
+            sensitive: if let [only] = names[..] { json!(only) } else { json!(names) },
+            values: first.values.name().to_string(),
+            input: Some(input),
+            records: first.records,
+            individuals: first.individuals,
+            groups: first.groups,
+            smallest_group: first.smallest_group,
+            points: points.collect(),
+            utility: Some(worth(evidence.utility)),
+            files: Some(files),
+            suppressed,
+            audit,
+            distributions: public.next().map(findings::total),
+        })
+    }
+}
+
 /// Writes the manifest of the files below `folder`.
 pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
-    let mut files = Vec::new();
-    list(folder, folder, &mut files)?;
-    let (_, check) = evidence.checks[0];
-    let names: Vec<&str> = evidence.checks.iter().map(|(column, _)| *column).collect();
-    let mut points: Vec<Value> = Vec::new();
-    for (column, check) in evidence.checks {
-        let own = check.points.iter().map(point_json).chain(check.disclosure.as_ref().map(disclosure));
-        let moves = check.beliefs.iter().flat_map(|beliefs| &beliefs.points).flat_map(beliefs);
-        let own = own.chain(check.shares.iter().map(share_json)).chain(moves);
-        points.extend(own.map(|mut point| {
-            if names.len() > 1 {
-                point["column"] = json!(column);
-            }
-            point
-        }));
-    }
-    let mut manifest = json!({
-        "skyveil": env!("CARGO_PKG_VERSION"),
-        "policy": evidence.policy.canonical(),
-        "policy_sha256": evidence.policy.hash(),
-        "style": evidence.style,
-        "sensitive": if let [only] = names[..] { json!(only) } else { json!(names) },
-        "values": check.values.name(),
-        "input": {"rows": check.records},
-        "records": check.records,
-        "individuals": check.individuals,
-        "groups": check.groups,
-        "smallest_group": check.smallest_group,
-        "points": points,
-        "utility": {
-            "average_group_size": evidence.utility.average_group_size,
-            "discernibility": evidence.utility.discernibility.to_string(),
-            "certainty_penalty": penalty(evidence.utility),
-        },
-        "files": files,
-    });
-    match &evidence.input {
-        Input::Read(read) => {
-            manifest["input"] = json!({"rows": read.rows, "fingerprint": read.text()});
-        }
-        Input::Grouped { rows, suppressed } => {
-            manifest["input"] = json!({"rows": rows});
-            manifest["suppressed"] = json!(suppressed);
-        }
-        Input::Chosen(chosen) => manifest["audit"] = audit(chosen),
-    }
-    if let Some(report) = &check.robust {
-        manifest["distributions"] = report.to_json();
-    }
+    let manifest = Manifest::new(folder, evidence)?;
     let path = folder.join(MANIFEST);
-    let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::io(&path, source.into()))?;
+    // As a value first: that brings the keys into alphabetical order.
+    let text = serde_json::to_value(&manifest).and_then(|value| serde_json::to_string_pretty(&value));
+    let text = text.map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
 }
 
-/// Null where groups have no labels.
-fn penalty(utility: &Utility) -> Value {
-    if utility.columns.is_empty() {
-        return Value::Null;
+fn worth(utility: &Utility) -> ManifestUtility {
+    let column = |column: &Penalty| ColumnPenalty {
+        column: column.name.clone(),
+        published: rounded_up(column.published),
+        tight: rounded_up(column.tight),
+    };
+    ManifestUtility {
+        average_group_size: utility.average_group_size,
+        discernibility: utility.discernibility.to_string(),
+        certainty_penalty: (!utility.columns.is_empty()).then(|| ManifestPenalty {
+            published: rounded_up(utility.published_penalty()),
+            tight: rounded_up(utility.tight_penalty()),
+            columns: utility.columns.iter().map(column).collect(),
+        }),
     }
-    let told =
-        |published: f64, tight: f64| json!({"published": rounded_up(published), "tight": rounded_up(tight)});
-    let columns = utility.columns.iter().map(|column| {
-        let mut own = told(column.published, column.tight);
-        own["column"] = json!(column.name);
-        own
-    });
-    let mut all = told(utility.published_penalty(), utility.tight_penalty());
-    all["columns"] = columns.collect();
-    all
-}
-
-fn point_json(point: &PointReport) -> Value {
-    json!({
-        "value": point.value,
-        "l": point.point.knowledge.l,
-        "k": point.point.knowledge.k,
-        "m": point.point.knowledge.m,
-        "confidence": point.point.confidence.value().to_string(),
-        "statistics": statistics(&point.statistics),
-        "breach": point.breach.at_least(),
-        "breach_exact": exact(&point.breach),
-        "safe": point.safe,
-    })
 }
 
 /// What anyone can compute who knows the release, the quasi-identifiers and the strategy; no more than that.
@@ -177,75 +321,8 @@ fn audit(chosen: &Chosen) -> Value {
     })
 }
 
-fn share_json(share: &ShareReport) -> Value {
-    json!({
-        "criterion": share.criterion,
-        "measured": f64_at_least(&share.measured),
-        "measured_exact": fraction(&share.measured),
-        "most": share.most.to_string(),
-        "safe": share.safe,
-    })
-}
-
-/// How far beliefs may move. How far they do is not told: that depends on the original and not on the release alone.
-fn beliefs(point: &judge::PointReport) -> Vec<Value> {
-    let bandwidth: BTreeMap<&String, String> =
-        point.bandwidth.iter().map(|(name, width)| (name, width.to_string())).collect();
-    let at = |at: &AtThreshold| {
-        json!({
-            "bandwidth": bandwidth,
-            "t": at.t.to_string(),
-            "safe": at.vulnerable == 0 && at.undecided == 0,
-        })
-    };
-    point.thresholds.iter().map(at).collect()
-}
-
-/// What implications disclose, the most that are known and fewer.
-fn disclosure(report: &DisclosureReport) -> Value {
-    let curve = report.points.iter().map(|point| {
-        json!({
-            "k": point.k,
-            "disclosure": f64_at_least(&point.disclosure),
-            "disclosure_exact": fraction(&point.disclosure),
-        })
-    });
-    let last = report.points.last();
-    json!({
-        "implications": last.map(|point| point.k),
-        "confidence": report.confidence.as_ref().map(|confidence| confidence.value().to_string()),
-        "disclosure": last.map(|point| f64_at_least(&point.disclosure)),
-        "disclosure_exact": last.map(|point| fraction(&point.disclosure)),
-        "safe": report.safe,
-        "curve": curve.collect::<Vec<Value>>(),
-    })
-}
-
-/// The five statistics as decimals and, where they are not too long, as fractions.
-fn statistics(statistics: &Statistics) -> Value {
-    match statistics.exact() {
-        None => Value::Null,
-        Some(five) => five.iter().map(|value| value.as_ref().map_or(Value::Null, fraction)).collect(),
-    }
-}
-
-/// Fractions with more digits than this are left out: they would drown the rest.
-const MOST_DIGITS: usize = 200;
-
-fn fraction(value: &crate::math::exact::Rational) -> Value {
-    let text = value.to_string();
-    if text.len() <= MOST_DIGITS { text.into() } else { Value::Null }
-}
-
-fn exact(breach: &Breach) -> Value {
-    match breach {
-        Breach::Exact(exact) => fraction(exact),
-        Breach::AtMost(_) => Value::Null,
-    }
-}
-
 /// Every file below `folder`, by name, with its size and hash.
-fn list(root: &Path, folder: &Path, files: &mut Vec<Value>) -> Result<()> {
+fn list(root: &Path, folder: &Path, files: &mut Vec<ManifestFile>) -> Result<()> {
     let io = |source| Error::io(folder, source);
     let mut entries: Vec<_> =
         std::fs::read_dir(folder).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
@@ -256,9 +333,9 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<Value>) -> Result<()> {
         if path.is_dir() {
             list(root, &path, files)?;
         } else if !hidden {
-            let (bytes, hash) = hash(&path)?;
+            let (bytes, sha256) = hash(&path)?;
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-            files.push(json!({"path": name, "bytes": bytes, "sha256": hash}));
+            files.push(ManifestFile { path: name, bytes, sha256 });
         }
     }
     Ok(())

@@ -228,7 +228,9 @@ fn an_unsafe_whole_is_refused_with_its_reason_and_leaves_nothing() {
     write(&input[0], &people(0..100));
     let policy = POLICY.replace("[\"name\"]", "[\"name\", \"cost\"]").replace("k = 1", "k = 100");
     let run = Run::new(&input, &policy, folder.path().join("out"));
-    assert!(matches!(run.outcome().unwrap(), Outcome::Impossible(obstacles) if obstacles.len() == 7));
+    assert!(
+        matches!(run.outcome().unwrap(), Outcome::Impossible(findings) if findings[0].failing().count() == 7)
+    );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 

@@ -2,12 +2,11 @@
 //!
 //! Memory: that of grouping one part.
 
-use crate::check::robust::judged;
-use crate::check::{DeltaClaims, DeltaInstead};
 use crate::error::Result;
 use crate::group::similar::group_part;
 use crate::math::robust::{Published, Requirement, Test, Tuples, delta_claims};
 use crate::model::robust::Known;
+use crate::model::robust::judge::{DeltaClaims, DeltaInstead, judged};
 use std::sync::{Mutex, PoisonError};
 
 /// Groups parts of a table by the printed condition, and judges them. Parts may come in any order, from any thread.

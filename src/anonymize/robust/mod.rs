@@ -14,8 +14,9 @@ mod compare;
 mod output;
 mod suppressed;
 
-use super::{Job, Outcome, Search, Summary, checks, kept_written, thread_pool};
-use crate::check::{self, Buckets, RobustReport, Robustness, Subject, Survey};
+use super::{Job, Outcome, Search, Summary, kept_written, published_columns, thread_pool, unsafe_release};
+use crate::check::beliefs::Membership;
+use crate::check::{self, Buckets, Check, Skylines, Subject, Verdict};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::encode::source::Source;
@@ -24,11 +25,13 @@ use crate::error::{Error, Result};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::Tuples;
 use crate::model::Target;
+use crate::model::finding::Finding;
 use crate::model::robust::Distributions;
 use crate::model::robust::Known;
 use crate::model::robust::census::{Census, Counted};
+use crate::model::robust::judge::DeltaInstead;
 use crate::policy::{Quasi, Style};
-use crate::release::manifest::{self, Evidence, Input};
+use crate::release::manifest::{self, Evidence, Input, ReleaseStyle};
 use crate::release::penalty::Utility;
 use crate::release::rows::{COUNT, GROUP};
 use crate::release::staging::Staging;
@@ -67,7 +70,7 @@ pub struct RobustSummary {
     /// The file that lists them.
     pub list: PathBuf,
     /// What the check of the written groups found.
-    pub report: RobustReport,
+    pub finding: Finding,
 }
 
 /// The default place of the list of suppressed rows: beside the release.
@@ -168,30 +171,19 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
     let left_out = suppressed.count();
     suppressed.write(&mut list)?;
 
-    let robustness = Robustness {
-        known: &known,
-        requirement: &requirement,
-        test: robust.test,
-        minimum_group_size: job.policy.privacy.minimum_group_size,
-        minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
-    };
-    let mut survey = judge_written(job, target, &robustness, staging.folder(), &budget)?;
+    let verdict = judge_written(job, &known, comparison.finish(), staging.folder(), &budget)?;
+    let judged = verdict.first();
+    if !verdict.is_safe() || judged.individuals + left_out != census.rows {
+        return Err(unsafe_release());
+    }
     let utility = Utility {
-        average_group_size: survey.report.individuals as f64 / survey.report.groups.max(1) as f64,
+        average_group_size: judged.individuals as f64 / judged.groups.max(1) as f64,
         discernibility: sizes.squares,
         columns: Vec::new(),
     };
-    let Some(report) = survey.report.robust.as_deref_mut() else { return Err(defect()) };
-    report.delta_instead = comparison.finish();
-    let report = report.clone();
-    if !survey.report.safe || survey.report.individuals + left_out != census.rows {
-        return Err(defect());
-    }
-    let surveys = [(columns.sensitive.clone(), survey)];
-    let report_of = &surveys[0].1.report;
     let kept = kept_written(job, &staging.folder().join("quasi"))?;
     let page = to_html(&Contents {
-        surveys: &surveys,
+        verdict: &verdict,
         asked: Asked::Policy,
         origin: Origin::Release {
             policy: job.policy,
@@ -210,16 +202,16 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
         staging.folder(),
         &Evidence {
             policy: job.policy,
-            style: "bucketized",
+            style: ReleaseStyle::Bucketized,
             input: Input::Grouped { rows: census.rows, suppressed: left_out },
-            checks: &checks(&surveys),
+            columns: &published_columns(&verdict),
             utility: &utility,
         },
     )?;
     staging.publish()?;
     Ok(Outcome::Published(Summary {
-        records: report_of.individuals,
-        groups: report_of.groups,
+        records: judged.individuals,
+        groups: judged.groups,
         spilled_bytes: spill.bytes(),
         source_scans: job.table.scans(),
         utility,
@@ -229,7 +221,7 @@ pub fn run(job: &Job<'_>, options: &Options<'_>) -> Result<Outcome> {
             input_rows: census.rows,
             suppressed: left_out,
             list: list.publish()?,
-            report,
+            finding: judged.finding.clone(),
         })),
     }))
 }
@@ -273,24 +265,28 @@ fn refuse_unknown(job: &Job<'_>, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// Reads the written tables back and judges every group anew.
+/// Reads the written tables back and judges every group anew, by the distributions that are known already.
 fn judge_written(
     job: &Job<'_>,
-    target: &Target,
-    robustness: &Robustness<'_>,
+    known: &Known,
+    delta_instead: Option<DeltaInstead>,
     folder: &Path,
     budget: &Arc<Budget>,
-) -> Result<Survey> {
+) -> Result<Verdict> {
     let open = |table: &str| Table::open(&[folder.join(table)], &Default::default());
     let (people, values) = (open("quasi")?, open("sensitive")?);
     let subject = Subject::Buckets(Buckets { people: &people, values: &values, count: COUNT.to_string() });
-    let columns = check::policy::columns(job.policy, target, &[GROUP.to_string()])?;
-    check::robust(&subject, &columns, robustness, &job.resources(budget))
-}
-
-fn defect() -> Error {
-    Error::input(
-        "the check of the finished release found it unsafe, so it is not published",
-        "this is a defect of skyveil, please report it; nothing was released",
-    )
+    let group = [GROUP.to_string()];
+    let mut tasks = check::policy::tasks(job.policy, &group)?;
+    tasks.iter_mut().for_each(|task| task.requirements.compare_with(delta_instead));
+    let check = Check {
+        subject: &subject,
+        tasks: &tasks,
+        original: Some(job.table),
+        distributions: Some(known),
+        membership: Membership::Own(&group),
+        manifest: None,
+        skylines: Skylines::Leave,
+    };
+    check.judge(&job.resources(budget))
 }

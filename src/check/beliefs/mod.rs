@@ -14,39 +14,36 @@ pub mod tree;
 use std::path::Path;
 
 use rayon::prelude::*;
-use serde::Deserialize;
 
 pub use groups::{People, Published};
 
 use crate::check::Subject;
-use crate::error::{Error, Result, number_of};
+use crate::error::{Error, Result, Setting, number_of};
 use crate::math::beliefs::group::{Adversary, MOST_STATES};
-use crate::model::beliefs::judge::{AttackReport, Gathered, Watch};
+use crate::model::beliefs::judge::{AttackReport, BeliefsJudge, Gathered};
 use crate::model::beliefs::original::Original;
 use crate::model::beliefs::{Question, priors_of};
-use crate::release::manifest::MANIFEST;
+use crate::release::manifest::Manifest;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
-/// The tables of a release, or one table that holds original values and groups.
-pub struct Release<'a> {
-    /// Where people and their groups are found; `None` to read the tree of cuts in the folder.
-    pub people: Option<(&'a Table, &'a [String])>,
-    /// The folder of a release.
-    pub folder: Option<&'a Path>,
-    /// Where the values of the groups are found.
-    pub published: Published<'a>,
+/// How people of the original find their groups.
+#[derive(Debug, Clone, Copy)]
+pub enum Membership<'a> {
+    /// The table holds people with their original quasi-identifiers, and these columns make groups.
+    Own(&'a [String]),
+    /// By the tree of cuts in the folder of a release, whose groups these columns number.
+    Cuts(&'a Path, &'a [String]),
 }
 
-impl<'a> Release<'a> {
-    /// The tables of a release as the check takes them.
-    pub fn of(subject: &'a Subject<'a>, folder: Option<&'a Path>, groups: &'a [String]) -> Self {
-        let (people, published) = match subject {
-            Subject::Table(table) => (None, Published::Rows(table, groups)),
-            Subject::Buckets(buckets) => (Some((buckets.people, groups)), Published::Counts(buckets, groups)),
-        };
-        Release { people, folder, published }
-    }
+/// The tables of groups, and who is in them.
+pub struct Release<'a> {
+    /// The tables.
+    pub subject: &'a Subject<'a>,
+    /// Who is in which group.
+    pub membership: &'a Membership<'a>,
+    /// What the manifest of a release says of its original.
+    pub manifest: Option<&'a Manifest>,
 }
 
 /// Follows the belief about everybody in a release.
@@ -58,32 +55,25 @@ pub fn attack(
 ) -> Result<AttackReport> {
     let roles = &question.roles;
     let known = Original::read(original, roles, resources)?;
-    if let Some(folder) = release.folder {
-        expect_rows(folder, known.rows())?;
-    }
+    release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows()))?;
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<Adversary<'_>> =
         priors.iter().map(|priors| priors.adversary(&known.combinations, MOST_STATES)).collect();
-    let people = match (release.people, release.folder) {
-        (Some((table, groups)), _) => People::Grouped(table, groups),
-        (None, Some(folder)) => People::Cut(original, tree::read(folder, &known.attributes)?),
-        (None, None) => {
-            return Err(Error::input("no groups are given", "name their columns with --group"));
-        }
-    };
-    let watch = Watch::new(&adversaries, question, &comparison);
+    let (people, published) = release.parts(original, &known)?;
+    let judge = BeliefsJudge::new(&adversaries, question, &comparison);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(resources.threads).build();
-    let pool = pool.map_err(|_| Error::input("the threads could not be started", "give fewer --threads"))?;
+    let pool =
+        pool.map_err(|_| Error::missing("the threads could not be started", "use fewer", Setting::Threads))?;
     let mut waiting: Vec<Gathered> = Vec::new();
     let mut members = 0;
-    let mut found = watch.nothing();
+    let mut found = judge.nothing();
     let mut flush = |waiting: &mut Vec<Gathered>| {
-        let parts = pool.install(|| waiting.par_iter().map(|group| watch.look(group)).collect::<Vec<_>>());
+        let parts = pool.install(|| waiting.par_iter().map(|group| judge.observe(group)).collect::<Vec<_>>());
         parts.into_iter().for_each(|part| found.merge(part));
         waiting.clear();
     };
-    groups::gather(&known, &people, &release.published, roles, resources, |group| {
+    groups::gather(&known, &people, &published, roles, resources, |group| {
         members += group.members.len();
         waiting.push(group);
         if members >= MEMBERS_AT_ONCE {
@@ -96,42 +86,43 @@ pub fn attack(
     Ok(AttackReport { combinations: known.combinations.len() as u64, ..found })
 }
 
-/// What the manifest tells of the table.
-#[derive(Deserialize)]
-struct Manifest {
-    input: Input,
-    #[serde(default)]
-    suppressed: u64,
+impl<'a> Release<'a> {
+    /// Where people and values are found.
+    fn parts(&self, original: &'a Table, known: &Original) -> Result<(People<'a>, Published<'a>)> {
+        let groups = match *self.membership {
+            Membership::Own(groups) | Membership::Cuts(_, groups) => groups,
+        };
+        let people = match (self.subject, *self.membership) {
+            (Subject::Buckets(buckets), _) => People::Grouped(buckets.people, groups),
+            (Subject::Table(table), Membership::Own(_)) => People::Grouped(table, groups),
+            (Subject::Table(_), Membership::Cuts(folder, _)) => {
+                People::Cut(original, tree::read(folder, &known.attributes)?)
+            }
+        };
+        let published = match self.subject {
+            Subject::Table(table) => Published::Rows(table, groups),
+            Subject::Buckets(buckets) => Published::Counts(buckets, groups),
+        };
+        Ok((people, published))
+    }
 }
 
-#[derive(Deserialize)]
-struct Input {
-    rows: u64,
-}
-
-/// The original must have as many rows as the manifest says; a release that is being made has no manifest yet.
-fn expect_rows(folder: &Path, rows: u64) -> Result<()> {
-    let path = folder.join(MANIFEST);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io(&path, error)),
-    };
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Format {
-        path,
-        problem: format!("the manifest does not tell how many rows the input had (line {})", error.line()),
-    })?;
-    if manifest.input.rows != rows {
-        let read = number_of(manifest.input.rows, "row", "rows");
+/// Fails unless the original has as many rows as the manifest of the release says.
+fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
+    if let Some(input) = &manifest.input
+        && input.rows != rows
+    {
+        let read = number_of(input.rows, "row", "rows");
         return Err(crate::model::beliefs::original::other_table(&format!(
             "that one had {read}, this one has {rows}"
         )));
     }
-    match manifest.suppressed {
+    match manifest.suppressed.unwrap_or(0) {
         0 => Ok(()),
-        many => Err(Error::input(
+        many => Err(Error::missing(
             format!("the release leaves out {} of its table", number_of(many, "row", "rows")),
-            "give a table with the rows that are left, their original values and their group, and name that with --group",
+            "give a table with the rows that are left, their original values and their group, and name that",
+            Setting::Groups,
         )),
     }
 }

@@ -3,10 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{KernelAdversary, Question};
+use crate::error::number_of;
 use crate::math::beliefs::comparison::Comparison;
 use crate::math::beliefs::divergence::{Threshold, Verdict};
 use crate::math::beliefs::group::{Adversary, Beliefs, Group, Member, Moved};
-use crate::math::exact::Rational;
+use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
+use crate::model::finding::{
+    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
+    Total,
+};
 
 /// A group with the original rows in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,8 +105,138 @@ impl AttackReport {
     }
 }
 
+impl AttackReport {
+    /// Adds what was found to the finding. How far beliefs move depends on the original, so only whoever has that
+    /// may see the totals.
+    pub fn add_to(&self, finding: &mut Finding) {
+        let claims = self.points.iter().flat_map(|point| {
+            point.thresholds.iter().map(|at| Claim {
+                verdict: match (at.vulnerable, at.undecided) {
+                    (0, 0) => ClaimVerdict::Safe,
+                    (0, _) => ClaimVerdict::Undecided,
+                    _ => ClaimVerdict::Unsafe,
+                },
+                measured: Measurement {
+                    name: MOVE,
+                    amount: Amount::Between(point.worst.moved.low, point.worst.moved.high),
+                },
+                group: point.worst.group.and_then(|group| u64::try_from(group).ok()),
+                counts: vec![("too far", at.vulnerable), ("undecided", at.undecided)],
+                ..unjudged(&point.bandwidth, &at.t)
+            })
+        });
+        finding.add(claims.collect());
+        finding.notes.push(Note::Summary(self.summary()));
+        if let Some(smooth) = &self.smooth {
+            let moves: Vec<String> = self.points.iter().map(|point| moved_text(point.unsmoothed)).collect();
+            let moves = moves.join(", ");
+            let remark = format!("smoothed by {smooth}; without that the largest move is {moves}");
+            finding.notes.push(Note::Remark(remark));
+        }
+        let mut fields = self.fields();
+        fields.push(("column", Datum::Text(finding.column.clone())));
+        fields.push(("private", self.is_private().into()));
+        fields.push(("estimated", Datum::of(self.estimated())));
+        finding.totals.push(Total { name: "beliefs", audience: Audience::Owner, fields });
+    }
+
+    /// Whether beliefs move further than they may.
+    fn summary(&self) -> String {
+        let all = || self.points.iter().flat_map(|point| &point.thresholds);
+        let most = |people: fn(&AtThreshold) -> u64| all().map(people).max().unwrap_or(0);
+        // Each adversary has a claim; the people of different ones need not be the same.
+        let people = |many: u64| {
+            let or_more = if all().count() > 1 { " or more" } else { "" };
+            format!("the beliefs about {}{or_more}", number_of(many, "person", "people"))
+        };
+        match (most(|at| at.vulnerable), most(|at| at.undecided)) {
+            (0, 0) => "no belief moves further than it may".to_string(),
+            (0, open) => format!("{} may move too far", people(open)),
+            (many, _) => format!("{} move too far", people(many)),
+        }
+    }
+
+    /// All of it, for programs.
+    pub fn fields(&self) -> Vec<(&'static str, Datum)> {
+        let smooth = self.smooth.as_ref().map(Rational::to_string);
+        vec![
+            ("people", self.rows.into()),
+            ("groups", self.groups.into()),
+            ("combinations", self.combinations.into()),
+            ("smooth", Datum::of(smooth)),
+            ("points", Datum::list(self.points.iter().map(PointReport::datum))),
+        ]
+    }
+}
+
+impl PointReport {
+    fn datum(&self) -> Datum {
+        let moved = |moved: Moved| {
+            Datum::fields([("at_least", Datum::Decimal(moved.low)), ("at_most", moved.high.into())])
+        };
+        let threshold = |at: &AtThreshold| {
+            Datum::fields([
+                ("t", Datum::Text(at.t.to_string())),
+                ("vulnerable", at.vulnerable.into()),
+                ("undecided", at.undecided.into()),
+                ("vulnerable_by_omega", at.omega.into()),
+            ])
+        };
+        Datum::fields([
+            ("bandwidth", bandwidth_datum(&self.bandwidth)),
+            ("thresholds", Datum::list(self.thresholds.iter().map(threshold))),
+            ("certain_before", self.certain.into()),
+            ("exact_people", self.exact_rows.into()),
+            ("exact_groups", self.exact_groups.into()),
+            ("largest_move", moved(self.worst.moved)),
+            ("largest_move_unsmoothed", moved(self.unsmoothed)),
+            ("largest_move_by_omega", self.omega.into()),
+            ("worst_group", Datum::of(self.worst.group)),
+            ("worst_group_people", self.worst.people.into()),
+        ])
+    }
+}
+
+/// What is measured about beliefs.
+const MOVE: &str = "largest move";
+
+fn bandwidth_datum(bandwidth: &BTreeMap<String, Rational>) -> Datum {
+    Datum::fields(bandwidth.iter().map(|(name, width)| (name.clone(), Datum::Text(width.to_string()))))
+}
+
+/// The claim that no belief moves by more than t, which nobody has judged yet.
+fn unjudged(bandwidth: &BTreeMap<String, Rational>, t: &Rational) -> Claim {
+    Claim {
+        subject: ClaimSubject::Everybody,
+        knows: vec![("bandwidth", bandwidth_datum(bandwidth))],
+        measured: Measurement { name: MOVE, amount: Amount::Unknown },
+        limit: Limit { name: "t", side: Side::AtMost, value: t.clone() },
+        group: None,
+        verdict: ClaimVerdict::NotJudged,
+        counts: Vec::new(),
+        evidence: Vec::new(),
+    }
+}
+
+impl Question {
+    /// The claims that are open while nobody has looked at the original.
+    pub fn open_claims(&self) -> Vec<Claim> {
+        let of_point = |point: &KernelAdversary| {
+            point.thresholds.iter().map(|t| unjudged(&point.bandwidth, t)).collect::<Vec<_>>()
+        };
+        self.points.iter().flat_map(of_point).collect()
+    }
+}
+
+/// An interval in words, rounded outwards.
+pub fn moved_text(moved: Moved) -> String {
+    let exact = |end: f64| Rational::try_from(end).unwrap_or(Rational::ONE);
+    let (low, high) = (decimal_at_most(&exact(moved.low), 4), decimal_at_least(&exact(moved.high), 4));
+    if moved.high - moved.low < 1e-6 { high } else { format!("between {low} and {high}") }
+}
+
 /// Everything that stays the same from group to group.
-pub struct Watch<'a> {
+pub struct BeliefsJudge<'a> {
     adversaries: &'a [Adversary<'a>],
     points: &'a [KernelAdversary],
     thresholds: Vec<Vec<Threshold>>,
@@ -109,13 +244,13 @@ pub struct Watch<'a> {
     comparison: &'a Comparison,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> BeliefsJudge<'a> {
     /// For these adversaries, one for each point of the question.
     pub fn new(adversaries: &'a [Adversary<'a>], question: &'a Question, comparison: &'a Comparison) -> Self {
         let thresholds =
             |point: &KernelAdversary| point.thresholds.iter().cloned().map(Threshold::new).collect();
         let thresholds = question.points.iter().map(thresholds).collect();
-        Watch {
+        BeliefsJudge {
             adversaries,
             points: &question.points,
             thresholds,
@@ -148,7 +283,7 @@ impl<'a> Watch<'a> {
     }
 
     /// What all adversaries learn from one group.
-    pub fn look(&self, gathered: &Gathered) -> AttackReport {
+    pub fn observe(&self, gathered: &Gathered) -> AttackReport {
         let group = Group { members: &gathered.members, counts: &gathered.counts };
         let people = gathered.members.iter().map(|member| member.rows).sum();
         let mut report = self.nothing();
@@ -231,5 +366,16 @@ impl AttackReport {
                 own.omega += others.omega;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_rounded_outwards() {
+        assert_eq!(moved_text(Moved { low: 0.12345, high: 0.56781 }), "between 0.1234 and 0.5679");
+        assert_eq!(moved_text(Moved { low: 0.12341, high: 0.12341 }), "0.1235");
     }
 }

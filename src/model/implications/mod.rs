@@ -1,5 +1,6 @@
 //! The adversary who knows implications: "if this person has this value, then that person has that value".
 
+pub mod judge;
 mod policy;
 mod split;
 

@@ -3,9 +3,9 @@
 use super::policy::ImplicationsModel;
 use crate::encode::group_counts::GroupCounts;
 use crate::error::{Error, Result};
-use crate::math::implications::{Bucket, Confidence, Safety, Scanner, Verdict};
+use crate::math::implications::{Bucket, Confidence, Safety, Verdict};
 use crate::math::skyline::Values;
-use crate::model::protection::{CodedTarget, Obstacle, threshold};
+use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
 /// Safety against k implications; only for single values.
@@ -77,22 +77,5 @@ impl ImplicationsModel {
     pub(in crate::model) fn split_test(&self, coded: &CodedTarget<'_>) -> Result<Box<dyn SplitTest>> {
         let confidence = threshold(&self.confidence)?;
         Ok(Box::new(ImplicationsTest::new(self.known(), confidence, coded.minimum)))
-    }
-
-    /// What implications disclose of the whole table as one group, if that is too much.
-    pub(in crate::model) fn obstacles(&self, whole: &GroupCounts) -> Result<Vec<Obstacle>> {
-        let (knows, confidence) = (self.known(), threshold(&self.confidence)?);
-        let mut scanner = Scanner::new(knows);
-        if let Some(bucket) = Bucket::from_counts(whole.counts.iter().copied(), knows) {
-            scanner.observe(&bucket, 0);
-        }
-        let disclosure = scanner.finish();
-        let worst = disclosure.curve().pop().filter(|_| disclosure.verdict(&confidence) == Verdict::Unsafe);
-        let obstacle = worst.map(|point| Obstacle::Disclosure {
-            implications: knows,
-            confidence,
-            disclosure: point.disclosure,
-        });
-        Ok(obstacle.into_iter().collect())
     }
 }

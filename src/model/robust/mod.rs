@@ -11,6 +11,7 @@
 pub mod census;
 pub mod dictionary;
 mod file;
+pub mod judge;
 mod policy;
 
 use census::Census;

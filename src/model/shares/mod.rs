@@ -1,5 +1,6 @@
 //! Criteria of other tools over the shares of the sensitive values in a group: t-closeness, probabilistic l-diversity.
 
+pub mod judge;
 mod policy;
 mod split;
 

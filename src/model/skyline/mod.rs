@@ -1,6 +1,8 @@
 //! The adversary who knows l values that the target does not have, the values of k other people, and m people who share
 //! the target's value.
 
+pub mod judge;
+pub mod knowledge;
 mod policy;
 mod split;
 

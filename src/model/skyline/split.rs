@@ -2,10 +2,10 @@
 
 use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::GroupCounts;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::confidence::Verdict;
-use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState, TargetPoint};
-use crate::model::protection::{CodedTarget, Obstacle, threshold};
+use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState};
+use crate::model::protection::{CodedTarget, does_not_occur, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
 /// The statistics of every skyline point over all groups accepted.
@@ -72,17 +72,7 @@ impl SkylineModel {
     }
 
     fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
-        let code = |text: &String| {
-            coded.values.code(text).ok_or_else(|| {
-                Error::input(
-                    format!(
-                        "a value in `for` of privacy.skyline does not occur in {:?}",
-                        coded.values.column
-                    ),
-                    "check its spelling, or leave it out: what does not occur needs no protection",
-                )
-            })
-        };
+        let code = |text: &String| coded.values.code(text).ok_or_else(|| does_not_occur(coded.values.column));
         let mut skyline = Vec::new();
         for requirement in &self.points {
             let codes = match &requirement.values {
@@ -96,22 +86,5 @@ impl SkylineModel {
             skyline.push((codes, Point { knowledge, confidence }));
         }
         Ok(SkylineState::new(coded.target.values, coded.values.texts.len(), &skyline))
-    }
-
-    /// The skyline points that the whole table as one group does not fulfil.
-    pub(in crate::model) fn obstacles(
-        &self,
-        coded: &CodedTarget<'_>,
-        whole: &GroupCounts,
-    ) -> Result<Vec<Obstacle>> {
-        let mut state = self.state(coded)?;
-        state.observe(&mut Default::default(), whole.people, &whole.counts, 0);
-        let breaches = state.entries().iter().filter(|entry| entry.verdict() == Verdict::Unsafe);
-        let obstacle = |entry: &TargetPoint| Obstacle::Breach {
-            value: coded.values.texts[entry.code as usize].clone(),
-            point: entry.point.clone(),
-            breach: entry.statistics.breach(),
-        };
-        Ok(breaches.map(obstacle).collect())
     }
 }

@@ -8,10 +8,9 @@
 use maud::{Markup, html};
 
 use super::contents::{Asked, Contents};
-use crate::check::{CheckReport, PointReport, Survey};
-use crate::error::number_of;
+use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
-use crate::model::beliefs::{BeliefBound, BeliefsModel};
+use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding};
 use crate::report::digits::grouped;
 use crate::report::html::with_code;
 
@@ -27,46 +26,34 @@ const JUDGED_BEFORE: &str =
 /// One row of the table.
 struct Row {
     required: String,
-    verdict: RowVerdict,
+    verdict: ClaimVerdict,
     found: String,
     limit: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RowVerdict {
-    Holds,
-    Fails,
-    NotJudged,
-}
-
-impl From<bool> for RowVerdict {
-    fn from(holds: bool) -> Self {
-        if holds { RowVerdict::Holds } else { RowVerdict::Fails }
-    }
-}
-
-pub(super) fn section(column: &str, survey: &Survey, contents: &Contents<'_>) -> Markup {
+pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
     if contents.asked == Asked::Nothing {
-        return groups_alone(survey);
+        return groups_alone(&column.finding);
     }
-    let rows = rows(&survey.report, contents.beliefs(column));
+    let (rows, points) = (rows(&column.finding), by_margin(&column.finding));
+    let private = |claim: &Claim| matches!(claim.measured.amount, Amount::Between(..));
     html! {
-        @if rows.is_empty() && survey.report.points.is_empty() {
+        @if rows.is_empty() && points.is_empty() {
             p { "Nothing is required of this column." }
         }
         (table(&rows))
-        @if survey.report.beliefs.is_some() {
+        @if column.finding.claims.iter().any(private) {
             p.note {
                 "How far beliefs move is not shown: that depends on the original and not on the release alone."
             }
         }
-        @if !survey.report.points.is_empty() { (points(survey)) }
+        @if !points.is_empty() { (points_table(&points)) }
     }
 }
 
-/// The requirements besides those of the model, for a page that shows the model elsewhere.
-pub(super) fn criteria(report: &CheckReport) -> Markup {
-    table(&rows(report, None))
+/// The requirements that are not about single values.
+pub(super) fn criteria(finding: &Finding) -> Markup {
+    table(&rows(finding))
 }
 
 fn table(rows: &[Row]) -> Markup {
@@ -77,13 +64,14 @@ fn table(rows: &[Row]) -> Markup {
                     thead { tr { th { "required" } th { "verdict" } th { "found" } th { "limit" } } }
                     tbody {
                         @for row in rows {
-                            tr.bad[row.verdict == RowVerdict::Fails] {
+                            tr.bad[matches!(row.verdict, ClaimVerdict::Unsafe | ClaimVerdict::Undecided)] {
                                 td { (row.required) }
                                 td {
                                     @match row.verdict {
-                                        RowVerdict::Holds => "safe",
-                                        RowVerdict::Fails => "unsafe",
-                                        RowVerdict::NotJudged => "not judged here",
+                                        ClaimVerdict::Safe => "safe",
+                                        ClaimVerdict::Undecided => "not proven",
+                                        ClaimVerdict::Unsafe => "unsafe",
+                                        ClaimVerdict::NotJudged => "not judged here",
                                     }
                                 }
                                 td { (with_code(&row.found)) }
@@ -97,77 +85,74 @@ fn table(rows: &[Row]) -> Markup {
     }
 }
 
-/// The requirements; `beliefs` are those of the policy, if it has that model.
-fn rows(report: &CheckReport, beliefs: Option<&BeliefsModel>) -> Vec<Row> {
+/// The requirements that are not about single values.
+fn rows(finding: &Finding) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (what, has, least) in [
-        ("people in the smallest group", report.smallest_group, report.minimum_group_size),
-        ("fewest different values in a group", report.fewest_values, report.minimum_distinct_values),
-    ] {
-        if least > 1 {
-            rows.push(Row {
-                required: what.to_string(),
-                verdict: (has >= least).into(),
-                found: grouped(has),
-                limit: format!("at least {}", grouped(least)),
-            });
-        }
-    }
-    rows.extend(report.shares.iter().map(|share| Row {
-        required: share.criterion.to_string(),
-        verdict: share.safe.into(),
-        found: decimal_at_least(&share.measured, PLACES),
-        limit: format!("at most {}", share.most),
-    }));
-    if let Some(disclosure) = &report.disclosure
-        && let (Some(confidence), Some(last)) = (&disclosure.confidence, disclosure.points.last())
-    {
-        let known = number_of(last.k as u64, "implication", "implications");
-        rows.push(Row {
-            required: format!("disclosure to someone who knows {known}"),
-            verdict: disclosure.safe.into(),
-            found: decimal_at_least(&last.disclosure, PLACES),
-            limit: format!("below {}", confidence.value()),
-        });
-    }
-    for point in beliefs.into_iter().flat_map(|beliefs| &beliefs.points) {
-        let (found, verdict) = match &report.beliefs {
-            None => (JUDGED_BEFORE, RowVerdict::NotJudged),
-            Some(found) => ("not shown", found.is_private().into()),
+    for claim in &finding.claims {
+        let required = match (&claim.subject, &claim.knows[..]) {
+            (ClaimSubject::Value(_), _) => continue,
+            (ClaimSubject::Size("people"), _) => "people in the smallest group".to_string(),
+            (ClaimSubject::Size(what), _) => format!("fewest {what} in a group"),
+            (ClaimSubject::Criterion(name), _) => name.to_string(),
+            (ClaimSubject::Everybody, []) => claim.measured.name.to_string(),
+            (ClaimSubject::Everybody, knows) => {
+                let knows: Vec<String> =
+                    knows.iter().map(|(name, datum)| format!("{name} {}", in_words(datum))).collect();
+                format!("{}, {}", claim.measured.name, knows.join(", "))
+            }
         };
-        rows.push(Row {
-            required: adversary(point),
-            verdict,
-            found: found.to_string(),
-            limit: format!("at most {}", point.t),
-        });
+        let found = match &claim.measured.amount {
+            Amount::Count(count) => grouped(*count),
+            Amount::Between(..) => "not shown".to_string(),
+            Amount::Unknown => JUDGED_BEFORE.to_string(),
+            Amount::Exact(_) | Amount::AtMost(_) => decimal_at_least(&risk(claim), PLACES),
+        };
+        let limit = format!("{} {}", claim.limit.side.words(), claim.limit.value);
+        rows.push(Row { required, verdict: claim.verdict, found, limit });
     }
     rows
 }
 
-/// One adversary with kernel priors in words.
-fn adversary(point: &BeliefBound) -> String {
-    let mut widths: Vec<String> = point.bandwidth.values().map(ToString::to_string).collect();
-    widths.dedup();
-    let bandwidth = match &widths[..] {
-        [one] => one.clone(),
-        _ => {
-            let named = point.bandwidth.iter().map(|(name, width)| format!("{name} {width}"));
-            named.collect::<Vec<_>>().join(", ")
+/// What an adversary knows; one number where all columns have the same.
+fn in_words(datum: &Datum) -> String {
+    match datum {
+        Datum::Text(text) => text.clone(),
+        Datum::Count(count) => grouped(*count),
+        Datum::Fields(fields) => {
+            let mut values: Vec<String> = fields.iter().map(|(_, datum)| in_words(datum)).collect();
+            values.dedup();
+            match &values[..] {
+                [one] => one.clone(),
+                _ => {
+                    let named = fields.iter().map(|(name, datum)| format!("{name} {}", in_words(datum)));
+                    named.collect::<Vec<_>>().join(", ")
+                }
+            }
         }
-    };
-    format!("how far a belief moves, bandwidth {bandwidth}")
+        _ => String::new(),
+    }
 }
 
-/// The points with their margins, smallest first.
-pub(super) fn by_margin(survey: &Survey) -> Vec<(Rational, &PointReport)> {
-    let mut margins: Vec<_> = survey.report.points.iter().map(|point| (point.margin(), point)).collect();
+/// The value that a claim is about.
+pub(super) fn value(claim: &Claim) -> &str {
+    claim.subject.named().map_or("", |(_, name)| name)
+}
+
+/// The risk that was found, rounded up.
+fn risk(claim: &Claim) -> Rational {
+    claim.measured.amount.upper_bound().unwrap_or(Rational::ONE)
+}
+
+/// The claims about sensitive values with their margins, smallest first.
+pub(super) fn by_margin(finding: &Finding) -> Vec<(Rational, &Claim)> {
+    let of_values = finding.claims.iter().filter(|claim| matches!(claim.subject, ClaimSubject::Value(_)));
+    let mut margins: Vec<_> =
+        of_values.map(|claim| (claim.margin().unwrap_or(Rational::ZERO), claim)).collect();
     margins.sort_by(|a, b| a.0.cmp(&b.0));
     margins
 }
 
-fn points(survey: &Survey) -> Markup {
-    let margins = by_margin(survey);
+fn points_table(margins: &[(Rational, &Claim)]) -> Markup {
     html! {
         p.note {
             "Someone who knows l values that a person does not have, the values of k other people and m members of the \
@@ -182,14 +167,14 @@ fn points(survey: &Survey) -> Markup {
                     }
                 }
                 tbody {
-                    @for (margin, PointReport { value, point, breach, safe, .. }) in margins.iter().take(MOST_POINTS) {
-                        @let size = point.knowledge;
-                        tr.bad[!safe] {
-                            td { (value) }
-                            td { (if *safe { "safe" } else { "unsafe" }) }
-                            td { (size.l) ", " (size.k) ", " (size.m) }
-                            td { (decimal_at_least(&breach.upper_bound(), PLACES)) }
-                            td { (point.confidence.value()) }
+                    @for (margin, claim) in margins.iter().take(MOST_POINTS) {
+                        @let knows: Vec<String> = claim.knows.iter().map(|(_, datum)| in_words(datum)).collect();
+                        tr.bad[!claim.is_safe()] {
+                            td { (value(claim)) }
+                            td { (claim.verdict.word()) }
+                            td { (knows.join(", ")) }
+                            td { (decimal_at_least(&risk(claim), PLACES)) }
+                            td { (claim.limit.value) }
                             td { (decimal_at_most(margin, PLACES)) }
                         }
                     }
@@ -205,8 +190,8 @@ fn points(survey: &Survey) -> Markup {
 }
 
 /// How certain the groups alone make an adversary, where nothing says what must hold.
-fn groups_alone(survey: &Survey) -> Markup {
-    let margins = by_margin(survey);
+fn groups_alone(finding: &Finding) -> Markup {
+    let margins = by_margin(finding);
     html! {
         p {
             "No verdict: neither a policy nor a point (" code { "--point L,K,M,C" } ") says what must hold. This is how \
@@ -216,10 +201,10 @@ fn groups_alone(survey: &Survey) -> Markup {
             table {
                 thead { tr { th { "value" } th { "certain up to" } } }
                 tbody {
-                    @for (_, point) in margins.iter().take(MOST_POINTS) {
+                    @for (_, claim) in margins.iter().take(MOST_POINTS) {
                         tr {
-                            td { (point.value) }
-                            td { (decimal_at_least(&point.breach.upper_bound(), PLACES)) }
+                            td { (value(claim)) }
+                            td { (decimal_at_least(&risk(claim), PLACES)) }
                         }
                     }
                 }

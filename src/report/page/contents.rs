@@ -1,8 +1,7 @@
 //! All that a page shows.
 
-use crate::check::Survey;
+use crate::check::{JudgedColumn, Verdict};
 use crate::model::Policy;
-use crate::model::beliefs::BeliefsModel;
 use crate::release::penalty::{Utility, rounded_up};
 use crate::report::comparison::Comparison;
 use crate::report::kept::KeptColumn;
@@ -14,7 +13,7 @@ pub const WITHOUT_ORIGINAL: &str = "it needs the original table (`skyveil report
 pub struct Contents<'a> {
     /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
     /// all groups.
-    pub surveys: &'a [(String, Survey)],
+    pub verdict: &'a Verdict,
     /// Who says what must hold.
     pub asked: Asked,
     /// Where the groups come from.
@@ -36,18 +35,9 @@ impl Contents<'_> {
         }
     }
 
-    /// How far beliefs about a column may move, if the policy limits that.
-    pub fn beliefs(&self, column: &str) -> Option<&BeliefsModel> {
-        let targets = self.policy().filter(|_| self.asked == Asked::Policy)?.privacy.targets.iter();
-        targets.filter(|target| target.name() == column).find_map(|target| target.model.beliefs())
-    }
-
     /// Whether the policy limits beliefs that were not judged.
     pub fn unjudged(&self) -> bool {
-        let open = |(column, survey): &(String, Survey)| {
-            survey.report.beliefs.is_none() && self.beliefs(column).is_some()
-        };
-        self.surveys.iter().any(open)
+        self.verdict.is_open()
     }
 }
 
@@ -58,7 +48,7 @@ pub enum Asked {
     Policy,
     /// The person who requested the page, by skyline points.
     Points,
-    /// Nobody: the points of the survey only show how much the groups alone reveal.
+    /// Nobody: the points of the verdict only show how much the groups alone reveal.
     Nothing,
 }
 
@@ -136,11 +126,11 @@ impl From<&Utility> for Worth {
     }
 }
 
-impl From<&Survey> for Worth {
-    fn from(survey: &Survey) -> Self {
+impl From<&JudgedColumn> for Worth {
+    fn from(column: &JudgedColumn) -> Self {
         Worth {
-            average_group_size: survey.report.individuals as f64 / survey.report.groups.max(1) as f64,
-            discernibility: survey.sizes.squares().to_string(),
+            average_group_size: column.individuals as f64 / column.groups.max(1) as f64,
+            discernibility: column.sizes.squares().to_string(),
             penalty: None,
         }
     }

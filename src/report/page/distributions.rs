@@ -7,34 +7,41 @@ use maud::{Markup, html};
 
 use super::claims::{self, PLACES};
 use super::contents::Origin;
-use crate::check::{DeltaClaims, RobustReport, Survey};
+use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least};
+use crate::model::finding::{Datum, Total, WorstByValue};
 use crate::report::digits::grouped;
 
 /// Values that are listed, those with the largest posteriors.
 const MOST_VALUES: usize = 40;
 
-pub(super) fn section(survey: &Survey, origin: &Origin<'_>) -> Markup {
-    let Some(report) = &survey.report.robust else { return html! {} };
+pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>) -> Markup {
     let suppressed = match origin {
-        Origin::Release { input_rows, .. } => input_rows.saturating_sub(survey.report.individuals),
+        Origin::Release { input_rows, .. } => input_rows.saturating_sub(column.individuals),
         Origin::Table { .. } => 0,
     };
-    let threshold = Rational::ONE / &report.r;
+    let count = |name: &str| total.field(name).count();
+    let threshold = text(total, "at_most");
     html! {
         h2 { "Is it safe?" }
-        (verdict(report, &threshold))
+        @match total.field("r_robust") {
+            Datum::Flag(true) => p {
+                "Someone who knows the distributions of the policy can believe of no person and no value more than "
+                (threshold) ": the release is r-robust for r = " (text(total, "r")) "."
+            },
+            _ => p { "Not every group is shown to keep posteriors at most " (threshold) "." },
+        }
         div.scroll {
             table {
                 thead { tr { th { "groups" } th { "number" } } }
                 tbody {
                     @for (what, groups) in [
-                        ("at most 1/r by their exact posteriors", report.by_posterior),
-                        ("at most 1/r by the ratio condition, being too large for posteriors", report.by_ratio),
-                        ("with a posterior above 1/r", report.breached),
-                        ("not shown to be robust", report.not_shown),
+                        ("at most 1/r by their exact posteriors", "groups_by_posterior"),
+                        ("at most 1/r by the ratio condition, being too large for posteriors", "groups_by_ratio"),
+                        ("with a posterior above 1/r", "groups_above"),
+                        ("not shown to be robust", "groups_not_shown"),
                     ] {
-                        tr { td { (what) } td { (grouped(groups)) } }
+                        tr { td { (what) } td { (grouped(count(groups))) } }
                     }
                 }
             }
@@ -46,26 +53,20 @@ pub(super) fn section(survey: &Survey, origin: &Origin<'_>) -> Markup {
                 strong { (grouped(rows)) " rows" } " of the input fit in no group and are not published."
             },
         }
-        (values(report))
-        (delta(report, &threshold))
-        (claims::criteria(&survey.report))
-    }
-}
-
-fn verdict(report: &RobustReport, threshold: &Rational) -> Markup {
-    html! {
-        @match report.holds() {
-            true => p {
-                "Someone who knows the distributions of the policy can believe of no person and no value more than "
-                (threshold) ": the release is r-robust for r = " (report.r) "."
-            },
-            false => p { "Not every group is shown to keep posteriors at most " (threshold) "." },
+        @if let Some(worst) = &column.finding.worst {
+            (values(worst, count("groups_without_posterior")))
         }
+        (delta(total, threshold))
+        (claims::criteria(&column.finding))
     }
 }
 
-fn values(report: &RobustReport) -> Markup {
-    let mut worst: Vec<&(String, f64)> = report.worst.iter().collect();
+fn text<'a>(total: &'a Total, name: &str) -> &'a str {
+    if let Datum::Text(text) = total.field(name) { text } else { "" }
+}
+
+fn values(measured: &WorstByValue, unmeasured: u64) -> Markup {
+    let mut worst: Vec<&(String, f64)> = measured.values.iter().collect();
     worst.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     html! {
         @if !worst.is_empty() {
@@ -83,9 +84,9 @@ fn values(report: &RobustReport) -> Markup {
             @if let Some(more @ 1..) = worst.len().checked_sub(MOST_VALUES) {
                 p.note { (grouped(more as u64)) " more values are no worse; " code { "manifest.json" } " lists them." }
             }
-            @if report.unmeasured > 0 {
+            @if unmeasured > 0 {
                 p.note {
-                    "The posteriors of " (grouped(report.unmeasured)) " larger groups were not computed; the ratio \
+                    "The posteriors of " (grouped(unmeasured)) " larger groups were not computed; the ratio \
                     condition bounds them."
                 }
             }
@@ -93,37 +94,40 @@ fn values(report: &RobustReport) -> Markup {
     }
 }
 
-fn delta(report: &RobustReport, threshold: &Rational) -> Markup {
+fn delta(total: &Total, threshold: &str) -> Markup {
+    let published = total.field("delta");
     html! {
         h3 { "What the printed Delta condition would have claimed" }
         p {
-            "Of the published groups it accepts " (grouped(report.delta.accepted)) ", "
-            (wrong_claims(&report.delta, threshold)) "."
+            "Of the published groups it accepts " (grouped(published.field("accepted").count())) ", "
+            (wrong_claims(published, threshold)) "."
         }
-        @match &report.delta_instead {
-            Some(instead) => p {
-                "Had it made the groups itself, it would have accepted " (grouped(instead.claims.accepted)) " groups of "
-                (grouped(instead.people)) " people (the first parts of similar people), "
-                (wrong_claims(&instead.claims, threshold)) ". These groups are not published."
+        @match total.field("delta_instead") {
+            instead @ Datum::Fields(_) => p {
+                "Had it made the groups itself, it would have accepted " (grouped(instead.field("accepted").count())) " groups of "
+                (grouped(instead.field("people").count())) " people (the first parts of similar people), "
+                (wrong_claims(instead, threshold)) ". These groups are not published."
             },
-            None => p.note {
+            _ => p.note {
                 "The page that was written with the release shows which groups it would have made itself."
             },
         }
     }
 }
 
-fn wrong_claims(claims: &DeltaClaims, threshold: &Rational) -> Markup {
+fn wrong_claims(claims: &Datum, threshold: &str) -> Markup {
+    let unknown = claims.field("not_shown").count();
+    let worst = if let Datum::Decimal(worst) = claims.field("worst_posterior") { *worst } else { 1.0 };
     html! {
-        @match (claims.wrong, claims.unknown) {
+        @match (claims.field("wrong").count(), unknown) {
             (0, 0) => { "and no posterior in them is above " (threshold) }
             (0, _) => { "and no posterior in them is known to be above " (threshold) }
             (wrong, _) => {
                 "but in " strong { (grouped(wrong)) } " of them a posterior is above " (threshold) ", the worst is up to "
-                strong { (upwards(claims.worst)) }
+                strong { (upwards(worst)) }
             }
         }
-        @if claims.unknown > 0 { "; " (grouped(claims.unknown)) " are too large to decide" }
+        @if unknown > 0 { "; " (grouped(unknown)) " are too large to decide" }
     }
 }
 

@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
-    let columns: Vec<&str> = contents.surveys.iter().map(|(column, _)| column.as_str()).collect();
+    let columns: Vec<&str> = contents.verdict.findings().map(|finding| finding.column.as_str()).collect();
     let (what, style) = match &contents.origin {
         Origin::Release { style, .. } => ("Release", *style),
         Origin::Table { .. } => ("Table", "grouped"),
@@ -40,7 +40,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
 
 /// The class of the badge, and what it says.
 fn verdict(contents: &Contents<'_>) -> (&'static str, &'static str) {
-    let safe = contents.surveys.iter().all(|(_, survey)| survey.report.safe);
+    let safe = contents.verdict.holds_as_far_as_judged();
     match (contents.asked, safe) {
         (Asked::Policy, true) if contents.unjudged() => {
             ("open", "no verdict on beliefs, which needs the original; all else is safe by the policy")
@@ -54,8 +54,8 @@ fn verdict(contents: &Contents<'_>) -> (&'static str, &'static str) {
 }
 
 fn summary(contents: &Contents<'_>, style: &str) -> Markup {
-    let report = &contents.surveys[0].1.report;
-    let fewest = contents.surveys.iter().map(|(_, survey)| survey.report.fewest_values).min();
+    let report = contents.verdict.first();
+    let fewest = contents.verdict.columns.iter().map(|column| column.fewest_values).min();
     facts(&[
         ("people", grouped(report.individuals)),
         ("groups", grouped(report.groups)),
@@ -68,11 +68,15 @@ fn summary(contents: &Contents<'_>, style: &str) -> Markup {
 /// What had to hold, what was found, and how much more an adversary could know.
 fn safety(contents: &Contents<'_>) -> Markup {
     const MORE: &str = "How much more could an adversary know?";
-    match contents.surveys {
-        [(_, only)] if only.report.robust.is_some() => distributions::section(only, &contents.origin),
-        [(column, only)] => html! {
+    if let [only] = &contents.verdict.columns[..]
+        && let Some(total) = only.finding.total("distributions")
+    {
+        return distributions::section(only, total, &contents.origin);
+    }
+    match &contents.verdict.columns[..] {
+        [only] => html! {
             h2 { "Is it safe?" }
-            (claims::section(column, only, contents))
+            (claims::section(only, contents))
             h2 { (MORE) }
             (skylines::section(only))
         },
@@ -83,11 +87,11 @@ fn safety(contents: &Contents<'_>) -> Markup {
                  value in one of them can use it against the others; a column that others may know should be a \
                  quasi-identifier."
             }
-            @for (column, survey) in several {
-                h2 { "Is " code { (column) } " safe?" }
-                (claims::section(column, survey, contents))
+            @for column in several {
+                h2 { "Is " code { (column.finding.column) } " safe?" }
+                (claims::section(column, contents))
                 h3 { (MORE) }
-                (skylines::section(survey))
+                (skylines::section(column))
             }
         },
     }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::claims::by_margin;
-use crate::check::Survey;
+use super::claims::{by_margin, value};
+use crate::check::JudgedColumn;
 use crate::math::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 use crate::report::chart::knowledge_skyline;
 
@@ -12,11 +12,11 @@ const MOST_SKYLINES: usize = 12;
 /// How far the skylines are searched: enough for a chart, whatever the size of the groups.
 const UP_TO: UpTo = UpTo { l: 20, k: u64::MAX, m: 40 };
 
-pub(super) fn section(survey: &Survey) -> Markup {
+pub(super) fn section(column: &JudgedColumn) -> Markup {
     let mut names: Vec<&str> = Vec::new();
-    for (_, point) in by_margin(survey) {
-        if !names.contains(&point.value.as_str()) {
-            names.push(&point.value);
+    for (_, claim) in by_margin(&column.finding) {
+        if !names.contains(&value(claim)) {
+            names.push(value(claim));
         }
     }
     if names.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn section(survey: &Survey) -> Markup {
         }
         div.figures {
             @for &name in names.iter().take(MOST_SKYLINES) {
-                @let kept = survey.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
+                @let kept = column.kept.iter().find(|(value, _)| value == name).map(|(_, kept)| kept);
                 figure { (one_value(name, kept)) }
             }
         }

@@ -8,7 +8,7 @@ use crate::report::kept::{Distinct, KeptColumn};
 
 /// Warnings at the top: columns that are as good as a name.
 pub(super) fn warnings(contents: &Contents<'_>) -> Markup {
-    let people = contents.surveys[0].1.report.individuals;
+    let people = contents.verdict.first().individuals;
     html! {
         @for column in contents.kept {
             @if let Some(share) = column.identifies(people) {
@@ -23,7 +23,7 @@ pub(super) fn warnings(contents: &Contents<'_>) -> Markup {
 }
 
 pub(super) fn section(contents: &Contents<'_>) -> Markup {
-    let people = contents.surveys[0].1.report.individuals;
+    let people = contents.verdict.first().individuals;
     html! {
         h2 { "What is published as it is?" }
         @if let Origin::Release { style: "bucketized", .. } = contents.origin {

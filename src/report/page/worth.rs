@@ -11,7 +11,7 @@ use crate::report::digits::{grouped, grouped_digits};
 use crate::report::html::with_code;
 
 pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
-    let bars = contents.surveys[0].1.sizes.bars();
+    let bars = contents.verdict.first().sizes.bars();
     let name = |&(from, to, _): &(u64, u64, u64)| match from == to {
         true => grouped(from),
         false => format!("{}+", grouped(from)),
@@ -91,7 +91,7 @@ pub(super) fn distance(contents: &Contents<'_>) -> Markup {
         @match &contents.compared {
             Compared::Measured(comparison) => {
                 (compared(comparison, &contents.origin))
-                @if contents.surveys.len() > 1 {
+                @if contents.verdict.columns.len() > 1 {
                     p.note {
                         "Of the sensitive columns, the queries ask about " code { (comparison.sensitive) } " only."
                     }

@@ -7,15 +7,77 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::criterion::{GroupCount, Implications};
-use super::report::{Atom, DisclosurePoint, DisclosureReport, Statements};
 use crate::error::{Error, Result, number_of};
-use crate::math::confidence::Verdict;
+use crate::math::confidence::{Confidence, Verdict};
+use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::math::implications::{Atoms, Bucket, Scanner, Witness};
+use crate::model::counted_group::CountedGroup;
+use crate::model::finding::{
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
+};
+
+/// An adversary who knows implications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Implications {
+    /// How many they know; everything is measured for fewer, too.
+    pub up_to: usize,
+    /// The maximum disclosure must be below this; `None` to measure it only.
+    pub confidence: Option<Confidence>,
+}
+
+/// What k implications, and k negated atoms, disclose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosurePoint {
+    /// How many the adversary knows.
+    pub k: usize,
+    /// The maximum disclosure by k implications.
+    pub disclosure: Rational,
+    /// Implications that attain it.
+    pub implications: Option<Statements>,
+    /// The maximum disclosure by k negated atoms.
+    pub negated: Rational,
+    /// Negated atoms that attain it.
+    pub negations: Option<Statements>,
+}
+
+/// The worst knowledge: what becomes likely, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statements {
+    /// What is disclosed.
+    pub target: Atom,
+    /// Each of these implies the target, or is known to be false. Fewer than k if fewer give certainty.
+    pub known: Vec<Atom>,
+}
+
+impl Statements {
+    /// The first atom is the target.
+    fn from_atoms(atoms: Vec<Atom>) -> Option<Self> {
+        let mut atoms = atoms.into_iter();
+        Some(Statements { target: atoms.next()?, known: atoms.collect() })
+    }
+}
+
+/// "This person has this value."
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Atom {
+    /// The number of the person's group.
+    pub group: u64,
+    /// The people of the group.
+    pub people: u64,
+    /// Tells people of a group apart, from 1; since a group hides who is who, it may be any of them.
+    pub person: u64,
+    /// The value as the table holds it.
+    pub value: String,
+    /// How often the value occurs in the group.
+    pub count: u64,
+}
+
+/// Digits after the point of a risk in words.
+const PLACES: usize = 6;
 
 /// The disclosure of the groups observed.
-pub(super) struct ImplicationsEvidence {
-    asked: Implications,
+pub struct ImplicationsJudge {
+    required: Implications,
     scanner: Scanner,
     /// The groups that attain a minimum, and perhaps some that did before.
     witnesses: BTreeMap<u64, Frequent>,
@@ -30,27 +92,27 @@ struct Frequent {
     counts: Vec<(u32, u64)>,
 }
 
-impl ImplicationsEvidence {
+impl ImplicationsJudge {
     /// Nothing observed yet.
-    pub fn new(asked: &Implications) -> Self {
-        ImplicationsEvidence {
-            asked: asked.clone(),
-            scanner: Scanner::new(asked.up_to),
+    pub fn new(required: &Implications) -> Self {
+        ImplicationsJudge {
+            required: required.clone(),
+            scanner: Scanner::new(required.up_to),
             witnesses: BTreeMap::new(),
             overfull: 0,
         }
     }
 
     /// Takes in a group.
-    pub fn observe(&mut self, group: &GroupCount, number: u64) {
+    pub fn observe(&mut self, group: &CountedGroup, number: u64) {
         let counts = group.counts().map(|(_, count)| count);
-        let Some(bucket) = Bucket::from_counts(counts, self.asked.up_to) else {
+        let Some(bucket) = Bucket::from_counts(counts, self.required.up_to) else {
             self.overfull += 1;
             return;
         };
         self.scanner.observe(&bucket, number);
         if self.scanner.disclosure().attains(number) {
-            self.witnesses.insert(number, Frequent::of(group, self.asked.up_to + 1));
+            self.witnesses.insert(number, Frequent::of(group, self.required.up_to + 1));
             if self.witnesses.len() > 2 * self.most_witnesses() {
                 self.forget();
             }
@@ -58,7 +120,7 @@ impl ImplicationsEvidence {
     }
 
     /// Takes in what another scan observed.
-    pub fn merge(&mut self, other: ImplicationsEvidence) {
+    pub fn merge(&mut self, other: ImplicationsJudge) {
         self.scanner.merge(&other.scanner);
         self.witnesses.extend(other.witnesses);
         self.overfull += other.overfull;
@@ -66,7 +128,7 @@ impl ImplicationsEvidence {
     }
 
     fn most_witnesses(&self) -> usize {
-        3 * self.asked.up_to + 2
+        3 * self.required.up_to + 2
     }
 
     /// Drops the groups that attain no minimum any more.
@@ -78,12 +140,12 @@ impl ImplicationsEvidence {
     /// Bytes of evidence.
     pub fn bytes(&self) -> u64 {
         let counts: usize = self.witnesses.values().map(|group| group.counts.capacity()).sum();
-        let levels = self.most_witnesses() * (self.asked.up_to + 8) * 32;
+        let levels = self.most_witnesses() * (self.required.up_to + 8) * 32;
         (counts * size_of::<(u32, u64)>() + levels) as u64
     }
 
     /// The disclosure by 0, 1, ... implications, with the names of the values.
-    pub fn report(&self, names: &[Arc<str>], column: &str) -> Result<DisclosureReport> {
+    pub fn curve(&self, names: &[Arc<str>], column: &str) -> Result<Vec<DisclosurePoint>> {
         if self.overfull > 0 {
             return Err(Error::input(
                 format!(
@@ -102,18 +164,44 @@ impl ImplicationsEvidence {
             negations: negated(&ranked, point.negated_position, point.k),
             negated: point.negated,
         });
-        let confidence = self.asked.confidence.clone();
-        let verdict = |confidence| self.scanner.disclosure().verdict(confidence);
-        Ok(DisclosureReport {
-            points: points.collect(),
-            safe: confidence.as_ref().is_none_or(|confidence| verdict(confidence) == Verdict::Safe),
-            confidence,
-        })
+        Ok(points.collect())
+    }
+
+    /// What was found; nothing is claimed where the disclosure is measured only.
+    pub fn finish(&self, names: &[Arc<str>], column: &str) -> Result<(Vec<Claim>, Vec<Note>)> {
+        let curve = self.curve(names, column)?;
+        let (Some(last), Some(confidence)) = (curve.last(), &self.required.confidence) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let step = |point: &DisclosurePoint| {
+            Datum::fields([
+                ("k", Datum::Count(point.k as u64)),
+                ("disclosure", f64_at_least(&point.disclosure).into()),
+                ("disclosure_exact", Datum::Fraction(point.disclosure.clone())),
+            ])
+        };
+        let claim = Claim {
+            subject: ClaimSubject::Everybody,
+            knows: vec![("implications", Datum::Count(last.k as u64))],
+            measured: Measurement { name: "disclosure", amount: Amount::Exact(last.disclosure.clone()) },
+            limit: Limit { name: "confidence", side: Side::Below, value: confidence.value().clone() },
+            group: None,
+            verdict: ClaimVerdict::from(self.scanner.disclosure().verdict(confidence) == Verdict::Safe),
+            counts: Vec::new(),
+            evidence: vec![("curve", Datum::list(curve.iter().map(step)))],
+        };
+        let note = format!(
+            "{} can disclose {}, less than {} is required",
+            number_of(last.k as u64, "implication", "implications"),
+            decimal_at_least(&last.disclosure, PLACES),
+            confidence.value()
+        );
+        Ok((vec![claim], vec![Note::Summary(note)]))
     }
 }
 
 impl Frequent {
-    fn of(group: &GroupCount, most: usize) -> Self {
+    fn of(group: &CountedGroup, most: usize) -> Self {
         let mut sorted: Vec<u64> = group.counts().map(|(_, count)| count).collect();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let least = sorted.get(most - 1).copied().unwrap_or(0);

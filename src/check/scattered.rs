@@ -12,11 +12,12 @@ use arrow::datatypes::Int64Type;
 
 use super::cells::{Cells, Gaps};
 use super::clustered::Counted;
-use super::criterion::{Asked, GroupCount, Judge};
 use super::job::{Buckets, Columns};
 use super::values::Codes;
-use crate::error::{Error, Result, number_of};
+use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
+use crate::model::counted_group::CountedGroup;
+use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
@@ -30,7 +31,7 @@ const PERSON: u32 = u32::MAX;
 pub(super) fn by_group(
     table: &Table,
     columns: &Columns,
-    asked: &Arc<Asked>,
+    charge: &Arc<Charge>,
     codes: &Codes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
@@ -43,7 +44,7 @@ pub(super) fn by_group(
     scan(table, &names, "counting by group", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         let mut rows = 0;
-        let mut count = GroupCount::default();
+        let mut count = CountedGroup::default();
         let mut buffer = Vec::new();
         for batch in batches {
             let batch = batch?;
@@ -69,7 +70,7 @@ pub(super) fn by_group(
         Ok((rows, cells.gaps))
     })?;
     let (rows, gaps) = counts;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, gaps })
+    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
 }
 
 /// Counts a table in which the rows of a person are those with the same value of the individual column.
@@ -77,7 +78,7 @@ pub(super) fn by_person(
     table: &Table,
     columns: &Columns,
     individual: &str,
-    asked: &Arc<Asked>,
+    charge: &Arc<Charge>,
     codes: &Codes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
@@ -133,7 +134,7 @@ pub(super) fn by_person(
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
     let (rows, gaps) = counts;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows, gaps })
+    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
 }
 
 /// Persons that contradict what was said of the table.
@@ -156,12 +157,13 @@ impl Faults {
         }
         if self.with_several_values > 0 {
             let people = number_of(self.with_several_values, "person", "people");
-            return Err(Error::input(
+            return Err(Error::missing(
                 format!(
                     "column `{}`: values are single, but there are several for {people}",
                     columns.sensitive
                 ),
-                "say --values set or multiset, or give every person one value",
+                "declare the values as a set or a multiset, or give every person one value",
+                Setting::Values,
             ));
         }
         Ok(())
@@ -202,7 +204,7 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
 pub(super) fn by_bucket(
     buckets: &Buckets<'_>,
     columns: &Columns,
-    asked: &Arc<Asked>,
+    charge: &Arc<Charge>,
     codes: &Codes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
@@ -273,7 +275,7 @@ pub(super) fn by_bucket(
         }
         Ok((0, cells.gaps))
     })?;
-    Ok(Counted { judge: judge(groups, asked, numbers, resources)?, rows: people.0, gaps: values.1 })
+    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows: people.0, gaps: values.1 })
 }
 
 /// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
@@ -333,10 +335,10 @@ pub(super) fn numbered_by_value(table: &Table, columns: &Columns) -> Result<bool
 }
 
 /// Judges the groups of a tally.
-fn judge(groups: Tally, asked: &Arc<Asked>, numbers: Numbers, resources: &Resources<'_>) -> Result<Judge> {
-    let mut judge = Judge::new(asked);
+fn judge(groups: Tally, charge: &Arc<Charge>, numbers: Numbers, resources: &Resources<'_>) -> Result<Judge> {
+    let mut judge = Judge::new(charge);
     let mut reserved = Judge::reservation(&resources.budget)?;
-    let mut group = GroupCount::default();
+    let mut group = CountedGroup::default();
     let mut number = 0;
     groups.finish(&mut |key, items| {
         group.clear();

@@ -1,68 +1,68 @@
 //! Which groups decide how much an adversary may know?
 //!
-//! Beside the verdict, a scan can keep for some values the groups that the knowledge skyline needs.
+//! In addition to the verdict, a scan can keep for some values the groups that the knowledge skyline needs.
 //! Memory: O(kept groups) per value, see [`KeptGroups`]; and the numbers of groups by size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::criterion::{GroupCount, Requirements};
-use super::values::Codes;
 use crate::error::Result;
+use crate::math::skyline::Point;
 use crate::math::skyline::{Confidence, KeptGroups, Ranking, Values};
+use crate::model::counted_group::CountedGroup;
 
 /// For which values the groups that matter are kept, and at which confidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sought {
+pub struct WantedSkylines {
     /// For every value of the table that is not named.
     pub every: Option<Confidence>,
     /// For the values with these names.
     pub these: Vec<(String, Confidence)>,
 }
 
-impl Sought {
+impl WantedSkylines {
     /// For no value.
-    pub const NOTHING: Sought = Sought { every: None, these: Vec::new() };
+    pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new() };
 
-    /// For all values that have a point, each at the least confidence that is asked of it.
-    pub fn of(requirements: &Requirements) -> Self {
-        let mut sought = Sought::NOTHING;
+    /// For all values that have a point, each at the least confidence that is required of it.
+    pub fn of(points: &[(Option<Vec<String>>, Point)]) -> Self {
+        let mut wanted = WantedSkylines::NOTHING;
         let lower = |own: &mut Option<Confidence>, other: &Confidence| {
             if own.as_ref().is_none_or(|own| other.value() < own.value()) {
                 *own = Some(other.clone());
             }
         };
         let mut named: BTreeMap<&String, Option<Confidence>> = BTreeMap::new();
-        for (names, point) in &requirements.skyline {
+        for (names, point) in points {
             match names {
-                None => lower(&mut sought.every, &point.confidence),
+                None => lower(&mut wanted.every, &point.confidence),
                 Some(names) => {
                     names.iter().for_each(|name| lower(named.entry(name).or_default(), &point.confidence));
                 }
             }
         }
         for (name, mut confidence) in named {
-            if let Some(every) = &sought.every {
+            if let Some(every) = &wanted.every {
                 lower(&mut confidence, every);
             }
-            sought.these.extend(confidence.map(|confidence| (name.clone(), confidence)));
+            wanted.these.extend(confidence.map(|confidence| (name.clone(), confidence)));
         }
-        sought
+        wanted
     }
 }
 
 /// The same by code.
-pub(super) struct SoughtCodes {
+pub struct WantedByCode {
     every: Option<Confidence>,
     these: HashMap<u32, Confidence>,
 }
 
-impl SoughtCodes {
+impl WantedByCode {
     /// Gives the named values their codes.
-    pub fn new(sought: &Sought, codes: &Codes) -> Result<Self> {
-        let coded = |(name, confidence): &(String, Confidence)| Ok((codes.named(name)?, confidence.clone()));
-        let these = sought.these.iter().map(coded).collect::<Result<_>>()?;
-        Ok(SoughtCodes { every: sought.every.clone(), these })
+    pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
+        let coded = |(name, confidence): &(String, Confidence)| Ok((code(name)?, confidence.clone()));
+        let these = wanted.these.iter().map(coded).collect::<Result<_>>()?;
+        Ok(WantedByCode { every: wanted.every.clone(), these })
     }
 
     fn is_empty(&self) -> bool {
@@ -74,33 +74,33 @@ impl SoughtCodes {
     }
 }
 
-/// What was kept so far.
-pub(super) struct KnowledgeEvidence {
+/// The groups that were kept so far.
+pub struct KnowledgeEvidence {
     values: Values,
-    sought: Arc<SoughtCodes>,
+    wanted: Arc<WantedByCode>,
     ranking: Ranking,
     by_code: HashMap<u32, KeptGroups>,
 }
 
 impl KnowledgeEvidence {
     /// Of no group yet.
-    pub fn new(values: Values, sought: &Arc<SoughtCodes>) -> Self {
+    pub fn new(values: Values, wanted: &Arc<WantedByCode>) -> Self {
         KnowledgeEvidence {
             values,
-            sought: sought.clone(),
+            wanted: wanted.clone(),
             ranking: Ranking::default(),
             by_code: HashMap::new(),
         }
     }
 
     /// Takes in a group.
-    pub fn observe(&mut self, group: &GroupCount) {
-        if self.sought.is_empty() {
+    pub fn observe(&mut self, group: &CountedGroup) {
+        if self.wanted.is_empty() {
             return;
         }
         let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
         for (code, count) in group.counts() {
-            if let Some(confidence) = self.sought.confidence(code) {
+            if let Some(confidence) = self.wanted.confidence(code) {
                 let new = || KeptGroups::new(self.values, confidence.clone());
                 self.by_code.entry(code).or_insert_with(new).observe(&ranked, count);
             }
@@ -121,12 +121,11 @@ impl KnowledgeEvidence {
     }
 
     /// The kept groups by value, sorted by name; values that were named and do not occur are there too.
-    pub fn finish(mut self, codes: &Codes) -> Vec<(String, KeptGroups)> {
-        for (&code, confidence) in &self.sought.these {
+    pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
+        for (&code, confidence) in &self.wanted.these {
             let new = || KeptGroups::new(self.values, confidence.clone());
             self.by_code.entry(code).or_insert_with(new);
         }
-        let names = codes.names();
         let name = |(code, kept): (u32, KeptGroups)| (names[code as usize].to_string(), kept);
         let mut all: Vec<_> = self.by_code.into_iter().map(name).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));

@@ -1,0 +1,108 @@
+//! Is a release, or any table of groups, safe by its policy?
+//!
+//! [`Check`] is the one way to judge: the plot uses it for what it wrote, the commands for what they are given.
+
+use super::beliefs::{self, Membership};
+use super::job::{Subject, count};
+use super::policy::Task;
+use super::robust;
+use super::verdict::{JudgedColumn, Verdict};
+use crate::error::{Error, Result};
+use crate::model::beliefs::Question;
+use crate::model::judge::Basis;
+use crate::model::robust::Known;
+use crate::model::skyline::knowledge::WantedSkylines;
+use crate::release::manifest::Manifest;
+use crate::resources::Resources;
+use crate::table::read::Table;
+
+/// Everything that a check is given.
+pub struct Check<'a> {
+    /// The tables of groups.
+    pub subject: &'a Subject<'a>,
+    /// What must hold for which columns; at least one.
+    pub tasks: &'a [Task],
+    /// The table that the groups were made from. What takes it and is not given is not judged, and so not safe.
+    pub original: Option<&'a Table>,
+    /// The distributions that the adversary knows, where they are in memory already.
+    pub distributions: Option<&'a Known>,
+    /// How people of the original find their groups.
+    pub membership: Membership<'a>,
+    /// What the manifest of a release says of its original.
+    pub manifest: Option<&'a Manifest>,
+    /// Whether the groups that the knowledge skylines need are kept.
+    pub skylines: Skylines,
+}
+
+/// Whether the groups that the knowledge skylines need are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skylines {
+    /// For all values that have a point.
+    Keep,
+    /// For none.
+    Leave,
+}
+
+impl Check<'_> {
+    /// Judges the groups by everything that is required.
+    pub fn judge(&self, resources: &Resources<'_>) -> Result<Verdict> {
+        self.tasks.iter().try_for_each(|task| task.requirements.validate())?;
+        let columns: Vec<JudgedColumn> =
+            self.tasks.iter().map(|task| self.judge_column(task, resources)).collect::<Result<_>>()?;
+        match columns.is_empty() {
+            true => Err(Error::input("the policy protects nothing", "name a column in columns.sensitive")),
+            false => Ok(Verdict { columns }),
+        }
+    }
+
+    fn judge_column(&self, task: &Task, resources: &Resources<'_>) -> Result<JudgedColumn> {
+        let Task { columns, requirements } = task;
+        let wanted = match self.skylines {
+            Skylines::Keep => WantedSkylines::of(requirements.skyline()),
+            Skylines::Leave => WantedSkylines::NOTHING,
+        };
+        let of_counts = || {
+            let counted = count(self.subject, columns, requirements, &wanted, resources)?;
+            counted.finish(columns, requirements)
+        };
+        match requirements.basis() {
+            Basis::Counts => of_counts(),
+            Basis::People(question) => self.with_beliefs(of_counts()?, question, resources),
+            Basis::Distributions(robustness) => {
+                robust::expect_rows(columns)?;
+                let own;
+                let known = match self.distributions {
+                    Some(known) => known,
+                    None => {
+                        own = robust::known(robustness, columns, self.original, resources)?;
+                        &own
+                    }
+                };
+                let mut judged = of_counts()?;
+                robust::add(&mut judged.finding, self.subject, columns, robustness, known, resources)?;
+                Ok(judged)
+            }
+        }
+    }
+
+    /// How far beliefs move; left open without the original.
+    fn with_beliefs(
+        &self,
+        mut judged: JudgedColumn,
+        question: &Question,
+        resources: &Resources<'_>,
+    ) -> Result<JudgedColumn> {
+        match self.original {
+            None => judged.finding.add(question.open_claims()),
+            Some(original) => {
+                let tables = beliefs::Release {
+                    subject: self.subject,
+                    membership: &self.membership,
+                    manifest: self.manifest,
+                };
+                beliefs::attack(original, &tables, question, resources)?.add_to(&mut judged.finding);
+            }
+        }
+        Ok(judged)
+    }
+}

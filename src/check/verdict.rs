@@ -1,0 +1,99 @@
+//! What did the check find?
+
+use crate::math::skyline::{KeptGroups, Values};
+use crate::model::finding::Finding;
+use crate::model::group_sizes::GroupSizes;
+use crate::release::manifest::PublishedColumn;
+
+/// The verdict on a release, or any table of groups.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// Each protected column; at least one.
+    pub columns: Vec<JudgedColumn>,
+}
+
+/// One protected column.
+#[derive(Debug, Clone)]
+pub struct JudgedColumn {
+    /// What was found about it.
+    pub finding: Finding,
+    /// The groups that its knowledge skylines need, by value; empty unless they are wanted.
+    pub kept: Vec<(String, KeptGroups)>,
+    /// How many sensitive values a person may have.
+    pub values: Values,
+    /// Rows of the table.
+    pub records: u64,
+    /// Different people.
+    pub individuals: u64,
+    /// Groups.
+    pub groups: u64,
+    /// People in the smallest group.
+    pub smallest_group: u64,
+    /// Different sensitive values in the group that has the fewest.
+    pub fewest_values: u64,
+    /// The smallest group that was required.
+    pub minimum_group_size: u64,
+    /// The fewest different values that were required.
+    pub minimum_distinct_values: u64,
+    /// Groups by size.
+    pub sizes: GroupSizes,
+    /// How the groups stood in the table. It decides how groups are numbered in the findings: by the row, from 0, at
+    /// which they begin if they stand together; by the value of their one group column if that is a whole number; and
+    /// otherwise the numbers only tell groups apart.
+    pub order: Order,
+    /// Bytes that did not fit in memory.
+    pub spilled_bytes: u64,
+}
+
+/// How the groups stood in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The rows of each group stood together: one scan was enough.
+    Clustered,
+    /// A group came back, or memory was too small to rule it out: the table was scanned a second time.
+    Scattered,
+    /// Rows had to be brought together by person first.
+    ByPerson,
+    /// People and values came from two tables.
+    Bucketized,
+}
+
+impl Verdict {
+    /// Whether everything that was required is proven for every column.
+    pub fn is_safe(&self) -> bool {
+        self.columns.iter().all(|column| column.finding.safe)
+    }
+
+    /// Whether everything that was required is proven, as far as it was judged.
+    pub fn holds_as_far_as_judged(&self) -> bool {
+        self.findings().all(Finding::holds_as_far_as_judged)
+    }
+
+    /// Whether something was not judged.
+    pub fn is_open(&self) -> bool {
+        self.findings().any(Finding::is_open)
+    }
+
+    /// The findings of all columns.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.columns.iter().map(|column| &column.finding)
+    }
+
+    /// The first column; what is no matter of values is the same for all.
+    pub fn first(&self) -> &JudgedColumn {
+        &self.columns[0]
+    }
+}
+
+impl<'a> From<&'a JudgedColumn> for PublishedColumn<'a> {
+    fn from(column: &'a JudgedColumn) -> Self {
+        PublishedColumn {
+            finding: &column.finding,
+            values: column.values,
+            records: column.records,
+            individuals: column.individuals,
+            groups: column.groups,
+            smallest_group: column.smallest_group,
+        }
+    }
+}

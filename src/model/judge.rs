@@ -1,0 +1,458 @@
+//! Do the groups of a release keep what is required for one sensitive column?
+//!
+//! A [`Judge`] takes in one counted group after another; two judges that saw different groups merge, in any order with the
+//! same result. This is the only place of the check that tells adversaries apart. Beliefs and distributions are judged by
+//! more than counts: [`beliefs`](super::beliefs::judge) and [`robust`](super::robust::judge) add their claims to the finding.
+//!
+//! Memory: O(values met x points), whatever the number of groups.
+
+use std::sync::Arc;
+
+use super::beliefs::Question;
+use super::counted_group::CountedGroup;
+use super::finding::{Claim, Finding, Note};
+use super::group_sizes::Sizes;
+use super::implications::judge::{Implications, ImplicationsJudge};
+use super::policy::Policy;
+use super::privacy::Target;
+use super::robust::judge::{DeltaInstead, Robustness};
+use super::shares::ShareCriterion;
+use super::shares::judge::SharesJudge;
+use super::skyline::judge::{Absent, NamedValue, PointsByValue, SkylineJudge, SkylinePoints};
+use super::skyline::knowledge::{KnowledgeEvidence, WantedByCode, WantedSkylines};
+use crate::error::{Error, Result, number_of};
+use crate::math::shares::ShareRule;
+use crate::math::skyline::{KeptGroups, Values};
+use crate::policy::Nearness;
+use crate::resources::budget::{Budget, Reservation};
+
+/// What must hold for one sensitive column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirements {
+    /// Against whom the column is protected.
+    pub adversary: Adversary,
+    /// Criteria of other tools, in addition to the adversary.
+    pub shares: Vec<ShareRequirement>,
+    /// People that each group must have at least; 1 always holds.
+    pub minimum_group_size: u64,
+    /// Different sensitive values that each group must have at least; 0 always holds.
+    pub minimum_distinct_values: u64,
+    /// What becomes of a named value that the table does not hold.
+    pub absent: Absent,
+}
+
+/// An adversary, and what must hold against them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Adversary {
+    /// Skyline points; none if only the sizes of groups are required.
+    Skyline(SkylinePoints),
+    /// Implications.
+    Implications(Implications),
+    /// How far beliefs may move, which the original table decides.
+    Beliefs(Box<Question>),
+    /// Known distributions.
+    Robust(Box<Robustness>),
+}
+
+/// What a check needs to judge an adversary.
+#[derive(Debug, Clone, Copy)]
+pub enum Basis<'a> {
+    /// The counts of the groups.
+    Counts,
+    /// The counts, and everybody followed from the original table to a group.
+    People(&'a Question),
+    /// The counts, and the distributions that are known of the people of a group.
+    Distributions(&'a Robustness),
+}
+
+/// A criterion over shares, with the order of the values that it may need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShareRequirement {
+    /// The criterion.
+    pub criterion: ShareCriterion,
+    /// How far the values are from each other.
+    pub nearness: Nearness,
+}
+
+impl Requirements {
+    /// Nothing that could fail.
+    pub fn nothing() -> Self {
+        Requirements {
+            adversary: Adversary::Skyline(Vec::new()),
+            shares: Vec::new(),
+            minimum_group_size: 1,
+            minimum_distinct_values: 0,
+            absent: Absent::Report,
+        }
+    }
+
+    /// What a policy requires for one of its targets.
+    pub fn of(policy: &Policy, target: &Target) -> Result<Self> {
+        let nearness = policy.columns.sensitive(&target.name());
+        let nearness = nearness.map_or(Nearness::Equal, |column| column.nearness.clone());
+        let share = |criterion: &ShareCriterion| ShareRequirement {
+            criterion: criterion.clone(),
+            nearness: nearness.clone(),
+        };
+        Ok(Requirements {
+            adversary: target.model.adversary(policy, target)?,
+            shares: target.criteria.iter().map(share).collect(),
+            minimum_group_size: policy.privacy.minimum_group_size,
+            minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
+            absent: Absent::Report,
+        })
+    }
+
+    /// Skyline points alone, whose values must occur.
+    pub fn points(points: SkylinePoints) -> Self {
+        Requirements {
+            adversary: Adversary::Skyline(points),
+            absent: Absent::Refuse,
+            ..Requirements::nothing()
+        }
+    }
+
+    /// Puts these points in the place of the adversary.
+    pub fn replace_adversary(&mut self, points: SkylinePoints) {
+        self.adversary = Adversary::Skyline(points);
+        self.absent = Absent::Refuse;
+    }
+
+    /// The skyline points; none for another adversary.
+    pub fn skyline(&self) -> &[(Option<Vec<String>>, crate::math::skyline::Point)] {
+        match &self.adversary {
+            Adversary::Skyline(points) => points,
+            _ => &[],
+        }
+    }
+
+    /// Fails if nothing is required: the answer would look like a verdict.
+    pub fn validate(&self) -> Result<()> {
+        if matches!(&self.adversary, Adversary::Skyline(points) if points.is_empty())
+            && self.shares.is_empty()
+            && self.minimum_group_size <= 1
+            && self.minimum_distinct_values == 0
+        {
+            return Err(Error::missing(
+                "nothing is required, so nothing can be checked",
+                "give a skyline point, a minimum group size, or a policy",
+                crate::error::Setting::Points,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Fails if the adversary or a criterion is not defined for people with so many values.
+    pub fn expect_values(&self, column: &str, values: Values) -> Result<()> {
+        if values == Values::Single {
+            return Ok(());
+        }
+        let problem = match &self.adversary {
+            Adversary::Implications(_) => "implications are defined for single values only",
+            Adversary::Robust(_) => "known distributions are defined for one row and one value per person",
+            _ if !self.shares.is_empty() => "t-closeness and l-diversity are defined for single values only",
+            _ => return Ok(()),
+        };
+        Err(Error::missing(
+            format!("column `{column}`: {problem}"),
+            "declare the values of the column as single, or require skyline points",
+            crate::error::Setting::Values,
+        ))
+    }
+
+    /// What the check needs to judge the adversary.
+    pub fn basis(&self) -> Basis<'_> {
+        match &self.adversary {
+            Adversary::Skyline(_) | Adversary::Implications(_) => Basis::Counts,
+            Adversary::Beliefs(question) => Basis::People(question),
+            Adversary::Robust(robustness) => Basis::Distributions(robustness),
+        }
+    }
+
+    /// Remembers what the printed Delta condition would have made of the table.
+    pub fn compare_with(&mut self, instead: Option<DeltaInstead>) {
+        if let Adversary::Robust(robustness) = &mut self.adversary {
+            robustness.delta_instead = instead;
+        }
+    }
+
+    /// Whether everybody is followed from the original table to a group.
+    pub fn follows_people(&self) -> bool {
+        matches!(self.adversary, Adversary::Beliefs(_))
+    }
+
+    /// Whether only a policy can say what must hold and what the rows are.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.adversary, Adversary::Robust(_))
+    }
+
+    /// Whether the counts of groups do not suffice, but the original table is needed.
+    pub fn needs_original(&self) -> bool {
+        match &self.adversary {
+            Adversary::Skyline(_) | Adversary::Implications(_) => false,
+            Adversary::Beliefs(_) => true,
+            Adversary::Robust(robustness) => robustness.is_estimated(),
+        }
+    }
+}
+
+/// What stays the same from group to group.
+pub struct Charge {
+    values: Values,
+    adversary: ChargedAdversary,
+    rules: Vec<ShareRule>,
+    wanted: Arc<WantedByCode>,
+    minimum_group_size: u64,
+    minimum_distinct_values: u64,
+    named: Vec<(String, u32)>,
+    absent: Absent,
+    model: &'static str,
+}
+
+enum ChargedAdversary {
+    Skyline(Arc<PointsByValue>),
+    Implications(Implications),
+}
+
+impl Charge {
+    /// Gives the named values their codes. `rules` are those of the share requirements, once the whole table is known.
+    pub fn new(
+        values: Values,
+        requirements: &Requirements,
+        rules: Vec<ShareRule>,
+        wanted: &WantedSkylines,
+        code: &mut dyn FnMut(&str) -> Result<u32>,
+    ) -> Result<Self> {
+        let none = Vec::new();
+        let (adversary, model) = match &requirements.adversary {
+            Adversary::Implications(required) => {
+                (ChargedAdversary::Implications(required.clone()), "implications")
+            }
+            other => {
+                let (points, model) = match other {
+                    Adversary::Skyline(points) => (points, "skyline"),
+                    Adversary::Beliefs(_) => (&none, "beliefs"),
+                    _ => (&none, "robust"),
+                };
+                (ChargedAdversary::Skyline(Arc::new(PointsByValue::new(values, points, code)?)), model)
+            }
+        };
+        let names = requirements.skyline().iter().flat_map(|(names, _)| names.iter().flatten());
+        let named = names.map(|name| Ok((name.clone(), code(name)?))).collect::<Result<_>>()?;
+        Ok(Charge {
+            values,
+            adversary,
+            rules,
+            wanted: Arc::new(WantedByCode::new(wanted, code)?),
+            minimum_group_size: requirements.minimum_group_size,
+            minimum_distinct_values: requirements.minimum_distinct_values,
+            named,
+            absent: requirements.absent,
+            model,
+        })
+    }
+}
+
+/// The sensitive values of a table by their codes.
+pub struct ValueNames<'a> {
+    /// The sensitive column.
+    pub column: &'a str,
+    /// The name of each code.
+    pub names: &'a [Arc<str>],
+    /// Whether they are numbers, dates or times, which can be written in several ways.
+    pub ordered: bool,
+}
+
+/// Judges the groups of a table for one sensitive column.
+pub struct Judge {
+    charge: Arc<Charge>,
+    adversary: AdversaryJudge,
+    shares: SharesJudge,
+    knowledge: KnowledgeEvidence,
+    /// The sizes of the groups observed.
+    pub sizes: Sizes,
+    /// Groups that contradict the declared kind of values.
+    impossible: u64,
+}
+
+enum AdversaryJudge {
+    Skyline(SkylineJudge),
+    Implications(Box<ImplicationsJudge>),
+}
+
+impl Judge {
+    /// Nothing observed yet.
+    pub fn new(charge: &Arc<Charge>) -> Self {
+        Judge {
+            charge: charge.clone(),
+            adversary: match &charge.adversary {
+                ChargedAdversary::Skyline(points) => {
+                    AdversaryJudge::Skyline(SkylineJudge::new(points.clone()))
+                }
+                ChargedAdversary::Implications(required) => {
+                    AdversaryJudge::Implications(Box::new(ImplicationsJudge::new(required)))
+                }
+            },
+            shares: SharesJudge::default(),
+            knowledge: KnowledgeEvidence::new(charge.values, &charge.wanted),
+            sizes: Sizes::default(),
+            impossible: 0,
+        }
+    }
+
+    /// Takes in a group; `number` tells groups apart in the evidence.
+    pub fn observe(&mut self, group: &CountedGroup, number: u64) {
+        // All rows of a group may stand for nobody.
+        if group.people == 0 && group.distinct() == 0 {
+            return;
+        }
+        let possible = match self.charge.values {
+            Values::Single => {
+                group.counts().fold(0u64, |sum, (_, count)| sum.saturating_add(count)) == group.people
+            }
+            Values::Set => group.counts().all(|(_, count)| count <= group.people),
+            Values::Multiset => group.people > 0,
+        };
+        if !possible || group.people == 0 {
+            self.impossible += 1;
+            return;
+        }
+        self.sizes.observe(group.people, group.distinct());
+        match &mut self.adversary {
+            AdversaryJudge::Skyline(judge) => judge.observe(group, number),
+            AdversaryJudge::Implications(judge) => judge.observe(group, number),
+        }
+        self.shares.observe(&self.charge.rules, group, number);
+        self.knowledge.observe(group);
+    }
+
+    /// Takes in what another judge with the same charge observed.
+    pub fn merge(&mut self, other: Judge) {
+        self.sizes.merge(&other.sizes);
+        self.impossible += other.impossible;
+        match (&mut self.adversary, other.adversary) {
+            (AdversaryJudge::Skyline(own), AdversaryJudge::Skyline(other)) => own.merge(other),
+            (AdversaryJudge::Implications(own), AdversaryJudge::Implications(other)) => own.merge(*other),
+            _ => unreachable!("judges with the same charge face the same adversary"),
+        }
+        self.shares.merge(other.shares);
+        self.knowledge.merge(other.knowledge);
+    }
+
+    /// Keeps the reservation at what the evidence takes.
+    pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
+        let evidence = match &self.adversary {
+            AdversaryJudge::Skyline(judge) => judge.bytes(),
+            AdversaryJudge::Implications(judge) => judge.bytes(),
+        };
+        let bytes = evidence + self.knowledge.bytes();
+        if bytes > reserved.bytes() { reserved.resize(STATISTICS, bytes) } else { Ok(()) }
+    }
+
+    /// A reservation for [`Judge::account`].
+    pub fn reservation(budget: &Arc<Budget>) -> Result<Reservation> {
+        budget.reserve(STATISTICS, 0)
+    }
+
+    /// The evidence on skyline points, where that is the adversary.
+    pub fn skyline(&self) -> Option<&SkylineJudge> {
+        match &self.adversary {
+            AdversaryJudge::Skyline(judge) => Some(judge),
+            AdversaryJudge::Implications(_) => None,
+        }
+    }
+
+    /// The evidence on implications, where those are what the adversary knows.
+    pub fn implications(&self) -> Option<&ImplicationsJudge> {
+        match &self.adversary {
+            AdversaryJudge::Skyline(_) => None,
+            AdversaryJudge::Implications(judge) => Some(judge),
+        }
+    }
+
+    /// Fails if the groups contradict the declared kind of values, or lack a value that a point names.
+    pub fn expect_possible(&mut self, values: &ValueNames<'_>) -> Result<()> {
+        if self.impossible > 0 {
+            let (rule, remedy) = match self.charge.values {
+                Values::Single => {
+                    ("people and values differ in number", "declare the values as a set or a multiset")
+                }
+                Values::Set => {
+                    ("a value occurs more often than there are people", "declare the values as a multiset")
+                }
+                Values::Multiset => ("there are values but no people", "check that no rows are missing"),
+            };
+            return Err(Error::missing(
+                format!(
+                    "column `{}`: in {} {rule}",
+                    values.column,
+                    number_of(self.impossible, "group", "groups")
+                ),
+                format!("{remedy}, if that is what the table holds"),
+                crate::error::Setting::Values,
+            ));
+        }
+        let AdversaryJudge::Skyline(judge) = &mut self.adversary else { return Ok(()) };
+        let absent = if values.ordered { Absent::Refuse } else { self.charge.absent };
+        for (name, code) in &self.charge.named {
+            judge.expect(&NamedValue { column: values.column, name, code: *code }, values.names, absent)?;
+        }
+        Ok(())
+    }
+
+    /// What was found; fails if the table contradicts what was declared of it.
+    pub fn finish(&mut self, values: &ValueNames<'_>) -> Result<Finding> {
+        self.expect_possible(values)?;
+        let charge = &self.charge;
+        let mut claims = Vec::new();
+        let minima = [
+            ("people", self.sizes.smallest, charge.minimum_group_size, 1),
+            ("different sensitive values", self.sizes.fewest_values, charge.minimum_distinct_values, 0),
+        ];
+        let required = minima.into_iter().filter(|(.., least, always)| least > always);
+        claims.extend(required.map(|(what, has, least, _)| Claim::minimum(what, has, least)));
+        let (own, mut notes) = match &self.adversary {
+            AdversaryJudge::Skyline(judge) => {
+                let (own, mut notes) = judge.finish(values.names);
+                let absent = judge.absent();
+                notes.extend(absent.iter().map(|&code| {
+                    let (name, column) = (&values.names[code as usize], values.column);
+                    Note::Warning(format!(
+                        "the policy protects {name:?}, which column `{column}` does not hold"
+                    ))
+                }));
+                (own, notes)
+            }
+            AdversaryJudge::Implications(judge) => judge.finish(values.names, values.column)?,
+        };
+        claims.extend(own);
+        notes.extend(size_notes(&self.sizes, charge));
+        let (shares, share_notes) = self.shares.finish(&charge.rules);
+        claims.extend(shares);
+        notes.extend(share_notes);
+        let mut finding = Finding::new(values.column, charge.model, claims);
+        finding.notes = notes;
+        Ok(finding)
+    }
+
+    /// The groups that the wanted knowledge skylines need, by value.
+    pub fn kept(self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
+        self.knowledge.finish(names)
+    }
+}
+
+const STATISTICS: &str = "the statistics of the sensitive values";
+
+fn size_notes(sizes: &Sizes, charge: &Charge) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if charge.minimum_group_size > 1 {
+        let (smallest, minimum) = (number_of(sizes.smallest, "person", "people"), charge.minimum_group_size);
+        notes.push(Note::Summary(format!("the smallest group has {smallest}, {minimum} are required")));
+    }
+    if charge.minimum_distinct_values > 0 {
+        let fewest = number_of(sizes.fewest_values, "different value", "different values");
+        let minimum = charge.minimum_distinct_values;
+        notes.push(Note::Summary(format!("some group has {fewest}, {minimum} are required")));
+    }
+    notes
+}

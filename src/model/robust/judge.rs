@@ -1,0 +1,332 @@
+//! Does every group keep every posterior at most 1/r against an adversary who knows distributions?
+//!
+//! A group is judged by its exact posteriors where it is small enough, and by the ratio condition otherwise; what neither
+//! proves is not shown to be robust, and not safe. Nothing is taken from how the groups were made.
+//!
+//! Memory: the states of one group per thread; one number for each value.
+//! Invariant: a comparison with 1/r is certain (equality is safe); contradictory distributions are an error.
+
+use super::{Distributions, Known, RobustModel, RobustTest};
+use crate::error::{Error, Result, number_of};
+use crate::math::exact::{Rational, decimal_at_least};
+use crate::math::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
+use crate::model::finding::{
+    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
+    Total, WorstByValue,
+};
+
+/// Posteriors of groups with up to so many states are always computed: twelve different values.
+const STATES: u64 = 1 << 12;
+/// Where the ratio condition fails, up to so many: sixteen different values.
+const MOST_STATES: u64 = 1 << 16;
+/// Digits after the point of a posterior in words.
+const PLACES: usize = 6;
+
+/// What must hold against an adversary who knows distributions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Robustness {
+    /// What the policy says.
+    pub model: RobustModel,
+    /// No posterior may be above 1/r.
+    pub requirement: Requirement,
+    /// What the printed Delta condition would have made of the table, where that was tried.
+    pub delta_instead: Option<DeltaInstead>,
+}
+
+impl Robustness {
+    /// Whether the distributions are estimated from the original table.
+    pub fn is_estimated(&self) -> bool {
+        self.model.distributions == Distributions::Estimated
+    }
+}
+
+/// What the printed Delta condition says of groups.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct DeltaClaims {
+    /// Groups that it accepts.
+    pub accepted: u64,
+    /// Accepted groups with a posterior above 1/r.
+    pub wrong: u64,
+    /// The largest posterior of those, rounded up.
+    pub worst: f64,
+    /// Accepted groups of which it is not known whether they are above 1/r.
+    pub unknown: u64,
+}
+
+/// Groups made with the printed Delta condition, for comparison; they are not published.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct DeltaInstead {
+    /// People who were grouped so.
+    pub people: u64,
+    /// What the condition says of their groups, and what is true.
+    pub claims: DeltaClaims,
+}
+
+impl DeltaClaims {
+    /// Takes in one group.
+    pub fn add(&mut self, accepted: bool, verdict: &Verdict) {
+        if !accepted {
+            return;
+        }
+        self.accepted += 1;
+        match verdict {
+            Verdict::Breached { posterior } => {
+                self.wrong += 1;
+                self.worst = self.worst.max(*posterior);
+            }
+            Verdict::NotShown | Verdict::Contradiction => self.unknown += 1,
+            Verdict::Robust(_) => {}
+        }
+    }
+
+    /// Takes in other groups.
+    pub fn merge(&mut self, other: &DeltaClaims) {
+        self.accepted += other.accepted;
+        self.wrong += other.wrong;
+        self.worst = self.worst.max(other.worst);
+        self.unknown += other.unknown;
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Datum)> {
+        vec![
+            ("accepted", self.accepted.into()),
+            ("wrong", self.wrong.into()),
+            ("worst_posterior", Datum::of((self.wrong > 0).then_some(self.worst))),
+            ("not_shown", self.unknown.into()),
+        ]
+    }
+}
+
+/// A group that was assessed on its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssessedGroup {
+    assessment: Assessment,
+    /// Whether the Delta condition accepts it.
+    accepted: bool,
+}
+
+/// The verdict on one group, with more work where less does not decide.
+pub fn judged(known: &Known, requirement: &Requirement, group: Published<'_>) -> Result<Assessment> {
+    let assessment = assess(known.priors(), requirement, group, STATES)?;
+    match assessment.verdict {
+        Verdict::NotShown => assess(known.priors(), requirement, group, MOST_STATES),
+        _ => Ok(assessment),
+    }
+}
+
+/// Assesses a group; groups are independent, so many can be assessed at once.
+pub fn assessed(known: &Known, requirement: &Requirement, group: Published<'_>) -> Result<AssessedGroup> {
+    let assessment = judged(known, requirement, group)?;
+    Ok(AssessedGroup { assessment, accepted: delta_claims(known.priors(), requirement, group)? })
+}
+
+/// What all groups observed so far say together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RobustJudge {
+    by_posterior: u64,
+    by_ratio: u64,
+    breached: u64,
+    not_shown: u64,
+    unmeasured: u64,
+    delta: DeltaClaims,
+    /// The largest posterior of each value.
+    worst: Vec<Option<f64>>,
+    contradictions: u64,
+    /// The smallest number of a group that contradicts the distributions.
+    contradiction: Option<i64>,
+}
+
+impl RobustJudge {
+    /// Nothing observed yet, of so many values.
+    pub fn new(values: usize) -> Self {
+        RobustJudge {
+            by_posterior: 0,
+            by_ratio: 0,
+            breached: 0,
+            not_shown: 0,
+            unmeasured: 0,
+            delta: DeltaClaims::default(),
+            worst: vec![None; values],
+            contradictions: 0,
+            contradiction: None,
+        }
+    }
+
+    /// Takes in a group with these values and their counts.
+    pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, group: &AssessedGroup) {
+        let AssessedGroup { assessment, accepted } = group;
+        match assessment.verdict {
+            Verdict::Robust(Proof::Posterior) => self.by_posterior += 1,
+            Verdict::Robust(Proof::Ratio) => self.by_ratio += 1,
+            Verdict::Breached { .. } => self.breached += 1,
+            Verdict::NotShown => self.not_shown += 1,
+            Verdict::Contradiction => {
+                self.contradictions += 1;
+                self.contradiction = [self.contradiction, number].into_iter().flatten().min();
+            }
+        }
+        self.delta.add(*accepted, &assessment.verdict);
+        match &assessment.worst {
+            None => self.unmeasured += 1,
+            Some(worst) => {
+                for (&(value, _), &posterior) in values.iter().zip(worst) {
+                    let own = &mut self.worst[value as usize];
+                    *own = Some(own.map_or(posterior, |own| own.max(posterior)));
+                }
+            }
+        }
+    }
+
+    /// Takes in what another judge with the same distributions observed.
+    pub fn merge(&mut self, other: &RobustJudge) {
+        self.by_posterior += other.by_posterior;
+        self.by_ratio += other.by_ratio;
+        self.breached += other.breached;
+        self.not_shown += other.not_shown;
+        self.unmeasured += other.unmeasured;
+        self.delta.merge(&other.delta);
+        self.contradictions += other.contradictions;
+        self.contradiction = [self.contradiction, other.contradiction].into_iter().flatten().min();
+        for (own, others) in self.worst.iter_mut().zip(&other.worst) {
+            *own = [*own, *others].into_iter().flatten().reduce(f64::max);
+        }
+    }
+
+    /// Adds what was found to the finding; `texts` are those of the values.
+    pub fn finish(self, robustness: &Robustness, texts: &[&str], finding: &mut Finding) -> Result<()> {
+        if self.contradictions > 0 {
+            let groups = number_of(self.contradictions, "group", "groups");
+            let first = self.contradiction.map_or(String::new(), |name| format!(", the first is {name}"));
+            return Err(Error::input(
+                format!("the distributions contradict the table: they make {groups} impossible{first}"),
+                "give the distributions that belong to this table; what contradicts it proves nothing",
+            ));
+        }
+        let worst = texts.iter().zip(&self.worst);
+        let mut worst: Vec<(String, f64)> =
+            worst.filter_map(|(text, worst)| Some((text.to_string(), (*worst)?))).collect();
+        worst.sort_by(|a, b| a.0.cmp(&b.0));
+        let holds = self.breached == 0 && self.not_shown == 0;
+        let place = finding.claims.iter().take_while(|claim| claim.is_size()).count();
+        finding.claims.insert(place, self.claim(holds));
+        finding.safe &= holds;
+        finding.notes.insert(0, Note::Summary(format!("posteriors {}", self.posteriors(robustness, &worst))));
+        if self.delta.wrong > 0 {
+            finding.notes.push(Note::Remark(format!(
+                "the printed Delta condition accepts {} of the groups above {}, up to {}",
+                self.delta.wrong,
+                Rational::ONE / &robustness.model.r,
+                upwards(self.delta.worst)
+            )));
+        }
+        finding.notes.extend(robustness.delta_instead.as_ref().map(instead));
+        finding.totals.push(self.total(robustness, holds, &worst));
+        finding.worst = Some(WorstByValue { measured: "posterior", values: worst });
+        Ok(())
+    }
+
+    fn claim(&self, holds: bool) -> Claim {
+        Claim {
+            subject: ClaimSubject::Everybody,
+            knows: Vec::new(),
+            measured: Measurement {
+                name: "groups that may disclose more",
+                amount: Amount::Count(self.breached + self.not_shown),
+            },
+            limit: Limit { name: "most", side: Side::AtMost, value: Rational::ZERO },
+            group: None,
+            verdict: ClaimVerdict::from(holds),
+            counts: vec![
+                ("by exact posteriors", self.by_posterior),
+                ("by the ratio condition", self.by_ratio),
+                ("above", self.breached),
+                ("not shown", self.not_shown),
+            ],
+            evidence: Vec::new(),
+        }
+    }
+
+    /// One line on posteriors.
+    fn posteriors(&self, robustness: &Robustness, worst: &[(String, f64)]) -> String {
+        let threshold = Rational::ONE / &robustness.model.r;
+        let shown = self.by_posterior + self.by_ratio;
+        let all = shown + self.breached + self.not_shown;
+        let mut text = match (self.breached, self.not_shown) {
+            (0, 0) => format!("at most {threshold} in every group"),
+            (0, open) => {
+                format!("at most {threshold} in {shown} of {all} groups; {open} not shown to be robust")
+            }
+            (above, 0) => format!("above {threshold} in {above} of {all} groups"),
+            (above, open) => {
+                format!("above {threshold} in {above} of {all} groups; {open} more not shown to be robust")
+            }
+        };
+        if let Some(worst) = largest(worst) {
+            text.push_str(&format!("; the largest is {}", upwards(worst)));
+            if self.unmeasured > 0 {
+                let groups = number_of(self.unmeasured, "larger group", "larger groups");
+                text.push_str(&format!(" where it was computed, besides {groups}"));
+            }
+        }
+        text
+    }
+
+    /// For programs.
+    fn total(&self, robustness: &Robustness, holds: bool, worst: &[(String, f64)]) -> Total {
+        let test = robustness.model.test;
+        let name = RobustTest::NAMES.into_iter().find(|(_, own)| *own == test).map_or("", |(name, _)| name);
+        let instead = robustness.delta_instead.as_ref().map(|instead| {
+            let mut fields = instead.claims.fields();
+            fields.push(("people", instead.people.into()));
+            Datum::fields(fields)
+        });
+        let value = |(value, posterior): &(String, f64)| {
+            Datum::fields([("value", Datum::Text(value.clone())), ("posterior", (*posterior).into())])
+        };
+        Total {
+            name: "distributions",
+            audience: Audience::Public,
+            fields: vec![
+                ("r", robustness.model.r.to_string().into()),
+                ("at_most", (Rational::ONE / &robustness.model.r).to_string().into()),
+                ("test", name.to_string().into()),
+                ("r_robust", holds.into()),
+                ("groups_by_posterior", self.by_posterior.into()),
+                ("groups_by_ratio", self.by_ratio.into()),
+                ("groups_above", self.breached.into()),
+                ("groups_not_shown", self.not_shown.into()),
+                ("groups_without_posterior", self.unmeasured.into()),
+                ("worst_posterior", Datum::of(largest(worst))),
+                ("values", Datum::list(worst.iter().map(value))),
+                ("delta", Datum::fields(self.delta.fields())),
+                ("delta_instead", instead.unwrap_or(Datum::Nothing)),
+            ],
+        }
+    }
+}
+
+/// What the printed condition would have made of some people.
+fn instead(instead: &DeltaInstead) -> Note {
+    let claims = &instead.claims;
+    let mut wrong = match claims.wrong {
+        0 => "none of them is known to be above 1/r".to_string(),
+        wrong => format!("{wrong} of them above 1/r, the worst up to {}", upwards(claims.worst)),
+    };
+    if claims.unknown > 0 {
+        wrong.push_str(&format!(", {} too large to decide", claims.unknown));
+    }
+    Note::Remark(format!(
+        "the Delta condition would have made {} of {} similar people; {wrong}",
+        number_of(claims.accepted, "group", "groups"),
+        instead.people
+    ))
+}
+
+fn largest(worst: &[(String, f64)]) -> Option<f64> {
+    worst.iter().map(|&(_, posterior)| posterior).reduce(f64::max)
+}
+
+/// A probability that was rounded up already, in decimals, rounded up again.
+fn upwards(probability: f64) -> String {
+    Rational::try_from(probability).map_or_else(|_| "1".to_string(), |exact| decimal_at_least(&exact, PLACES))
+}

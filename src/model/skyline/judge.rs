@@ -1,0 +1,237 @@
+//! How sure can an adversary with the knowledge of a skyline point become?
+//!
+//! Memory: five statistics for every value met and every point required of it, whatever the number of groups.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
+use crate::error::{Error, Result};
+use crate::math::confidence::Verdict;
+use crate::math::skyline::{Breach, Knowledge, Point, Ranking, Statistics, Values};
+use crate::model::counted_group::CountedGroup;
+use crate::model::finding::{
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
+};
+use crate::model::protection::threshold;
+use crate::policy::closest;
+
+/// Skyline points, each for all sensitive values (`None`) or for those with these names.
+pub type SkylinePoints = Vec<(Option<Vec<String>>, Point)>;
+
+impl SkylineModel {
+    /// The points with the names of the values that they protect.
+    pub(in crate::model) fn named_points(&self) -> Result<SkylinePoints> {
+        let point = |required: &SkylineRequirement| {
+            let names = match &required.values {
+                ProtectedValues::Every => None,
+                ProtectedValues::These(names) => Some(names.clone()),
+            };
+            let knowledge = Knowledge { l: required.l, k: required.k, m: required.m };
+            Ok((names, Point { knowledge, confidence: threshold(&required.confidence)? }))
+        };
+        self.points.iter().map(point).collect()
+    }
+}
+
+/// What becomes of a named value that the table does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It is a mistake.
+    Refuse,
+    /// Nobody can have it: it is reported with a breach of 0. Among numbers, dates and times it is a mistake all the
+    /// same, since it may be another way of writing a value that somebody has.
+    Report,
+}
+
+/// The points required of each value, by its code.
+pub struct PointsByValue {
+    values: Values,
+    every: Vec<Point>,
+    named: HashMap<u32, Vec<Point>>,
+}
+
+impl PointsByValue {
+    /// Gives the named values their codes.
+    pub fn new(
+        values: Values,
+        points: &SkylinePoints,
+        code: &mut dyn FnMut(&str) -> Result<u32>,
+    ) -> Result<Self> {
+        let mut named: HashMap<u32, Vec<Point>> = HashMap::new();
+        let mut coded = Vec::new();
+        for (names, point) in points {
+            let codes = match names {
+                None => None,
+                Some(names) => Some(names.iter().map(|name| code(name)).collect::<Result<Vec<u32>>>()?),
+            };
+            named.extend(codes.iter().flatten().map(|&code| (code, Vec::new())));
+            coded.push((codes, point));
+        }
+        let mut every = Vec::new();
+        for (codes, point) in coded {
+            let add = |points: &mut Vec<Point>| {
+                if !points.contains(point) {
+                    points.push(point.clone());
+                }
+            };
+            match codes {
+                None => {
+                    add(&mut every);
+                    named.values_mut().for_each(add);
+                }
+                Some(codes) => codes.into_iter().for_each(|code| add(named.entry(code).or_default())),
+            }
+        }
+        Ok(PointsByValue { values, every, named })
+    }
+
+    fn of(&self, code: u32) -> &[Point] {
+        self.named.get(&code).unwrap_or(&self.every)
+    }
+}
+
+/// The statistics of every value met, at every point required of it.
+pub struct SkylineJudge {
+    points: Arc<PointsByValue>,
+    ranking: Ranking,
+    by_code: Vec<Option<Box<[Statistics]>>>,
+}
+
+impl SkylineJudge {
+    /// Nothing observed yet.
+    pub fn new(points: Arc<PointsByValue>) -> Self {
+        SkylineJudge { points, ranking: Ranking::default(), by_code: Vec::new() }
+    }
+
+    /// Takes in a group.
+    pub fn observe(&mut self, group: &CountedGroup, number: u64) {
+        let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        for (code, count) in group.counts() {
+            for statistics in statistics_of(&self.points, &mut self.by_code, code) {
+                statistics.observe(&ranked, count, number);
+            }
+        }
+    }
+
+    /// Takes in what another judge with the same points observed.
+    pub fn merge(&mut self, other: SkylineJudge) {
+        for (code, others) in other.by_code.into_iter().enumerate() {
+            let Some(others) = others else { continue };
+            let own = statistics_of(&self.points, &mut self.by_code, code as u32);
+            own.iter_mut().zip(&others).for_each(|(own, others)| own.merge(others));
+        }
+    }
+
+    /// Bytes of evidence, which grow with the values met.
+    pub fn bytes(&self) -> u64 {
+        let points = self.by_code.iter().flatten().map(|points| points.len()).sum::<usize>();
+        (points * size_of::<Statistics>() + self.by_code.capacity() * 16) as u64
+    }
+
+    /// Every value met at every point required of it.
+    pub fn evidence(&self) -> impl Iterator<Item = (u32, &Point, &Statistics)> {
+        self.by_code.iter().enumerate().flat_map(|(code, statistics)| {
+            let points = self.points.of(code as u32).iter();
+            points.zip(statistics.iter().flatten()).map(move |(point, own)| (code as u32, point, own))
+        })
+    }
+
+    /// Gives a named value that occurs nowhere the statistics of no group at all, or refuses it.
+    pub fn expect(&mut self, value: &NamedValue<'_>, names: &[Arc<str>], absent: Absent) -> Result<()> {
+        let met = |code: u32| self.by_code.get(code as usize).is_some_and(|points| points.is_some());
+        if absent == Absent::Refuse && !met(value.code) {
+            return Err(refused(value, names, met));
+        }
+        statistics_of(&self.points, &mut self.by_code, value.code);
+        Ok(())
+    }
+
+    /// What was found: a claim for every value and point, in the order of the codes.
+    pub fn finish(&self, names: &[Arc<str>]) -> (Vec<Claim>, Vec<Note>) {
+        let claims: Vec<Claim> = self
+            .evidence()
+            .map(|(code, point, statistics)| claim(names[code as usize].to_string(), point, statistics))
+            .collect();
+        let unsafe_claims = claims.iter().filter(|claim| !claim.is_safe()).count();
+        let mut notes = Vec::new();
+        let all = claims.len();
+        match (all, all - unsafe_claims) {
+            (0, _) => {}
+            (1, 1) => notes.push(Note::Summary("the point holds".to_string())),
+            (_, held) if held == all => notes.push(Note::Summary(format!("all {all} points hold"))),
+            (_, held) => notes.push(Note::Summary(format!("{held} of {all} points hold"))),
+        }
+        (claims, notes)
+    }
+
+    /// The values that have a point and occur nowhere.
+    pub fn absent(&self) -> Vec<u32> {
+        let mut codes: Vec<u32> =
+            self.evidence().filter(|(.., own)| !own.occurs()).map(|(code, ..)| code).collect();
+        codes.dedup();
+        codes
+    }
+}
+
+/// A value that a point names.
+pub struct NamedValue<'a> {
+    /// The sensitive column.
+    pub column: &'a str,
+    /// As the point names it.
+    pub name: &'a str,
+    /// Its code.
+    pub code: u32,
+}
+
+/// The statistics of a value, one for each point required of it.
+#[inline]
+fn statistics_of<'a>(
+    points: &PointsByValue,
+    by_code: &'a mut Vec<Option<Box<[Statistics]>>>,
+    code: u32,
+) -> &'a mut [Statistics] {
+    let place = code as usize;
+    if place >= by_code.len() {
+        by_code.resize_with(place + 1, || None);
+    }
+    by_code[place].get_or_insert_with(|| {
+        let of_value = points.of(code).iter();
+        of_value.map(|point| Statistics::new(points.values, point.knowledge)).collect()
+    })
+}
+
+fn claim(value: String, point: &Point, statistics: &Statistics) -> Claim {
+    let fraction =
+        |value: &Option<crate::math::exact::Rational>| value.clone().map_or(Datum::Nothing, Datum::Fraction);
+    let five = statistics.exact().map_or(Datum::Nothing, |five| Datum::list(five.iter().map(fraction)));
+    let size = point.knowledge;
+    Claim {
+        subject: ClaimSubject::Value(value),
+        knows: vec![("l", size.l.into()), ("k", size.k.into()), ("m", size.m.into())],
+        measured: Measurement {
+            name: "breach",
+            amount: match statistics.breach() {
+                Breach::Exact(exact) => Amount::Exact(exact),
+                Breach::AtMost(bound) => Amount::AtMost(bound),
+            },
+        },
+        limit: Limit { name: "confidence", side: Side::Below, value: point.confidence.value().clone() },
+        group: None,
+        verdict: ClaimVerdict::from(statistics.verdict(&point.confidence) == Verdict::Safe),
+        counts: Vec::new(),
+        evidence: vec![("statistics", five)],
+    }
+}
+
+/// A point names a value that nobody has; says which one may be meant.
+fn refused(value: &NamedValue<'_>, names: &[Arc<str>], met: impl Fn(u32) -> bool) -> Error {
+    let NamedValue { column, name, .. } = value;
+    let occurring = names.iter().zip(0..).filter(|(_, code)| met(*code)).map(|(name, _)| &**name);
+    let remedy = match closest(name, occurring) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "check its spelling; skyveil check --json with a point and without --value lists the values"
+            .to_string(),
+    };
+    Error::input(format!("column `{column}` does not hold the value {name:?} that a point names"), remedy)
+}

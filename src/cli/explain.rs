@@ -33,7 +33,7 @@ pub struct ExplainArgs {
     pub json: bool,
 }
 
-/// The worst case, ready to be told.
+/// The worst case, ready to be shown.
 struct Case<'a> {
     value: &'a str,
     values: Values,
@@ -148,7 +148,7 @@ impl Case<'_> {
         answers
     }
 
-    /// Rows of a target, of others and of the family; none where the rows do not tell.
+    /// Rows of a target, of others and of the family; none where the rows do not show that.
     fn examples(&self) -> [Vec<u64>; 3] {
         let has = |row: &&(u64, Vec<String>), value: &str| row.1.iter().any(|own| own == value);
         let told = self.target.rows.iter().any(|(_, own)| !own.is_empty());
@@ -297,10 +297,10 @@ const STEPS: [&str; 4] =
     ["the release alone", "and the ruled out values", "and the others", "and the family"];
 
 fn fraction(value: Option<&Rational>) -> String {
-    /// Longer fractions are told in decimals alone.
+    /// Longer fractions are shown in decimals alone.
     const MOST_DIGITS: usize = 40;
     match value {
-        None => "not told: the fraction has too many digits".to_string(),
+        None => "not shown: the fraction has too many digits".to_string(),
         Some(value) => {
             let (decimal, exact) = (decimal_at_least(value, PLACES), value.to_string());
             if exact.len() <= MOST_DIGITS { format!("{decimal}  ({exact})") } else { decimal }

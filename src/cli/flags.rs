@@ -18,10 +18,10 @@ pub struct ResourceFlags {
     /// Memory for what grows with the table, such as 512MiB; beyond it, data goes to --temp.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = read_size)]
     pub memory: u64,
-    /// Threads to use; all processors unless told. The answer is the same for any number.
+    /// Threads to use. Default: all processors. The answer is the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Directory for data that does not fit in memory; the system's unless told.
+    /// Directory for data that does not fit in memory. Default: the system's.
     #[arg(long, value_name = "DIR")]
     pub temp: Option<PathBuf>,
 }
@@ -53,14 +53,14 @@ pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptio
     };
     ReadOptions {
         delimiter: delimiter.or(columns.delimiter),
-        types: columns.types.iter().map(|(name, stated)| (name.clone(), csv_type(*stated))).collect(),
+        types: columns.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
         ..ReadOptions::default()
     }
 }
 
 /// The type of a CSV column as the reader knows it.
-pub fn csv_type(stated: PolicyType) -> ColumnType {
-    match stated {
+pub fn csv_type(declared: PolicyType) -> ColumnType {
+    match declared {
         PolicyType::Integer => ColumnType::Integer,
         PolicyType::Number => ColumnType::Float,
         PolicyType::Text => ColumnType::Text,

@@ -31,7 +31,7 @@ pub struct GenerateArgs {
     /// The file to write: .parquet, .arrow, .feather or .csv.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Threads to use; all processors unless told. The bytes are the same for any number.
+    /// Threads to use. Default: all processors. The bytes are the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Print one JSON object instead of text.

@@ -7,7 +7,8 @@ use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
 use crate::policy::hierarchy::to_arx;
 use crate::profile::{
-    Asked, ColumnProfile, Combination, Profile, Proposal, Proposed, Reading, hierarchy_of, propose,
+    ColumnCombination, ColumnProfile, OwnerChoices, PolicyProposal, Profile, Proposed, ReadingOptions,
+    hierarchy_of, propose,
 };
 use crate::table::read::{Kind, ReadOptions, Table};
 use clap::Args;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// Profile a table and print a commented policy to start from.
 ///
-/// The table is read once, with some 60 MiB of memory beside what reading needs, whatever its size. Every column
+/// The table is read once, with some 60 MiB of memory in addition to what reading needs, whatever its size. Every column
 /// gets a role and the reason for it; nothing is proposed to be published as it is. No value of the table is printed,
 /// except by --hierarchy, which lists the values of one column.
 #[derive(Debug, Args)]
@@ -26,13 +27,13 @@ pub struct InitArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
     #[arg(required = true, value_name = "TABLE")]
     pub paths: Vec<PathBuf>,
-    /// The file to write; standard output unless told.
+    /// The file to write. Default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Write over a file that exists.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// The column to protect; unless told, it is guessed by the names.
+    /// The column to protect. Default: guessed by the names.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
     /// Write a hierarchy file for this column instead of a policy: value;group;...;*
@@ -44,7 +45,7 @@ pub struct InitArgs {
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
-    /// Threads to use; all processors unless told. The answer is the same for any number.
+    /// Threads to use. Default: all processors. The answer is the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the profile and the proposed roles as one JSON object instead of a policy.
@@ -52,7 +53,7 @@ pub struct InitArgs {
     pub json: bool,
 }
 
-/// Profiles, and prints or writes what is asked for.
+/// Profiles, and prints or writes what is requested.
 pub fn run(args: &InitArgs) -> Result<Answer> {
     if let Some(out) = args.out.as_ref().filter(|out| !args.force && out.exists()) {
         return Err(exists(out));
@@ -61,13 +62,13 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
         Some(threads) => usize::from(threads),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let reading = Reading { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
+    let reading = ReadingOptions { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
     let table = Table::open(&args.paths, &options(&reading))?;
     if let Some(column) = &args.hierarchy {
         return write_hierarchy(args, &table, column, threads);
     }
     let profile = with_progress(|progress| Profile::of(&table, threads, progress))?;
-    let proposal = propose(&profile, &Asked { sensitive: args.sensitive.clone() })?;
+    let proposal = propose(&profile, &OwnerChoices { sensitive: args.sensitive.clone() })?;
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));
     }
@@ -88,10 +89,10 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn options(reading: &Reading) -> ReadOptions {
+fn options(reading: &ReadingOptions) -> ReadOptions {
     ReadOptions {
         delimiter: reading.delimiter,
-        types: reading.types.iter().map(|(name, stated)| (name.clone(), csv_type(*stated))).collect(),
+        types: reading.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
         ..ReadOptions::default()
     }
 }
@@ -152,7 +153,7 @@ fn write(args: &InitArgs, out: &Path, text: &str) -> Result<()> {
     file.write_all(text.as_bytes()).map_err(|why| Error::io(out, why))
 }
 
-fn summary(proposal: &Proposal<'_>, out: &Path, table: &str) -> String {
+fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str) -> String {
     let count = |name: &str| proposal.roles.iter().filter(|(role, _)| role.name() == name).count();
     let names = |wanted: &str| {
         let columns = proposal.profile.columns.iter().zip(&proposal.roles);
@@ -172,7 +173,7 @@ fn summary(proposal: &Proposal<'_>, out: &Path, table: &str) -> String {
     text
 }
 
-fn to_json(proposal: &Proposal<'_>) -> Value {
+fn to_json(proposal: &PolicyProposal<'_>) -> Value {
     let profile = proposal.profile;
     let column = |(column, (role, why)): (&ColumnProfile, &(Proposed, String))| {
         let counted = &column.counted;
@@ -189,7 +190,7 @@ fn to_json(proposal: &Proposal<'_>) -> Value {
             "why": why,
         })
     };
-    let combination = |combination: &Combination| {
+    let combination = |combination: &ColumnCombination| {
         let names: Vec<&String> = combination.columns.iter().map(|&at| &profile.columns[at].name).collect();
         json!({
             "columns": names,

@@ -12,7 +12,7 @@ use crate::reproduce::{
     EXPERIMENTS, Experiment, ExperimentResult, ExperimentSetting, RunSize, experiment, page, run as reproduce,
 };
 
-/// Run an experiment of a paper: its numbers, its plot, ours beside it.
+/// Run an experiment of a paper: its numbers, its plot, ours next to them.
 ///
 /// Writes numbers.csv, result.json, plot.svg and index.html to a folder of the experiment's name. `all` runs one after
 /// the other and goes on where one fails; `page` makes page/results.md from the results that are there; `list` names
@@ -34,7 +34,7 @@ pub struct ReproduceArgs {
     /// UCI Adult, as scripts/fetch-adult.sh writes it.
     #[arg(long, value_name = "FILE", default_value = "datasets/fetched/adult.csv")]
     pub data: PathBuf,
-    /// Directory for generated tables and releases while an experiment runs; the system's unless told.
+    /// Directory for generated tables and releases while an experiment runs. Default: the system's.
     #[arg(long, value_name = "DIR")]
     pub temp: Option<PathBuf>,
     /// For scale-up: the numbers of rows, such as 500_000_000, in place of the paper's.
@@ -53,7 +53,7 @@ fn read_rows(text: &str) -> std::result::Result<u64, String> {
     }
 }
 
-/// Runs what is asked for, and says what was found.
+/// Runs what is requested, and says what was found.
 pub fn run(args: &ReproduceArgs) -> Result<Answer> {
     match args.experiment.as_str() {
         "list" => {

@@ -145,7 +145,7 @@ fn to_text(value: &str, found: &KnowledgeSkyline, confidence: &Confidence) -> St
         return format!("{value}: occurs nowhere, so any knowledge stays below {confidence}\n");
     }
     if found.points.is_empty() {
-        return format!("{value}: not below {confidence} even for somebody who knows nothing\n");
+        return format!("{value}: not below {confidence} even for someone who knows nothing\n");
     }
     let mut text = format!("{value}: below {confidence} up to these points\n\n");
     text.push_str(&grid(&found.levels));

@@ -5,7 +5,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 
-use super::tally::{Counted, Tally};
+use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::cells::{CellTexts as Entries, keys};
 use crate::encode::scale::Scale;
 use crate::error::Result;
@@ -23,20 +23,20 @@ pub struct ColumnProfile {
     /// Rows without a value.
     pub nulls: u64,
     /// Different values, null aside; of a list column, different items.
-    pub counted: Counted,
+    pub counted: DistinctEstimate,
     /// How often each value occurs, most frequent first; `None` if not all were counted.
     pub counts: Option<Vec<u64>>,
     /// A rounded range that holds the values but for the lowest and highest hundred rows and more.
     pub range: Option<(String, String)>,
     /// What its texts look like; `None` for other kinds.
-    pub texts: Option<Texts>,
+    pub texts: Option<TextShape>,
     /// The keys of the least and the greatest value: never shown.
     pub(super) ends: Option<(i64, i64)>,
 }
 
 /// What texts look like, in rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Texts {
+pub struct TextShape {
     /// Rows with a text.
     pub rows: u64,
     /// Characters of all of them.
@@ -57,7 +57,7 @@ pub struct Texts {
     pub starred: u64,
 }
 
-impl Texts {
+impl TextShape {
     fn see(&mut self, text: &str, rows: u64) {
         let length = text.chars().count() as u64;
         self.rows += rows;
@@ -95,11 +95,11 @@ pub(super) struct ColumnScan {
     name: String,
     kind: Kind,
     scale: Option<Scale>,
-    tally: Tally,
+    tally: DistinctTally,
     rows: u64,
     nulls: u64,
     ends: Option<(i64, i64)>,
-    texts: Option<Texts>,
+    texts: Option<TextShape>,
 }
 
 /// A number for each row of a batch; equal values have equal numbers.
@@ -108,7 +108,7 @@ pub(super) struct Ids {
     pub rows: Vec<u64>,
 }
 
-/// What stands for null beside other values.
+/// What stands for null next to other values.
 pub(super) const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
 
 impl ColumnScan {
@@ -118,8 +118,8 @@ impl ColumnScan {
             kind => kind.clone(),
         };
         let scale = Scale::of(&item);
-        let texts = scale.is_none().then(Texts::default);
-        let (name, tally) = (name.to_string(), Tally::new(slots));
+        let texts = scale.is_none().then(TextShape::default);
+        let (name, tally) = (name.to_string(), DistinctTally::new(slots));
         ColumnScan { name, kind, scale, tally, rows: 0, nulls: 0, ends: None, texts }
     }
 
@@ -205,10 +205,10 @@ impl ColumnScan {
 const LEFT_OUT: u64 = 100;
 
 /// The range of the values between the lowest and highest rows that are left out, rounded outwards.
-fn range(scale: Scale, tally: &Tally, rows: u64) -> Option<(String, String)> {
+fn range(scale: Scale, tally: &DistinctTally, rows: u64) -> Option<(String, String)> {
     let mut counts: Vec<(i64, u64)> = tally.counts().map(|(id, count)| (id as i64, count)).collect();
     counts.sort_unstable();
-    // Of a sample the shares are told, of all values the rows; both leave out at least `LEFT_OUT` rows.
+    // Of a sample the shares are used, of all values the rows; both leave out at least `LEFT_OUT` rows.
     let kept: u64 = counts.iter().map(|(_, count)| count).sum();
     let aside = LEFT_OUT.max(rows / 100).checked_mul(kept)?.div_ceil(rows.max(1));
     if kept < 4 * aside || rows < 10 * LEFT_OUT {

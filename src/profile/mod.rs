@@ -1,13 +1,13 @@
 //! What is in this table, and which policy could one start from?
 //!
 //! One scan counts ([`Profile::of`]), names and counts suggest a role for every column ([`propose`]), and the result is
-//! printed as a commented policy ([`Proposal::to_policy`]). Nothing is proposed to be published as it is: what is not
+//! printed as a commented policy ([`PolicyProposal::to_policy`]). Nothing is proposed to be published as it is: what is not
 //! recognized becomes a quasi-identifier or is dropped.
 //!
 //! Memory: [`COLUMN_SLOTS`](scan::COLUMN_SLOTS) and [`COMBINATION_SLOTS`](scan::COMBINATION_SLOTS) counters of 17 bytes in
-//! tables that may be less than half full, some 60 MiB beside what reading needs, whatever the rows and columns.
+//! tables that may be less than half full, some 60 MiB in addition to what reading needs, whatever the rows and columns.
 //! Invariants: the profile does not depend on threads or the order of the rows. No text made here holds the
-//! value of a cell. Numbers are told only as rounded ranges that leave out the lowest and highest hundred rows and more.
+//! value of a cell. Numbers are shown only as rounded ranges that leave out the lowest and highest hundred rows and more.
 //! Not here: whether the table is safe; that is decided by `anonymize` and `check`.
 
 mod column;
@@ -21,10 +21,10 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use column::{ColumnProfile, Texts};
+pub use column::{ColumnProfile, TextShape};
 pub use hierarchy::hierarchy_of;
-pub use policy::Reading;
+pub use policy::ReadingOptions;
 pub use privacy::{Feasible, ProposedProtection};
-pub use role::{Asked, Form, Proposal, Proposed, propose};
-pub use scan::{Combination, Persons, Profile};
-pub use tally::{Counted, Tally};
+pub use role::{OwnerChoices, PolicyProposal, Proposed, QuasiForm, propose};
+pub use scan::{ColumnCombination, Persons, Profile};
+pub use tally::{DistinctEstimate, DistinctTally};

@@ -1,7 +1,7 @@
 //! What does the name of a column suggest?
 //!
 //! Names are taken apart into words (`birthDate`, `birth_date`, `BIRTH-DATE`), and the words are looked up. A name is
-//! only a hint: what is counted decides beside it.
+//! only a hint: what is counted decides as well.
 
 /// What a name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! The text is TOML with the reason for every line in a comment. It is read back before it is handed on, so what is
 //! printed is a policy of this table.
 
-use super::role::{Form, Proposal, Proposed};
-use super::scan::Combination;
+use super::role::{PolicyProposal, Proposed, QuasiForm};
+use super::scan::ColumnCombination;
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::model::Policy;
@@ -12,9 +12,9 @@ use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// How the table was read, where that was stated: the policy must say it too.
+/// How the table was read, where that was declared: the policy must say it too.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct ReadingOptions {
     /// Between the cells of a CSV file.
     pub delimiter: Option<u8>,
     /// Types of CSV columns.
@@ -33,9 +33,9 @@ const HEADER: &str = "\
 # No value of the table is printed here. Ranges are rounded, and leave out the lowest and the highest hundred rows or more.
 ";
 
-impl Proposal<'_> {
+impl PolicyProposal<'_> {
     /// The commented policy of a table called `table`.
-    pub fn to_policy(&self, table: &str, reading: &Reading) -> Result<String> {
+    pub fn to_policy(&self, table: &str, reading: &ReadingOptions) -> Result<String> {
         let mut text = String::new();
         self.write(table, reading, &mut text).expect("writing to a string cannot fail");
         let names: Vec<&str> = self.profile.columns.iter().map(|column| column.name.as_str()).collect();
@@ -49,7 +49,7 @@ impl Proposal<'_> {
         }
     }
 
-    fn write(&self, table: &str, reading: &Reading, text: &mut String) -> fmt::Result {
+    fn write(&self, table: &str, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
         let (rows, columns) = (self.profile.rows, self.profile.columns.len() as u64);
         let table: String = table.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         writeln!(
@@ -75,7 +75,7 @@ impl Proposal<'_> {
 
     /// The combinations that find most rows.
     fn write_alone(&self, text: &mut String) -> fmt::Result {
-        let mut worst: Vec<(f64, &Combination)> = Vec::new();
+        let mut worst: Vec<(f64, &ColumnCombination)> = Vec::new();
         for size in [2, 3] {
             let of_size =
                 self.profile.combinations.iter().filter(|combination| combination.columns.len() == size);
@@ -89,7 +89,7 @@ impl Proposal<'_> {
         }
         writeln!(
             text,
-            "#\n# Rows that nobody else shares all these values with, so that whoever knows them finds the row:"
+            "#\n# Rows that nobody else shares all these values with, so that someone who knows them finds the row:"
         )?;
         for (share, combination) in worst {
             let names: Vec<String> =
@@ -103,7 +103,7 @@ impl Proposal<'_> {
         Ok(())
     }
 
-    fn write_columns(&self, reading: &Reading, text: &mut String) -> fmt::Result {
+    fn write_columns(&self, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
         let column = &self.profile.columns[self.sensitive];
         writeln!(text, "\n[columns]")?;
         if let Some(byte) = reading.delimiter {
@@ -145,7 +145,7 @@ impl Proposal<'_> {
     }
 
     fn write_quasi(&self, text: &mut String) -> fmt::Result {
-        if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(Form::Ranges)) {
+        if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(QuasiForm::Ranges)) {
             writeln!(
                 text,
                 "\n# Numbers are published as ranges, open at both ends of the column. To close them add a line such as\n\
@@ -157,12 +157,12 @@ impl Proposal<'_> {
             writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
             let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
             match form {
-                Form::Categories | Form::Ranges => {}
-                Form::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
-                Form::Prefix(lengths) => {
+                QuasiForm::Categories | QuasiForm::Ranges => {}
+                QuasiForm::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
+                QuasiForm::Prefix(lengths) => {
                     writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?
                 }
-                Form::Dates(levels) => {
+                QuasiForm::Dates(levels) => {
                     let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
                     writeln!(text, "dates = {levels:?}  # published as 2020-07, 2020-Q3, 2020, 2020s")?;
                 }
@@ -183,7 +183,7 @@ impl Proposal<'_> {
             writeln!(
                 text,
                 "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
-                 # promised. A group may then consist of people with the same value, and membership tells it."
+                 # promised. A group may then consist of people with the same value, and membership reveals it."
             )?;
             return Ok(());
         };

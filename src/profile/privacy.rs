@@ -1,4 +1,4 @@
-//! What may be asked of a release of this table?
+//! What can be required of a release of this table?
 //!
 //! What the table as a whole breaks, every release of it breaks. So a point is proposed only if the whole table in one
 //! group stays below its confidence, which is decided by the formulas of the skyline, and so does an eighth of it with
@@ -31,9 +31,9 @@ pub struct Feasible {
     pub k: u64,
     /// People of the target's family.
     pub m: u64,
-    /// How sure nobody may become, as a decimal.
+    /// Nobody may become as certain as this; a decimal.
     pub confidence: &'static str,
-    /// How sure somebody becomes who knows this much and sees the whole table as one group.
+    /// How certain someone becomes who knows this much and sees the whole table as one group.
     pub whole_table: f64,
 }
 
@@ -76,8 +76,8 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
 fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
     let part: Vec<u64> = counts.iter().map(|count| (count + GROUPS / 2) / GROUPS).collect();
     let part_people = people.div_ceil(GROUPS);
-    POINTS.into_iter().find_map(|(l, k, m, stated)| {
-        let point = Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse(stated)? };
+    POINTS.into_iter().find_map(|(l, k, m, confidence)| {
+        let point = Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse(confidence)? };
         let observed = |counts: &[u64], people: u64| {
             let mut state =
                 SkylineState::new(values, counts.len(), &[(ProtectedCodes::Every, point.clone())]);
@@ -91,6 +91,6 @@ fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
             || part.iter().sum::<u64>() > 1 && observed(&part, part_people).verdict() == Verdict::Safe;
         let last = (l, k, m) == (0, 0, 0);
         let allowed = whole.verdict() == Verdict::Safe && (last || splits());
-        allowed.then_some(Feasible { l, k, m, confidence: stated, whole_table })
+        allowed.then_some(Feasible { l, k, m, confidence: confidence, whole_table })
     })
 }

@@ -17,9 +17,9 @@ use crate::policy::{closest, overlooked_delimiter};
 use crate::release::rows::GROUP;
 use crate::table::read::Kind;
 
-/// What the owner has said already.
+/// What the owner has decided already.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct OwnerChoices {
     /// The column to protect.
     pub sensitive: Option<String>,
 }
@@ -29,10 +29,10 @@ pub struct Asked {
 pub enum Proposed {
     /// Protected.
     Sensitive,
-    /// Tells people apart who have several rows.
+    /// Identifies people who have several rows.
     Individual,
     /// Others may know it, so it is made coarse, like this.
-    Quasi(Form),
+    Quasi(QuasiForm),
     /// Not published.
     Drop,
 }
@@ -51,7 +51,7 @@ impl Proposed {
 
 /// How a quasi-identifier is made coarse.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum QuasiForm {
     /// As a set of categories.
     Categories,
     /// By ranges of numbers.
@@ -66,7 +66,7 @@ pub enum Form {
 
 /// A role for every column, and what should hold for a release.
 #[derive(Debug)]
-pub struct Proposal<'a> {
+pub struct PolicyProposal<'a> {
     /// What was counted.
     pub profile: &'a Profile,
     /// For each column a role and why.
@@ -80,7 +80,7 @@ pub struct Proposal<'a> {
 }
 
 /// Proposes a role for every column.
-pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> {
+pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyProposal<'a>> {
     if profile.rows == 0 {
         return Err(Error::input("the table has no rows", "give a table with at least one person"));
     }
@@ -106,8 +106,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
             (Proposed::Sensitive, why.clone())
         } else if person.is_some_and(|persons| persons.column == at) {
             let reason = format!(
-                "{} on {} rows: its name says that it tells people apart, and people have several rows",
-                told(column),
+                "{} on {} rows: its name says that it identifies people, and people have several rows",
+                described(column),
                 profile.rows
             );
             (Proposed::Individual, reason)
@@ -123,7 +123,7 @@ pub fn propose<'a>(profile: &'a Profile, asked: &Asked) -> Result<Proposal<'a>> 
     let list = matches!(profile.columns[sensitive].kind, Some(Kind::List(_)));
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
     let protection = protection(&profile.columns[sensitive], people, values);
-    Ok(Proposal { profile, roles, sensitive, protection, warnings })
+    Ok(PolicyProposal { profile, roles, sensitive, protection, warnings })
 }
 
 /// Whether the values of a column come back often enough to be people with several rows.
@@ -146,7 +146,7 @@ fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
 }
 
 /// `24 different values`, with the error if they were estimated.
-pub(super) fn told(column: &ColumnProfile) -> String {
+pub(super) fn described(column: &ColumnProfile) -> String {
     let distinct = number_of(column.counted.distinct, "value", "different values");
     match column.counted.error {
         0.0 => distinct,
@@ -157,7 +157,7 @@ pub(super) fn told(column: &ColumnProfile) -> String {
 fn sensitive_column(
     profile: &Profile,
     person: Option<usize>,
-    asked: &Asked,
+    asked: &OwnerChoices,
     warnings: &mut Vec<String>,
 ) -> Result<(usize, String)> {
     let names = || profile.columns.iter().map(|column| column.name.as_str());
@@ -174,17 +174,17 @@ fn sensitive_column(
             return Err(Error::input(
                 format!(
                     "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
-                    told(column)
+                    described(column)
                 ),
                 "round or group its values, or rename it, and run again",
             ));
         }
         if nearly_unique(profile, column) {
             warnings.push(format!(
-                "the sensitive column {wanted:?} is nearly unique: whoever knows a value finds the row; round or group it first"
+                "the sensitive column {wanted:?} is nearly unique: someone who knows a value finds the row; round or group it first"
             ));
         }
-        return Ok((at, format!("{}; named with --sensitive", told(column))));
+        return Ok((at, format!("{}; named with --sensitive", described(column))));
     }
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
@@ -207,7 +207,7 @@ fn sensitive_column(
         |least: u64| all().filter(|&at| fits(at, least)).filter(|at| rank(at).is_some()).min_by_key(rank);
     if let Some(at) = by_name(3).or_else(|| by_name(2)) {
         let reason = "its name suggests what people keep to themselves";
-        return Ok((at, format!("{}; {reason}", told(&profile.columns[at]))));
+        return Ok((at, format!("{}; {reason}", described(&profile.columns[at]))));
     }
     let unnamed = |at: &usize| hint(&profile.columns[*at].name) == Hint::Nothing;
     let last = all().rev().filter(|&at| fits(at, 2) && profile.columns[at].counted.distinct <= 100);
@@ -226,12 +226,12 @@ fn sensitive_column(
         at,
         format!(
             "{}; ONLY A GUESS: no name of a column says what is to be protected",
-            told(&profile.columns[at])
+            described(&profile.columns[at])
         ),
     ))
 }
 
-/// What the rules look at beside a column.
+/// What the rules look at besides a column.
 struct Rules<'a> {
     profile: &'a Profile,
     person: Option<&'a Persons>,
@@ -239,11 +239,11 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// The role of a column that is neither sensitive nor tells people apart.
+    /// The role of a column that is neither sensitive nor identifies people.
     fn role(&self, at: usize, warnings: &mut Vec<String>) -> (Proposed, String) {
         let profile = self.profile;
         let column = &profile.columns[at];
-        let told = told(column);
+        let described = described(column);
         let drop = |reason: String| (Proposed::Drop, reason);
         let Some(kind) = &column.kind else {
             return drop("its values have neither order nor categories, or more than 18 digits".to_string());
@@ -262,17 +262,17 @@ impl Rules<'_> {
             return drop("it holds lists, which only a sensitive column may".to_string());
         }
         if hint == Hint::Identifier || (hint == Hint::Person && is_fine(profile, column)) {
-            return drop(format!("{told}; its name points at a person"));
+            return drop(format!("{described}; its name points at a person"));
         }
         if column.texts.is_some_and(|texts| texts.mostly(texts.addresses)) {
-            return drop(format!("{told} that look like addresses of people"));
+            return drop(format!("{described} that look like addresses of people"));
         }
         if self.person.is_some_and(|persons| persons.varies[at]) {
-            return drop(format!("{told}; it differs between the rows of one person"));
+            return drop(format!("{described}; it differs between the rows of one person"));
         }
         if let Hint::Secret(_) = hint {
             return drop(format!(
-                "{told}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
+                "{described}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
             ));
         }
         let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
@@ -282,40 +282,40 @@ impl Rules<'_> {
             "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
         ));
             return drop(format!(
-                "{told}; looks like a count: if a row stands for that many people, give it the role count"
+                "{described}; looks like a count: if a row stands for that many people, give it the role count"
             ));
         }
         let half = column.counted.distinct.saturating_mul(2) >= rows;
         if hint == Hint::Number && half {
             return drop(format!(
-                "{told} on {rows} rows: finds single rows, and its name says number or name"
+                "{described} on {rows} rows: finds single rows, and its name says number or name"
             ));
         }
         let counts_people = matches!(kind, Kind::Integer | Kind::Decimal { scale: 0 } | Kind::Text);
         if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
-            return drop(format!("{told} on {rows} rows: nearly unique, so it identifies"));
+            return drop(format!("{described} on {rows} rows: nearly unique, so it identifies"));
         }
         if let Some(texts) = column.texts {
             let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
             if long && column.counted.distinct > 20 {
-                return drop(format!("{told}: free text, which may say anything about a person"));
+                return drop(format!("{described}: free text, which may say anything about a person"));
             }
             if texts.mostly(texts.dates) {
                 return drop(format!(
-                    "{told} that look like dates in another form than 2020-07-31; rewrite them to publish them"
+                    "{described} that look like dates in another form than 2020-07-31; rewrite them to publish them"
                 ));
             }
         }
         let form = form(column, kind, hint);
-        if form == Form::Categories
+        if form == QuasiForm::Categories
             && column.texts.is_some()
             && column.counted.distinct > MOST_IN_A_SET as u64
         {
             return drop(format!(
-                "{told}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
+                "{described}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
             ));
         }
-        (Proposed::Quasi(form), format!("{told}; {}", self.why_quasi(at, hint)))
+        (Proposed::Quasi(form), format!("{described}; {}", self.why_quasi(at, hint)))
     }
 
     fn why_quasi(&self, at: usize, hint: Hint) -> String {
@@ -339,11 +339,11 @@ impl Rules<'_> {
     }
 }
 
-fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
+fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> QuasiForm {
     let few = column.counted.distinct as f64 * (1.0 + column.counted.error) < MOST as f64;
     match kind {
         Kind::Date | Kind::Timestamp { .. } => {
-            Form::Dates(vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade])
+            QuasiForm::Dates(vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade])
         }
         Kind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => {
             code_of_numbers(column)
@@ -353,29 +353,29 @@ fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> Form {
                 let same_length = least == most && texts.mostly(texts.digits);
                 let coded = hint == Hint::Code || same_length || texts.mostly(texts.codes);
                 let worth = if hint == Hint::Code { 3 } else { 20 };
-                if coded && column.counted.distinct > worth { prefixes(most) } else { Form::Categories }
+                if coded && column.counted.distinct > worth { prefixes(most) } else { QuasiForm::Categories }
             }
-            _ => Form::Categories,
+            _ => QuasiForm::Categories,
         },
-        Kind::Boolean | Kind::List(_) => Form::Categories,
-        _ => Form::Ranges,
+        Kind::Boolean | Kind::List(_) => QuasiForm::Categories,
+        _ => QuasiForm::Ranges,
     }
 }
 
 /// Numbers of one length are codes; of different lengths, zeros in front may be lost, and only ranges are right.
-fn code_of_numbers(column: &ColumnProfile) -> Form {
-    let Some((low, high)) = column.ends else { return Form::Ranges };
+fn code_of_numbers(column: &ColumnProfile) -> QuasiForm {
+    let Some((low, high)) = column.ends else { return QuasiForm::Ranges };
     let digits = |key: i64| Scale::Integer.text(key).len() as u64;
     if low > 0 && digits(low) == digits(high) {
         return prefixes(digits(high));
     }
     let widths: Vec<u64> =
         (1..=5).map(|power| 10u64.pow(power)).filter(|&w| w < high.abs_diff(low)).collect();
-    if widths.is_empty() { Form::Ranges } else { Form::Widths(widths) }
+    if widths.is_empty() { QuasiForm::Ranges } else { QuasiForm::Widths(widths) }
 }
 
 /// From one character less to one.
-fn prefixes(length: u64) -> Form {
+fn prefixes(length: u64) -> QuasiForm {
     let lengths: Vec<u64> = (1..length).rev().collect();
-    if lengths.is_empty() { Form::Categories } else { Form::Prefix(lengths) }
+    if lengths.is_empty() { QuasiForm::Categories } else { QuasiForm::Prefix(lengths) }
 }

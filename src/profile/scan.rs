@@ -1,15 +1,15 @@
-//! What does one scan of a table tell?
+//! What does one scan of a table show?
 //!
 //! Every column is counted on its own; of the columns that other people most likely know, pairs, triples and all
 //! together are counted too. Which ones is decided by their names before the scan, since there is only one.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow::array::ArrayRef;
 
 use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
 use super::names::{Hint, hint};
-use super::tally::{Counted, Tally};
+use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::distinct::MOST;
 use crate::error::{Error, Result};
 use crate::math::hash_sample::HashSample;
@@ -37,24 +37,24 @@ pub struct Profile {
     /// Its columns, in their order.
     pub columns: Vec<ColumnProfile>,
     /// Small combinations of columns that others may know, and all of these together.
-    pub combinations: Vec<Combination>,
-    /// The column that tells people apart, if one is named like that.
+    pub combinations: Vec<ColumnCombination>,
+    /// The column that identifies people, if one is named like that.
     pub persons: Option<Persons>,
 }
 
 /// Columns taken together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combination {
+pub struct ColumnCombination {
     /// Their places in the table, ascending.
     pub columns: Vec<usize>,
     /// The different combinations of their values, null among them.
-    pub counted: Counted,
+    pub counted: DistinctEstimate,
 }
 
 /// What is known of the people of a table that may have several rows for a person.
 #[derive(Debug)]
 pub struct Persons {
-    /// The place of the column that tells people apart.
+    /// The place of the column that identifies people.
     pub column: usize,
     /// Which columns differ between the rows of one person; a sample of the people was looked at.
     pub varies: Vec<bool>,
@@ -92,65 +92,118 @@ impl PersonScan {
     }
 }
 
+/// All counters of a scan; workers share them.
+struct Scan<'a> {
+    names: &'a [&'a str],
+    /// The columns that can be read, in the order of the batches.
+    columns: Vec<Mutex<ScannedColumn>>,
+    combinations: Vec<(Vec<usize>, Mutex<DistinctTally>)>,
+    person: Option<Mutex<PersonScan>>,
+}
+
+/// One column with its place in the table.
+struct ScannedColumn {
+    place: usize,
+    scan: ColumnScan,
+    readable: Readable,
+}
+
+impl<'a> Scan<'a> {
+    fn new(names: &'a [&'a str], kinds: &[Option<Kind>]) -> Self {
+        let readable = kinds.iter().enumerate().filter_map(|(i, kind)| Some((i, kind.clone()?)));
+        let readable: Vec<(usize, Kind)> = readable.collect();
+        let person = readable.iter().map(|(i, _)| *i).find(|&i| hint(names[i]) == Hint::Person);
+        let people = PERSON_SLOTS / names.len().max(1);
+        let slots = (COLUMN_SLOTS / readable.len().max(1)).min(MOST);
+        let column = |(place, kind): (usize, Kind)| {
+            let scan = ColumnScan::new(names[place], kind, slots);
+            Mutex::new(ScannedColumn { place, scan, readable: Readable::Yes })
+        };
+        let sets = combinations(&likely(names, kinds));
+        let set_slots = COMBINATION_SLOTS / sets.len().max(1);
+        Scan {
+            names,
+            columns: readable.into_iter().map(column).collect(),
+            combinations: sets
+                .into_iter()
+                .map(|set| (set, Mutex::new(DistinctTally::new(set_slots))))
+                .collect(),
+            person: person
+                .map(|column| Mutex::new(PersonScan { column, first: HashSample::new(people, usize::MAX) })),
+        }
+    }
+
+    /// Takes in a batch. Workers begin at different columns, so that they seldom wait for each other.
+    fn observe(&self, columns: &[ArrayRef], first: usize, rows: usize) {
+        let mut ids: Vec<Option<Ids>> = self.names.iter().map(|_| None).collect();
+        for at in (0..self.columns.len()).map(|i| (first + i) % self.columns.len()) {
+            let mut column = locked(&self.columns[at]);
+            match column.scan.observe(&columns[at]) {
+                Ok(own) => ids[column.place] = Some(own),
+                Err(_) => column.readable = Readable::No,
+            }
+        }
+        for at in (0..self.combinations.len()).map(|i| (first + i) % self.combinations.len()) {
+            let (set, tally) = &self.combinations[at];
+            let own: Option<Vec<&[u64]>> =
+                set.iter().map(|&i| ids[i].as_ref().map(|ids| ids.rows.as_slice())).collect();
+            let Some(own) = own else { continue };
+            let mut tally = locked(tally);
+            for row in 0..rows {
+                tally.add(own.iter().fold(0, |hash, column| mix(hash ^ column[row]).rotate_left(5)), 1);
+            }
+        }
+        if let Some(person) = &self.person {
+            let mut person = locked(person);
+            (0..rows).for_each(|row| person.observe(&ids, row));
+        }
+    }
+
+    fn finish(self, rows: u64) -> Profile {
+        let mut columns: Vec<ColumnProfile> = self.names.iter().map(|name| unread(name)).collect();
+        for column in self.columns {
+            let ScannedColumn { place, scan, readable } = unlocked(column);
+            if matches!(readable, Readable::Yes) {
+                columns[place] = scan.finish();
+            }
+        }
+        let combination = |(columns, tally): (Vec<usize>, Mutex<DistinctTally>)| ColumnCombination {
+            columns,
+            counted: unlocked(tally).counted(),
+        };
+        Profile {
+            rows,
+            columns,
+            combinations: self.combinations.into_iter().map(combination).collect(),
+            persons: self.person.map(|person| unlocked(person).finish(self.names.len())),
+        }
+    }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unlocked<T>(shared: Mutex<T>) -> T {
+    shared.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Profile {
     /// Reads the table once.
     pub fn of(table: &Table, threads: usize, progress: &Progress) -> Result<Profile> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         expect_names(&names)?;
         let kinds: Vec<Option<Kind>> = names.iter().map(|name| table.kind(name).ok()).collect();
-        let read: Vec<usize> = (0..names.len()).filter(|&i| kinds[i].is_some()).collect();
-        let slots = (COLUMN_SLOTS / read.len().max(1)).min(MOST);
-        let scan = |i: &usize| {
-            kinds[*i]
-                .clone()
-                .map(|kind| Mutex::new((*i, ColumnScan::new(names[*i], kind, slots), Readable::Yes)))
-        };
-        let scans: Vec<Mutex<(usize, ColumnScan, Readable)>> = read.iter().filter_map(scan).collect();
-        let combined = likely(&names, &kinds);
-        let sets = combinations(&combined);
-        let slots = COMBINATION_SLOTS / sets.len().max(1);
-        let tallies: Vec<(Vec<usize>, Mutex<Tally>)> =
-            sets.into_iter().map(|set| (set, Mutex::new(Tally::new(slots)))).collect();
-        let person = read.iter().copied().find(|&i| hint(names[i]) == Hint::Person);
-        let people = PERSON_SLOTS / names.len().max(1);
-        let person = person
-            .map(|column| Mutex::new(PersonScan { column, first: HashSample::new(people, usize::MAX) }));
-
+        let scan = Scan::new(&names, &kinds);
+        let readable = names.iter().zip(&kinds).filter(|(_, kind)| kind.is_some());
+        let columns: Vec<Column> = readable.map(|(name, _)| Column::canonical(*name)).collect();
         progress.start("profiling", table.rows());
-        let observe = |columns: &[ArrayRef], first: usize, rows: usize| -> Result<()> {
-            let mut ids: Vec<Option<Ids>> = (0..names.len()).map(|_| None).collect();
-            // Workers begin at different columns, so that they seldom wait for each other.
-            for at in (0..scans.len()).map(|i| (first + i) % scans.len()) {
-                let mut locked = scans[at].lock().unwrap_or_else(PoisonError::into_inner);
-                let (i, scan, readable) = &mut *locked;
-                match scan.observe(&columns[at]) {
-                    Ok(own) => ids[*i] = Some(own),
-                    Err(_) => *readable = Readable::No,
-                }
-            }
-            for at in (0..tallies.len()).map(|i| (first + i) % tallies.len()) {
-                let (set, tally) = &tallies[at];
-                let own: Option<Vec<&[u64]>> =
-                    set.iter().map(|&i| ids[i].as_ref().map(|ids| ids.rows.as_slice())).collect();
-                let Some(own) = own else { continue };
-                let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-                for row in 0..rows {
-                    tally.add(own.iter().fold(0, |hash, column| mix(hash ^ column[row]).rotate_left(5)), 1);
-                }
-            }
-            if let Some(person) = &person {
-                let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
-                (0..rows).for_each(|row| person.observe(&ids, row));
-            }
-            Ok(())
-        };
-        let columns: Vec<Column> = read.iter().map(|&i| Column::canonical(names[i])).collect();
         let work = |morsel: Morsel<'_>| {
             let first = morsel.index() as usize;
             let mut rows = 0;
             for batch in morsel {
                 let batch = batch?;
-                observe(batch.columns(), first, batch.num_rows())?;
+                scan.observe(batch.columns(), first, batch.num_rows());
                 rows += batch.num_rows() as u64;
                 progress.advance(batch.num_rows() as u64);
             }
@@ -161,30 +214,11 @@ impl Profile {
             rows += part;
             Ok(())
         })?;
-
-        let mut profiles: Vec<ColumnProfile> = names.iter().map(|name| unread(name)).collect();
-        for scan in scans {
-            let (i, scan, readable) = scan.into_inner().unwrap_or_else(PoisonError::into_inner);
-            if matches!(readable, Readable::Yes) {
-                profiles[i] = scan.finish();
-            }
-        }
-        let finish = |(columns, tally): (Vec<usize>, Mutex<Tally>)| Combination {
-            columns,
-            counted: tally.into_inner().unwrap_or_else(PoisonError::into_inner).counted(),
-        };
-        let persons = person
-            .map(|person| person.into_inner().unwrap_or_else(PoisonError::into_inner).finish(names.len()));
-        Ok(Profile {
-            rows,
-            columns: profiles,
-            combinations: tallies.into_iter().map(finish).collect(),
-            persons,
-        })
+        Ok(scan.finish(rows))
     }
 
     /// The share of rows whose values in these columns no other row has.
-    pub fn alone(&self, combination: &Combination) -> f64 {
+    pub fn alone(&self, combination: &ColumnCombination) -> f64 {
         (combination.counted.once as f64 / self.rows.max(1) as f64).min(1.0)
     }
 
@@ -237,7 +271,7 @@ fn expect_names(names: &[&str]) -> Result<()> {
 }
 
 fn unread(name: &str) -> ColumnProfile {
-    let counted = Counted { distinct: 0, once: 0, most: None, error: 0.0 };
+    let counted = DistinctEstimate { distinct: 0, once: 0, most: None, error: 0.0 };
     let name = name.to_string();
     ColumnProfile { name, kind: None, nulls: 0, counted, counts: None, range: None, texts: None, ends: None }
 }

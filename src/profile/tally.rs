@@ -9,11 +9,11 @@ use crate::math::hash_sample::HashSample;
 
 /// Counts of different things, or of a sample of them.
 #[derive(Debug)]
-pub struct Tally(HashSample<u64, u64>);
+pub struct DistinctTally(HashSample<u64, u64>);
 
-/// What a tally tells.
+/// What a tally shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Counted {
+pub struct DistinctEstimate {
     /// Different things; estimated if `error` is not 0.
     pub distinct: u64,
     /// Things that occur once; estimated likewise.
@@ -24,10 +24,10 @@ pub struct Counted {
     pub error: f64,
 }
 
-impl Tally {
+impl DistinctTally {
     /// Counts at most `limit` things at a time.
     pub fn new(limit: usize) -> Self {
-        Tally(HashSample::new(limit.max(1), usize::MAX))
+        DistinctTally(HashSample::new(limit.max(1), usize::MAX))
     }
 
     /// Counts one more of what has this number.
@@ -46,13 +46,13 @@ impl Tally {
         self.0.entries().iter().map(|(&id, &count)| (id, count))
     }
 
-    /// What there is to tell.
-    pub fn counted(&self) -> Counted {
+    /// The numbers of different things.
+    pub fn counted(&self) -> DistinctEstimate {
         let whole =
             |kept: usize| (kept as u64).saturating_mul(1u64.checked_shl(self.0.level()).unwrap_or(u64::MAX));
         let counts = self.0.entries();
         let once = counts.values().filter(|&&count| count == 1).count();
-        Counted {
+        DistinctEstimate {
             distinct: whole(counts.len()),
             once: whole(once),
             most: self.is_exact().then(|| counts.values().copied().max().unwrap_or(0)),
@@ -65,8 +65,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn tally(limit: usize, ids: impl Iterator<Item = u64>) -> Tally {
-        let mut tally = Tally::new(limit);
+    fn tally(limit: usize, ids: impl Iterator<Item = u64>) -> DistinctTally {
+        let mut tally = DistinctTally::new(limit);
         ids.for_each(|id| tally.add(id, 1));
         tally
     }
@@ -74,8 +74,11 @@ mod tests {
     #[test]
     fn few_things_are_counted_exactly() {
         let counted = tally(100, (0..1000).map(|i| if i < 950 { i % 50 } else { i })).counted();
-        assert_eq!(counted, Counted { distinct: 100, once: 50, most: Some(19), error: 0.0 });
-        assert_eq!(Tally::new(5).counted(), Counted { distinct: 0, once: 0, most: Some(0), error: 0.0 });
+        assert_eq!(counted, DistinctEstimate { distinct: 100, once: 50, most: Some(19), error: 0.0 });
+        assert_eq!(
+            DistinctTally::new(5).counted(),
+            DistinctEstimate { distinct: 0, once: 0, most: Some(0), error: 0.0 }
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Are columns counted rightly, and are the rules of thumb those that are stated?
+//! Are columns counted rightly, and are the rules of thumb those that are documented?
 
 use super::*;
 use crate::math::skyline::Values;
@@ -25,8 +25,8 @@ fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
 
 fn roles(csv: &str) -> Vec<Proposed> {
     let profile = profile(csv);
-    let proposal = propose(&profile, &Asked::default()).unwrap();
-    proposal.to_policy("t", &Reading::default()).unwrap();
+    let proposal = propose(&profile, &OwnerChoices::default()).unwrap();
+    proposal.to_policy("t", &ReadingOptions::default()).unwrap();
     proposal.roles.into_iter().map(|(role, _)| role).collect()
 }
 
@@ -68,19 +68,19 @@ fn roles_follow_names_and_counts() {
         [
             Drop,
             Drop,
-            Quasi(Form::Ranges),
-            Quasi(Form::Dates(dates)),
-            Quasi(Form::Prefix(vec![4, 3, 2, 1])),
+            Quasi(QuasiForm::Ranges),
+            Quasi(QuasiForm::Dates(dates)),
+            Quasi(QuasiForm::Prefix(vec![4, 3, 2, 1])),
             Drop,
-            Quasi(Form::Categories),
+            Quasi(QuasiForm::Categories),
             Drop,
             Sensitive
         ]
     );
-    let asked = Asked { sensitive: Some("ward".to_string()) };
+    let asked = OwnerChoices { sensitive: Some("ward".to_string()) };
     let profile = profile(&csv);
     assert_eq!(propose(&profile, &asked).unwrap().sensitive, 6);
-    let wrong = Asked { sensitive: Some("wards".to_string()) };
+    let wrong = OwnerChoices { sensitive: Some("wards".to_string()) };
     assert!(propose(&profile, &wrong).unwrap_err().to_string().contains("did you mean \"ward\"?"));
 }
 
@@ -88,8 +88,8 @@ fn roles_follow_names_and_counts() {
 fn nothing_is_proposed_to_be_kept() {
     let csv = table("x,y,z", 300, |i| format!("{},v{},{}.5", i % 4, i % 30, i));
     let profile = profile(&csv);
-    let proposal = propose(&profile, &Asked::default()).unwrap();
-    let text = proposal.to_policy("t", &Reading::default()).unwrap();
+    let proposal = propose(&profile, &OwnerChoices::default()).unwrap();
+    let text = proposal.to_policy("t", &ReadingOptions::default()).unwrap();
     assert!(!text.lines().any(|line| line.trim_start().starts_with("keep")));
     assert!(proposal.warnings[0].contains("only a guess"), "{:?}", proposal.warnings);
 }
@@ -97,11 +97,11 @@ fn nothing_is_proposed_to_be_kept() {
 #[test]
 fn codes_that_are_numbers_of_different_length_become_ranges() {
     let csv = table("zip,disease", 600, |i| format!("{},d{}", 501 + 137 * (i % 300), i % 7));
-    assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Widths(vec![10, 100, 1000, 10_000])));
+    assert_eq!(roles(&csv)[0], Proposed::Quasi(QuasiForm::Widths(vec![10, 100, 1000, 10_000])));
     let csv = table("zip,disease", 600, |i| format!("12{:02}*,d{}", i % 50, i % 7));
-    assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Categories));
+    assert_eq!(roles(&csv)[0], Proposed::Quasi(QuasiForm::Categories));
     let csv = table("zip,disease", 600, |i| format!("{},d{}", 10_501 + 137 * (i % 300), i % 7));
-    assert_eq!(roles(&csv)[0], Proposed::Quasi(Form::Prefix(vec![4, 3, 2, 1])));
+    assert_eq!(roles(&csv)[0], Proposed::Quasi(QuasiForm::Prefix(vec![4, 3, 2, 1])));
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn people_with_several_rows_are_found_and_what_differs_between_them() {
     let profile = profile(&csv);
     let persons = profile.persons.as_ref().unwrap();
     assert_eq!((persons.column, &persons.varies[..]), (0, &[false, false, true, true][..]));
-    let proposal = propose(&profile, &Asked::default()).unwrap();
+    let proposal = propose(&profile, &OwnerChoices::default()).unwrap();
     let names: Vec<&str> = proposal.roles.iter().map(|(role, _)| role.name()).collect();
     assert_eq!(names, ["individual", "quasi", "drop", "sensitive"]);
     assert_eq!(proposal.protection.values, Values::Multiset);
     // Two owners of hundreds of rows each are no people.
     let owners = table("owner,age,diagnosis", 900, |i| format!("{},{},d{}", i % 2, i % 70, i % 11));
-    assert_eq!(roles(&owners)[0], Proposed::Quasi(Form::Ranges));
+    assert_eq!(roles(&owners)[0], Proposed::Quasi(QuasiForm::Ranges));
     // One row per person: the number is an identifier, nothing more.
     let single = table("patient_id,age,diagnosis", 300, |i| format!("{i},{},d{}", i % 70, i % 11));
     assert_eq!(roles(&single)[0], Proposed::Drop);
@@ -128,7 +128,7 @@ fn people_with_several_rows_are_found_and_what_differs_between_them() {
 fn a_point_is_proposed_only_where_the_table_allows_it() {
     let point = |shares: &dyn Fn(usize) -> String| {
         let profile = profile(&table("age,disease", 2000, |i| format!("{},{}", i % 80, shares(i))));
-        propose(&profile, &Asked { sensitive: Some("disease".into()) }).unwrap().protection.point
+        propose(&profile, &OwnerChoices { sensitive: Some("disease".into()) }).unwrap().protection.point
     };
     let even = point(&|i| format!("d{}", i % 20)).unwrap();
     assert_eq!((even.l, even.k, even.m, even.confidence), (2, 5, 2, "0.5"));
@@ -162,7 +162,7 @@ fn the_profile_does_not_depend_on_threads_or_order() {
     let csv = table("a,b,c", 20_000, row);
     let backwards = table("a,b,c", 20_000, |i| row(19_999 - i));
     let seen = |profile: &Profile| {
-        let columns: Vec<Counted> = profile.columns.iter().map(|column| column.counted).collect();
+        let columns: Vec<DistinctEstimate> = profile.columns.iter().map(|column| column.counted).collect();
         (columns, profile.combinations.clone())
     };
     let one = seen(&profile_with(&csv, 1));

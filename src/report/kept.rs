@@ -1,6 +1,6 @@
-//! How far does a kept column tell people apart?
+//! How many people does a kept column single out?
 //!
-//! A column that is published as it is lets whoever knows its value of a person look for that row. Per column: how many
+//! A column that is published as it is lets someone who knows a person's value in it look for that row. Per column: how many
 //! different values there are, and how many people have a value that nobody else of their group has. Equal values
 //! are equal 128-bit hashes of their bytes.
 //!

@@ -1,6 +1,6 @@
 //! Which codes do the rows of Adult have?
 //!
-//! Memory: two bytes a cell of the columns asked for.
+//! Memory: two bytes a cell of the requested columns.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Section 7.3: how much may somebody know about a (3,6)-diverse release of Adult?
+//! Section 7.3: how much may someone know about a (3,6)-diverse release of Adult?
 //!
 //! The release and its skyline are made by the commands that a data owner would use.
 

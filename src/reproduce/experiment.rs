@@ -75,7 +75,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "adult-skyline",
-        question: "How much may somebody know about a (3,6)-diverse release of Adult?",
+        question: "How much may someone know about a (3,6)-diverse release of Adult?",
         paper: SKYLINE,
         place: "section 7.3",
         shows: &[
@@ -132,7 +132,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "beliefs",
-        question: "What does an adversary learn who knows the correlations in Adult?",
+        question: "What does an adversary who knows the correlations in Adult learn?",
         paper: BELIEFS,
         place: "section V, Figures 1 to 6, Tables IV and V",
         shows: &[

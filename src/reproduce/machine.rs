@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// What a measured time depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, if the system tells it.
+    /// The processor, if the system reports it.
     pub processor: Option<String>,
     /// Processors that this process may use.
     pub cores: usize,
-    /// Bytes of memory, if the system tells it.
+    /// Bytes of memory, if the system reports it.
     pub memory_bytes: Option<u64>,
     /// Operating system and architecture.
     pub system: String,

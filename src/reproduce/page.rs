@@ -107,7 +107,7 @@ impl ExperimentResult {
     }
 }
 
-/// Makes the page of all results in `results`: `page/results.md` there, with its plots beside it.
+/// Makes the page of all results in `results`: `page/results.md` there, with its plots next to it.
 ///
 /// Experiments come in the order of the table of experiments, results of scripts after them by name. A folder without
 /// a `result.json` is left out, and nothing is said about it.

@@ -19,7 +19,7 @@ struct Family {
     name: &'static str,
     /// Largest number of people in the group; the least is 2.
     people: u64,
-    /// Number of values beside the target.
+    /// Number of values besides that of the target.
     values: u64,
     /// A person has a value in one of this many cases.
     one_in: u64,
@@ -66,7 +66,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
             "A partitioning in which no part has the target value is drawn again. Single values are the control: there \
              the theorem is proved."
                 .to_string(),
-            "Inequalities that rounding cannot tell are decided by exact fractions.".to_string(),
+            "Inequalities that rounding cannot decide are decided by exact fractions.".to_string(),
         ],
         ..ExperimentFindings::default()
     };

@@ -3,7 +3,7 @@
 //! The Kullback-Leibler divergence of the released marginal q from the original marginal p, in bits:
 //! the sum of p log2(p / q) over the codes. q spreads the people of each group evenly over the codes that its label covers. A
 //! code without people in the original adds 0; a code with people that no label covers would make it infinite, and
-//! is told as that.
+//! is reported as that.
 //!
 //! Memory: 24 bytes per code.
 
@@ -61,7 +61,7 @@ impl Marginals {
         }
     }
 
-    /// Takes in a person of a release that tells the codes exactly.
+    /// Takes in a person of a release that publishes the codes exactly.
     pub fn add_released_person(&mut self, codes: &[u32]) {
         self.people += 1;
         for (released, &code) in self.released.iter_mut().zip(codes) {

@@ -88,7 +88,7 @@ impl Workload {
         if design.dimension > codes.len() {
             return Err(Error::input(
                 format!(
-                    "queries of dimension {} are asked of {} quasi-identifiers",
+                    "queries of dimension {} are requested, with {} quasi-identifiers",
                     design.dimension,
                     codes.len()
                 ),
@@ -103,7 +103,7 @@ impl Workload {
         }
         if design.queries == 0 || design.queries > MOST_QUERIES {
             return Err(Error::input(
-                format!("{} queries are asked for", design.queries),
+                format!("{} queries are requested", design.queries),
                 format!("give --queries a number from 1 to {MOST_QUERIES}"),
             ));
         }
@@ -173,7 +173,7 @@ impl Workload {
         Answers { parts: vec![0; self.queries.len()] }
     }
 
-    /// Adds what the release tells of a group.
+    /// Adds what the release shows of a group.
     pub fn answer(&self, group: &Released, answers: &mut Answers) {
         let ends: Option<Vec<(u32, u32)>> = group.covers.iter().map(|cover| cover.ends()).collect();
         let (Some(mut ends), [(least, _), ..]) = (ends, &group.values[..]) else { return };
@@ -204,7 +204,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// Adds a person of a release that tells the quasi-identifiers exactly and `values` (codes, ascending, and
+    /// Adds a person of a release that publishes the quasi-identifiers exactly and `values` (codes, ascending, and
     /// counts) of the person's group.
     pub fn answer_person(&self, codes: &[u32], values: &[(u32, u64)], answers: &mut Answers) {
         let ([(least, _), ..], [.., (greatest, _)]) = (values, values) else { return };

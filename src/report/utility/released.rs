@@ -1,4 +1,4 @@
-//! What does a release tell of one group?
+//! What does a release show of one group?
 
 use std::ops::Range;
 

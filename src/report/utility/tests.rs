@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_exactly_has_no_error_and_no_divergence(rows in table()) {
+    fn what_is_published_exactly_has_no_error_and_no_divergence(rows in table()) {
         let workload = Workload::draw(&CODES, VALUES, &Design::default()).unwrap();
         let (mut counts, mut answers) = (workload.no_counts(), workload.no_answers());
         let mut marginals = Marginals::new(&CODES);
@@ -129,7 +129,7 @@ fn errors_are_relative_to_the_count_or_the_bound() {
     let query = |end| Query { quasi: vec![(0, 0..end)], sensitive: 0..1 };
     let workload = Workload::new(vec![query(1), query(2), query(4)], &[4], 1);
     let (mut counts, mut answers) = (workload.no_counts(), workload.no_answers());
-    // Eight people with code 0 and two with code 3, told as one group of four codes.
+    // Eight people with code 0 and two with code 3, published as one group of four codes.
     (0..8).for_each(|_| workload.count(&[0], 0, &mut counts));
     (0..2).for_each(|_| workload.count(&[3], 0, &mut counts));
     workload.answer(&Released::new(10, vec![Cover::Range(0..4)], &[10]), &mut answers);

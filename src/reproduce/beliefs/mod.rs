@@ -1,4 +1,4 @@
-//! Figures 1 to 6: what does an adversary learn who knows the correlations in Adult, and what does it cost to stop them?
+//! Figures 1 to 6: what does an adversary who knows the correlations in Adult learn, and what does it cost to stop them?
 //!
 //! Memory: the codes of Adult, one adversary's priors for each bandwidth, one group's posterior.
 

@@ -329,7 +329,7 @@ fn judge_written(job: &Job<'_>, shape: &Shape<'_>, folder: &Path, budget: &Arc<B
         tasks: &tasks,
         original: Some(job.table),
         distributions: None,
-        membership: Membership::Cuts(folder, &number),
+        membership: Membership::Labels(&number),
         manifest: None,
         skylines: Skylines::Keep,
     };

@@ -122,7 +122,7 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     let groups = [release::GROUP.to_string()];
     let subject = release.subject();
     let membership = match &subject {
-        Subject::Table(_) => Membership::Cuts(directory, &groups),
+        Subject::Table(_) => Membership::Labels(&groups),
         Subject::Buckets(_) => Membership::Own(&groups),
     };
     let tables = Release { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };

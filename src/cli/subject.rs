@@ -167,7 +167,7 @@ impl SubjectFlags {
         match (opened, opened.subject()) {
             (Opened::Table(..), _) => Membership::Own(&self.group),
             (Opened::Release(_), Subject::Buckets(_)) => Membership::Own(number),
-            (Opened::Release(_), Subject::Table(_)) => Membership::Cuts(&self.paths[0], number),
+            (Opened::Release(_), Subject::Table(_)) => Membership::Labels(number),
         }
     }
 

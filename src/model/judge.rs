@@ -456,3 +456,6 @@ fn size_notes(sizes: &Sizes, charge: &Charge) -> Vec<Note> {
     }
     notes
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! into the order of the groups by [`sorter`]. Files ([`release`]) take shape in a staging directory
 //! ([`staging`]), bound together by a manifest ([`manifest`]). Nothing of the source but what the policy allows is written.
 
+pub mod covers;
 pub mod findings;
 pub mod label;
 pub mod manifest;

@@ -3,7 +3,7 @@
 //! The original is read twice: which values are there, then which codes every row has. The release is read once, its
 //! labels turned into the codes that they cover. A group may be met in parts: all sums are linear in its people.
 //!
-//! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most [`MOST_LABELS`] labels
+//! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most 16,384 labels
 //! of each column; for a bucketized release also the values of all groups, taken from the budget.
 //! Not here: the measures (`utility`), what labels mean (`release::reader`).
 
@@ -13,7 +13,6 @@ use std::ops::Range;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 
-use super::covers::{Opened, Written, covered_codes};
 use crate::check::{Buckets, Columns, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::codes::Codes;
@@ -21,22 +20,18 @@ use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::Layout;
 use crate::encode::rows::{Rows, Sensitive};
-use crate::encode::scale::Scale;
 use crate::encode::source::{Source, SourceBatches};
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::policy::Quasi;
-use crate::release::reader::LabelReader;
+use crate::release::covers::{PublishedLabels, unfit};
 use crate::release::rows::GROUP;
 use crate::report::utility::queries::Answers;
-use crate::report::utility::{Cover, Design, Divergence, Marginals, QueryErrors, Released, Workload};
+use crate::report::utility::{Design, Divergence, Marginals, QueryErrors, Released, Workload};
 use crate::resources::Resources;
 use crate::table::read::{Column, Kind, Morsel, Table};
-
-/// Labels of a column that a worker remembers.
-const MOST_LABELS: usize = 1 << 14;
 
 /// What the comparison found.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +90,7 @@ pub fn compare(
     let mut answers = workload.no_answers();
     match subject {
         Subject::Table(table) => {
-            let labels = Labelled::new(&original, table)?;
+            let labels = Labelled::new(&original, table);
             labels.answer(table, &workload, &codes, &mut answers, &mut marginals, resources)?;
         }
         Subject::Buckets(buckets) => {
@@ -169,32 +164,17 @@ fn value(rows: &Rows, row: usize) -> u32 {
     }
 }
 
-/// How the labels of a generalized release are read.
+/// A generalized release with the labels of its groups.
 struct Labelled<'a> {
     original: &'a Original<'a>,
-    readers: Vec<(LabelReader<'a>, Form)>,
+    labels: PublishedLabels<'a>,
 }
-
-/// How a column is published.
-enum Form {
-    Label,
-    Bounds(Scale),
-}
-
-/// The covers that a worker has already found, by column and label.
-type Known = Vec<HashMap<String, Cover>>;
 
 impl<'a> Labelled<'a> {
-    fn new(original: &'a Original<'a>, table: &Table) -> Result<Self> {
-        let published = |name: &str| table.schema().fields().iter().any(|field| field.name() == name);
-        let reader = |(quasi, kind): (&&'a Quasi, &Kind)| {
-            let form = match Scale::of(kind) {
-                Some(scale) if !published(&quasi.name) => Form::Bounds(scale),
-                _ => Form::Label,
-            };
-            (LabelReader::new(quasi, kind), form)
-        };
-        Ok(Labelled { original, readers: original.quasi.iter().zip(&original.kinds).map(reader).collect() })
+    fn new(original: &'a Original<'a>, table: &Table) -> Self {
+        let labels =
+            PublishedLabels::new(original.quasi.clone(), &original.kinds, &original.attributes, table);
+        Labelled { original, labels }
     }
 
     fn answer(
@@ -206,31 +186,28 @@ impl<'a> Labelled<'a> {
         marginals: &mut Marginals,
         resources: &Resources<'_>,
     ) -> Result<()> {
-        let quasi = self.original.quasi.iter().zip(&self.readers).flat_map(|(quasi, (_, form))| match form {
-            Form::Label => vec![quasi.name.clone()],
-            Form::Bounds(_) => ["from", "to"].map(|end| format!("{}_{end}", quasi.name)).to_vec(),
-        });
         let sensitive = &self.original.sensitive;
-        let names = [GROUP.to_string()].into_iter().chain(quasi).chain([self.original.name.clone()]);
+        let names =
+            [GROUP.to_string()].into_iter().chain(self.labels.columns()).chain([self.original.name.clone()]);
         let wanted: Vec<Column> = names.map(Column::canonical).collect();
         let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
         let layout = Layout::of(&[], sensitive, Values::Single);
         resources.progress.start("answering from the release", table.rows());
         let work = |morsel: Morsel<'_>| {
             let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));
-            let mut known: Known = self.readers.iter().map(|_| HashMap::new()).collect();
+            let mut known = self.labels.known();
             for batch in morsel {
                 let batch = batch?;
                 let columns = batch.columns();
                 let (labels, last) = (&columns[1..columns.len() - 1], &columns[columns.len() - 1]);
                 let mut rows = layout.empty(batch.num_rows());
                 encoder.append(&[], std::slice::from_ref(last), &mut rows)?;
-                let labels = self.open(labels)?;
+                let labels = self.labels.open(labels)?;
                 for run in runs(&columns[0])? {
-                    let covers = self.covers(&labels, run.start, &mut known)?;
+                    let covers = self.labels.covers(&labels, run.start, &mut known)?;
                     let group = Released {
                         people: run.len() as u64,
-                        covers,
+                        covers: covers.into_iter().map(|label| label.cover).collect(),
                         values: tally(run.map(|row| value(&rows, row))),
                     };
                     workload.answer(&group, &mut answers);
@@ -247,52 +224,6 @@ impl<'a> Labelled<'a> {
         });
         resources.progress.finish();
         outcome
-    }
-
-    /// The label columns of a batch, ready to be read.
-    fn open<'b>(&self, columns: &'b [ArrayRef]) -> Result<Vec<Opened<'b>>> {
-        let mut columns = columns.iter();
-        let mut next = || columns.next().ok_or_else(unfit);
-        let open = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| {
-            Ok(match form {
-                Form::Label => Opened::Label(Written::new(next()?, &quasi.name)?),
-                Form::Bounds(scale) => Opened::Bounds(
-                    *scale,
-                    [Written::new(next()?, &quasi.name)?, Written::new(next()?, &quasi.name)?],
-                ),
-            })
-        };
-        self.original.quasi.iter().zip(&self.readers).map(open).collect()
-    }
-
-    /// What the labels of a row cover.
-    fn covers(&self, labels: &[Opened<'_>], row: usize, known: &mut Known) -> Result<Vec<Cover>> {
-        let mut covers = Vec::with_capacity(labels.len());
-        for (i, label) in labels.iter().enumerate() {
-            let (reader, _) = &self.readers[i];
-            let attribute = &self.original.attributes[i];
-            covers.push(match label {
-                Opened::Bounds(scale, ends) => {
-                    let [from, to] = [0, 1].map(|end| ends[end].key(row, *scale));
-                    covered_codes(attribute, reader, &reader.read_bounds(from?, to?))
-                }
-                Opened::Label(written) => {
-                    let text = written.text(row);
-                    match known[i].get(&*text) {
-                        Some(cover) => cover.clone(),
-                        None => {
-                            let cover = covered_codes(attribute, reader, &reader.read(&text)?);
-                            if known[i].len() == MOST_LABELS {
-                                known[i].clear();
-                            }
-                            known[i].insert(text.into_owned(), cover.clone());
-                            cover
-                        }
-                    }
-                }
-            });
-        }
-        Ok(covers)
     }
 }
 
@@ -389,11 +320,4 @@ impl Original<'_> {
         resources.progress.finish();
         outcome
     }
-}
-
-pub(super) fn unfit() -> Error {
-    Error::input(
-        "the release and the original do not fit together",
-        "give the table that the release was made from",
-    )
 }

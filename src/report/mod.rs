@@ -7,7 +7,6 @@
 
 pub mod chart;
 pub mod comparison;
-mod covers;
 pub mod digits;
 pub mod html;
 pub mod kept;

@@ -1,7 +1,7 @@
 //! Which original rows are in which group, and which sensitive values does it publish?
 //!
 //! People come with their original quasi-identifiers and a group: from a table that holds both, or from the original and
-//! the tree of cuts of a release. Values come with a group: from the same table, or from the tables of a release. All is
+//! the labels of a release. Values come with a group: from the same table, or from the tables of a release. All is
 //! brought together by group, out of core.
 //!
 //! Memory: half of what is left of the budget for the tally; then one group after the other.
@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
+use super::labels::LabelledGroups;
 use crate::check::Buckets;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::{Layout, Lists};
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
-use crate::group::tree::CutTree;
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::group::Member;
 use crate::math::skyline::Values;
@@ -35,8 +35,8 @@ use crate::table::read::{Column, Kind, Table};
 pub enum People<'a> {
     /// In a table with original values and columns that make groups.
     Grouped(&'a Table, &'a [String]),
-    /// In the original table, by the tree of cuts of a release.
-    Cut(&'a Table, CutTree),
+    /// In the original table, by the labels of a release.
+    Labelled(&'a Table, LabelledGroups),
 }
 
 /// Where the values of the groups are found.
@@ -71,7 +71,7 @@ pub fn gather(
     let numbered = match people {
         People::Grouped(table, [group]) => table.kind(group)? == Kind::Integer,
         People::Grouped(..) => false,
-        People::Cut(..) => true,
+        People::Labelled(..) => true,
     };
     tally.finish(&mut |key, items| {
         let mut group = Gathered {
@@ -146,7 +146,7 @@ fn add_people(
 ) -> Result<()> {
     let (table, groups): (&Table, &[String]) = match people {
         People::Grouped(table, groups) => (table, groups),
-        People::Cut(table, _) => (table, &[]),
+        People::Labelled(table, _) => (table, &[]),
     };
     let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
     let wanted: Vec<Column> = names.map(Column::canonical).collect();
@@ -154,11 +154,11 @@ fn add_people(
         let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
         let rows = original.codes(quasi)?;
         let group = match people {
-            People::Grouped(..) => GroupKeys::Own(keys(groups)?),
-            People::Cut(_, tree) => GroupKeys::Cut(tree),
+            People::Grouped(..) => KeysOfPeople::Own(keys(groups)?),
+            People::Labelled(_, labels) => KeysOfPeople::Labels(labels),
         };
         let mut item = Vec::new();
-        let mut codes = Vec::new();
+        let (mut codes, mut wide) = (Vec::new(), Vec::new());
         let mut tally = lock(tally);
         for row in 0..batch.num_rows() {
             codes_of(&rows, row, &mut codes);
@@ -166,10 +166,11 @@ fn add_people(
             item.push(PERSON);
             item.extend_from_slice(&codes);
             match &group {
-                GroupKeys::Own(keys) => tally.add(keys.key(row), &item, 1)?,
-                GroupKeys::Cut(tree) => {
-                    let number = tree.group(tree.find(|column| rows.columns[column].get(row)));
-                    tally.add(&integer_key(number as i64), &item, 1)?;
+                KeysOfPeople::Own(keys) => tally.add(keys.key(row), &item, 1)?,
+                KeysOfPeople::Labels(labels) => {
+                    wide.clear();
+                    wide.extend(rows.columns.iter().map(|codes| u32::from(codes.get(row))));
+                    tally.add(&integer_key(labels.group(&wide)?), &item, 1)?;
                 }
             }
         }
@@ -177,9 +178,10 @@ fn add_people(
     })
 }
 
-enum GroupKeys<'a> {
+/// How the rows of a batch find their groups.
+enum KeysOfPeople<'a> {
     Own(crate::table::group_keys::KeyRuns),
-    Cut(&'a CutTree),
+    Labels(&'a LabelledGroups),
 }
 
 fn add_values(

@@ -1,7 +1,7 @@
 //! How many people of a release are vulnerable to an adversary who knows the correlations in the data?
 //!
 //! The adversary's priors come from the original table ([`original`], [`priors`]), the groups from the release
-//! ([`mod@groups`], [`tree`]); the belief about everybody is followed from before to after the release
+//! ([`mod@groups`], [`labels`]); the belief about everybody is followed from before to after the release
 //! ([`beliefs::group`](crate::math::beliefs::group)). Somebody is vulnerable if it moves by more than t.
 //!
 //! Memory: the combinations and priors of the table, and some groups at once; see the parts.
@@ -9,20 +9,19 @@
 //! the number of threads.
 
 pub mod groups;
-pub mod tree;
-
-use std::path::Path;
+mod labels;
 
 use rayon::prelude::*;
 
 pub use groups::{People, Published};
+use labels::LabelledGroups;
 
 use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::beliefs::group::{Adversary, MOST_STATES};
 use crate::model::beliefs::judge::{AttackReport, BeliefsJudge, Gathered};
 use crate::model::beliefs::original::Original;
-use crate::model::beliefs::{Question, priors_of};
+use crate::model::beliefs::{Question, Roles, priors_of};
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -32,8 +31,8 @@ use crate::table::read::Table;
 pub enum Membership<'a> {
     /// The table holds people with their original quasi-identifiers, and these columns make groups.
     Own(&'a [String]),
-    /// By the tree of cuts in the folder of a release, whose groups these columns number.
-    Cuts(&'a Path, &'a [String]),
+    /// By the labels of a generalized release, whose groups these columns number.
+    Labels(&'a [String]),
 }
 
 /// The tables of groups, and who is in them.
@@ -60,7 +59,7 @@ pub fn attack(
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<Adversary<'_>> =
         priors.iter().map(|priors| priors.adversary(&known.combinations, MOST_STATES)).collect();
-    let (people, published) = release.parts(original, &known)?;
+    let (people, published) = release.parts(original, &known, roles, resources)?;
     let judge = BeliefsJudge::new(&adversaries, question, &comparison);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(resources.threads).build();
     let pool =
@@ -88,15 +87,21 @@ pub fn attack(
 
 impl<'a> Release<'a> {
     /// Where people and values are found.
-    fn parts(&self, original: &'a Table, known: &Original) -> Result<(People<'a>, Published<'a>)> {
+    fn parts(
+        &self,
+        original: &'a Table,
+        known: &Original,
+        roles: &Roles,
+        resources: &Resources<'_>,
+    ) -> Result<(People<'a>, Published<'a>)> {
         let groups = match *self.membership {
-            Membership::Own(groups) | Membership::Cuts(_, groups) => groups,
+            Membership::Own(groups) | Membership::Labels(groups) => groups,
         };
         let people = match (self.subject, *self.membership) {
             (Subject::Buckets(buckets), _) => People::Grouped(buckets.people, groups),
             (Subject::Table(table), Membership::Own(_)) => People::Grouped(table, groups),
-            (Subject::Table(_), Membership::Cuts(folder, _)) => {
-                People::Cut(original, tree::read(folder, &known.attributes)?)
+            (Subject::Table(table), Membership::Labels(_)) => {
+                People::Labelled(original, LabelledGroups::read(table, original, known, roles, resources)?)
             }
         };
         let published = match self.subject {

@@ -372,6 +372,50 @@ impl AttackReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::exact::ratio;
+    use proptest::prelude::*;
+
+    /// What was found in one group.
+    fn found(number: i64, (low, more, people, open): (u8, u8, u64, bool)) -> AttackReport {
+        let moved = Moved { low: f64::from(low) / 8.0, high: f64::from(low + more) / 8.0 };
+        let vulnerable = if open { 0 } else { people };
+        let point = PointReport {
+            bandwidth: BTreeMap::new(),
+            thresholds: vec![AtThreshold {
+                t: ratio(1, 4),
+                vulnerable,
+                undecided: people - vulnerable,
+                omega: u64::from(low),
+            }],
+            certain: u64::from(more),
+            exact_rows: people,
+            exact_groups: 1,
+            worst: Worst { moved, group: Some(number), people },
+            unsmoothed: moved,
+            omega: f64::from(more),
+        };
+        AttackReport { rows: people, groups: 1, combinations: 0, smooth: None, points: vec![point] }
+    }
+
+    proptest! {
+        #[test]
+        fn reports_merge_in_any_order(
+            groups in prop::collection::vec((0u8..4, 0u8..4, 1u64..9, any::<bool>()), 3..8),
+            order in Just((0usize..8).collect::<Vec<_>>()).prop_shuffle(),
+            cut in 1usize..3,
+        ) {
+            let order: Vec<usize> = order.into_iter().filter(|&at| at < groups.len()).collect();
+            let merged = |numbers: &[usize]| {
+                let mut reports = numbers.iter().map(|&at| found(at as i64, groups[at]));
+                let first = reports.next().expect("at least one group");
+                reports.fold(first, |mut own, other| { own.merge(other); own })
+            };
+            let (front, back) = order.split_at(cut);
+            let mut apart = merged(back);
+            apart.merge(merged(front));
+            prop_assert_eq!(apart, merged(&(0..groups.len()).collect::<Vec<_>>()));
+        }
+    }
 
     #[test]
     fn intervals_are_rounded_outwards() {

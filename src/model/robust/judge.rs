@@ -330,3 +330,43 @@ fn largest(worst: &[(String, f64)]) -> Option<f64> {
 fn upwards(probability: f64) -> String {
     Rational::try_from(probability).map_or_else(|_| "1".to_string(), |exact| decimal_at_least(&exact, PLACES))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn group((kind, worst, accepted): (u8, [u8; 2], bool)) -> AssessedGroup {
+        let posterior = f64::from(worst[0].max(worst[1])) / 8.0;
+        let verdict = match kind {
+            0 => Verdict::Robust(Proof::Posterior),
+            1 => Verdict::Robust(Proof::Ratio),
+            2 => Verdict::Breached { posterior },
+            3 => Verdict::NotShown,
+            _ => Verdict::Contradiction,
+        };
+        let worst = (kind % 2 == 0).then(|| worst.map(|worst| f64::from(worst) / 8.0).to_vec());
+        AssessedGroup { assessment: Assessment { verdict, worst }, accepted }
+    }
+
+    proptest! {
+        #[test]
+        fn judges_merge_in_any_order(
+            groups in prop::collection::vec((0u8..5, prop::array::uniform2(0u8..9), any::<bool>()), 0..9),
+            judge_of in prop::collection::vec(0usize..3, 9),
+            order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+        ) {
+            let judged = |numbers: &mut dyn Iterator<Item = usize>| {
+                let mut judge = RobustJudge::new(3);
+                let values = |number: usize| [(number as u32 % 2, 1), (2, 1)];
+                numbers.for_each(|at| judge.observe(&values(at), Some(at as i64), &group(groups[at])));
+                judge
+            };
+            let mut merged = RobustJudge::new(3);
+            for judge in order {
+                merged.merge(&judged(&mut (0..groups.len()).filter(|&at| judge_of[at] == judge)));
+            }
+            prop_assert_eq!(merged, judged(&mut (0..groups.len())));
+        }
+    }
+}

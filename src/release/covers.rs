@@ -3,28 +3,251 @@
 //! A label is a text, or two bounds; what it stands for is read by [`LabelReader`] and then found among the codes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef};
 
-use super::comparison::unfit;
+use super::reader::{Cell, Covered, Label, LabelReader, Upper};
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::cells::{CellKeys, CellTexts, keys};
 use crate::encode::scale::Scale;
-use crate::error::Result;
-use crate::release::reader::{Cell, Covered, Label, LabelReader, Upper};
-use crate::report::utility::Cover;
-use crate::table::read::Kind;
+use crate::error::{Error, Result, Setting};
+use crate::policy::Quasi;
+use crate::table::read::{Kind, Table};
+
+/// The codes of a column that a label covers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Cover {
+    /// Neighbouring codes.
+    Range(Range<u32>),
+    /// These codes, ascending.
+    Listed(Vec<u32>),
+}
+
+impl Cover {
+    /// How many codes are covered.
+    pub fn len(&self) -> u64 {
+        match self {
+            Cover::Range(range) => range.len() as u64,
+            Cover::Listed(codes) => codes.len() as u64,
+        }
+    }
+
+    /// Whether no code is covered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of the codes are in a range.
+    pub fn within(&self, range: &Range<u32>) -> u64 {
+        match self {
+            Cover::Range(own) => u64::from(own.end.min(range.end).saturating_sub(own.start.max(range.start))),
+            Cover::Listed(codes) => {
+                let below = |end: u32| codes.partition_point(|&code| code < end) as u64;
+                below(range.end) - below(range.start)
+            }
+        }
+    }
+
+    /// The least and the greatest code.
+    pub fn ends(&self) -> Option<(u32, u32)> {
+        match self {
+            Cover::Range(range) => (!range.is_empty()).then(|| (range.start, range.end - 1)),
+            Cover::Listed(codes) => codes.first().copied().zip(codes.last().copied()),
+        }
+    }
+
+    /// The codes as ranges of neighbours.
+    pub fn runs(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        let (whole, listed) = match self {
+            Cover::Range(range) => (Some(range.clone()), &[][..]),
+            Cover::Listed(codes) => (None, &codes[..]),
+        };
+        whole.into_iter().chain(listed.iter().map(|&code| code..code + 1))
+    }
+}
+
+/// How the labels of a generalized release are read in the codes of its original.
+pub struct PublishedLabels<'a> {
+    quasi: Vec<&'a Quasi>,
+    attributes: &'a [Attribute],
+    readers: Vec<(LabelReader<'a>, Form)>,
+}
+
+/// How a column is published.
+enum Form {
+    Label,
+    Bounds(Scale),
+}
+
+/// Labels of a column that are remembered.
+const MOST_LABELS: usize = 1 << 14;
+
+/// The covers that were found already, by column and label.
+pub type KnownCovers = Vec<HashMap<String, LabelCover>>;
+
+/// What a label covers in one column, and how certain that is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LabelCover {
+    /// The codes that people of the group may have.
+    pub cover: Cover,
+    /// Of these, those that another group may have instead.
+    pub doubtful: Vec<Range<u32>>,
+}
+
+impl LabelCover {
+    /// Whether people with this code may be in the group.
+    pub fn covers(&self, code: u32) -> bool {
+        self.cover.within(&(code..code + 1)) == 1
+    }
+
+    /// Whether people with this code can be in no other group that agrees in the other columns.
+    pub fn surely_covers(&self, code: u32) -> bool {
+        self.covers(code) && !self.doubtful.iter().any(|codes| codes.contains(&code))
+    }
+}
+
+impl<'a> PublishedLabels<'a> {
+    /// For the quasi-identifiers of an original, with the kinds of their columns and their codes.
+    pub fn new(quasi: Vec<&'a Quasi>, kinds: &[Kind], attributes: &'a [Attribute], table: &Table) -> Self {
+        let published = |name: &str| table.schema().fields().iter().any(|field| field.name() == name);
+        let reader = |(quasi, kind): (&&'a Quasi, &Kind)| {
+            let form = match Scale::of(kind) {
+                Some(scale) if !published(&quasi.name) => Form::Bounds(scale),
+                _ => Form::Label,
+            };
+            (LabelReader::new(quasi, kind), form)
+        };
+        let readers = quasi.iter().zip(kinds).map(reader).collect();
+        PublishedLabels { quasi, attributes, readers }
+    }
+
+    /// The columns of the release that hold labels.
+    pub fn columns(&self) -> Vec<String> {
+        let of_column = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| match form {
+            Form::Label => vec![quasi.name.clone()],
+            Form::Bounds(_) => ["from", "to"].map(|end| format!("{}_{end}", quasi.name)).to_vec(),
+        };
+        self.quasi.iter().zip(&self.readers).flat_map(of_column).collect()
+    }
+
+    /// No cover yet.
+    pub fn known(&self) -> KnownCovers {
+        self.readers.iter().map(|_| HashMap::new()).collect()
+    }
+
+    /// The label columns of a batch, ready to be read.
+    pub fn open<'b>(&self, columns: &'b [ArrayRef]) -> Result<Vec<Opened<'b>>> {
+        let mut columns = columns.iter();
+        let mut next = || columns.next().ok_or_else(unfit);
+        let open = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| {
+            Ok(match form {
+                Form::Label => Opened::Label(Written::new(next()?, &quasi.name)?),
+                Form::Bounds(scale) => Opened::Bounds(
+                    *scale,
+                    [Written::new(next()?, &quasi.name)?, Written::new(next()?, &quasi.name)?],
+                ),
+            })
+        };
+        self.quasi.iter().zip(&self.readers).map(open).collect()
+    }
+
+    /// What the labels of a row cover.
+    pub fn covers(
+        &self,
+        labels: &[Opened<'_>],
+        row: usize,
+        known: &mut KnownCovers,
+    ) -> Result<Vec<LabelCover>> {
+        let mut covers = Vec::with_capacity(labels.len());
+        for (i, label) in labels.iter().enumerate() {
+            let (reader, _) = &self.readers[i];
+            let attribute = &self.attributes[i];
+            covers.push(match label {
+                Opened::Bounds(scale, ends) => {
+                    let [from, to] = [0, 1].map(|end| ends[end].key(row, *scale));
+                    bounded(attribute, reader, from?, to?)
+                }
+                Opened::Label(written) => {
+                    let text = written.text(row);
+                    match known[i].get(&*text) {
+                        Some(cover) => cover.clone(),
+                        None => {
+                            let cover = covered_codes(attribute, reader, &reader.read(&text)?);
+                            // A star stands for all values, and for null only if somebody has none.
+                            let doubtful =
+                                if attribute.nulls && text == "*" { vec![0..1] } else { Vec::new() };
+                            let cover = LabelCover { cover, doubtful };
+                            if known[i].len() == MOST_LABELS {
+                                known[i].clear();
+                            }
+                            known[i].insert(text.into_owned(), cover.clone());
+                            cover
+                        }
+                    }
+                }
+            });
+        }
+        Ok(covers)
+    }
+}
+
+/// What two bounds cover. They do not say whether null occurs, nor whether the upper end of the domain does; two open
+/// ends may also mean that nobody has a value.
+fn bounded(
+    attribute: &Attribute,
+    reader: &LabelReader<'_>,
+    from: Option<i64>,
+    to: Option<i64>,
+) -> LabelCover {
+    let mut label = reader.read_bounds(from, to);
+    let null = u32::from(attribute.nulls);
+    let least = match &attribute.coding {
+        Coding::Numbers { samples, .. } => samples.first().copied(),
+        _ => None,
+    };
+    // Null comes before all values, so only the lowest group can hold it.
+    label.null = attribute.nulls && from.is_none_or(|from| least.is_none_or(|least| from <= least));
+    let cover = covered_codes(attribute, reader, &label);
+    let mut doubtful = Vec::new();
+    match (from, to, &label.values) {
+        (None, None, _) if attribute.nulls => doubtful.push(null..attribute.codes()),
+        (from, Some(end), Covered::Keys { to: Some(Upper::Closed(_)), .. }) => {
+            doubtful.extend(label.null.then_some(0..1));
+            if from != Some(end)
+                && let Some((_, last)) = cover.ends()
+            {
+                doubtful.push(last..last + 1);
+            }
+        }
+        _ => doubtful.extend(label.null.then_some(0..1)),
+    }
+    LabelCover { cover, doubtful }
+}
+
+/// The tables do not belong together.
+pub fn unfit() -> Error {
+    Error::missing(
+        "the release and the original do not fit together",
+        "give the table that the release was made from",
+        Setting::Original,
+    )
+}
 
 /// The labels of one column in a batch.
-pub(super) enum Opened<'a> {
+pub enum Opened<'a> {
+    /// One text.
     Label(Written<'a>),
+    /// Two ends.
     Bounds(Scale, [Written<'a>; 2]),
 }
 
 /// A published column: texts, or what a CSV file let look like numbers.
-pub(super) enum Written<'a> {
+pub enum Written<'a> {
+    /// Texts.
     Texts(CellTexts<'a>),
+    /// Numbers, dates or times.
     Keys(Scale, CellKeys<'a>),
 }
 
@@ -68,7 +291,7 @@ impl<'a> Written<'a> {
 }
 
 /// The codes of the original that a label covers.
-pub(super) fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &Label) -> Cover {
+pub fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &Label) -> Cover {
     let null = label.null && attribute.nulls;
     let shift = |codes: Range<u32>| attribute.shifted(codes.start)..attribute.shifted(codes.end);
     let values = match (&label.values, &attribute.coding) {

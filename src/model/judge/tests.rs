@@ -1,0 +1,87 @@
+//! Judges that saw different groups merge in any order with the same result.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::math::exact::ratio;
+use crate::math::skyline::{Confidence, Knowledge, Point};
+
+const VALUES: usize = 4;
+
+fn names() -> Vec<Arc<str>> {
+    ["a", "b", "c", "d"].map(Arc::from).to_vec()
+}
+
+fn charge(requirements: &Requirements) -> Arc<Charge> {
+    let names = names();
+    let code = &mut |name: &str| Ok(names.iter().position(|own| **own == *name).unwrap_or(0) as u32);
+    let rules = vec![ShareRule::LargestShare { most: ratio(1, 2) }];
+    let wanted = WantedSkylines { every: Confidence::parse("0.9"), ..WantedSkylines::NOTHING };
+    Arc::new(Charge::new(Values::Single, requirements, rules, &wanted, code).expect("a charge"))
+}
+
+fn skyline() -> Requirements {
+    let point = |l, k, m, confidence| Point {
+        knowledge: Knowledge { l, k, m },
+        confidence: Confidence::parse(confidence).expect("a confidence"),
+    };
+    let only = Some(vec!["b".to_string()]);
+    let points = vec![(None, point(1, 1, 1, "0.7")), (only, point(0, 2, 0, "0.5"))];
+    Requirements { minimum_group_size: 3, minimum_distinct_values: 2, ..Requirements::points(points) }
+}
+
+fn implications() -> Requirements {
+    let implications = Implications { up_to: 3, confidence: Confidence::parse("0.8") };
+    Requirements { adversary: Adversary::Implications(implications), ..skyline() }
+}
+
+fn group(counts: &[u64]) -> CountedGroup {
+    let mut group = CountedGroup::of(counts.iter().sum());
+    let present = (0u32..).zip(counts).filter(|(_, count)| **count > 0);
+    present.for_each(|(code, &count)| group.add(code, count));
+    group
+}
+
+/// The finding of judges that each saw the groups of their share, merged in that order.
+fn merged(charge: &Arc<Charge>, groups: &[Vec<u64>], shares: &[Vec<usize>]) -> Option<Finding> {
+    let mut whole = Judge::new(charge);
+    for share in shares {
+        let mut judge = Judge::new(charge);
+        share.iter().for_each(|&number| judge.observe(&group(&groups[number]), number as u64));
+        whole.merge(judge);
+    }
+    whole.finish(&ValueNames { column: "sick", names: &names(), ordered: false }).ok()
+}
+
+proptest! {
+    #[test]
+    fn any_shares_in_any_order_give_the_same_finding(
+        groups in prop::collection::vec(prop::collection::vec(0u64..5, VALUES), 1..9),
+        judge_of in prop::collection::vec(0usize..3, 9),
+        order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+    ) {
+        for requirements in [skyline(), implications()] {
+            let charge = charge(&requirements);
+            let all = vec![(0..groups.len()).collect::<Vec<_>>()];
+            let shares: Vec<Vec<usize>> = order
+                .iter()
+                .map(|&judge| (0..groups.len()).rev().filter(|&group| judge_of[group] == judge).collect())
+                .collect();
+            prop_assert_eq!(merged(&charge, &groups, &all), merged(&charge, &groups, &shares));
+        }
+    }
+}
+
+#[test]
+fn a_finding_depends_on_the_groups() {
+    let charge = charge(&skyline());
+    let found =
+        |groups: &[Vec<u64>]| merged(&charge, groups, &[(0..groups.len()).collect()]).expect("a finding");
+    let (safe, breached) = (found(&[vec![9, 9, 9, 9]]), found(&[vec![9, 9, 9, 9], vec![0, 1, 0, 0]]));
+    assert!(safe.safe, "{safe:?}");
+    assert!(!breached.safe);
+    // The smallest group, its values, the points of "b" and the largest share.
+    assert!(breached.failing().count() >= 4, "{breached:?}");
+}

@@ -6,12 +6,10 @@ use super::flags::{ResourceFlags, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, with_progress};
 use super::verdict;
-use crate::anonymize::robust::{Options, PART_PEOPLE, default_list, run as group};
-use crate::anonymize::strategy::{self, Choice};
-use crate::anonymize::{Job, Outcome, Search, Searched, Summary, run as anonymize};
+use crate::anonymize::{Anonymize, Outcome, Search, Summary};
 use crate::error::{Error, Result};
 use crate::group::lattice::LatticeMeasure;
-use crate::group::split::limits::SUBTREE_BYTES;
+use crate::group::lattice::full_domain::Searched;
 use crate::math::disclosure_sets::Limits;
 use crate::model::finding::{Finding, Side};
 use crate::model::{Policy, Target};
@@ -97,7 +95,6 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
     let table = Table::open(&args.paths, &read_options(None, Some(&policy)))?;
-    let temp = args.resources.temp();
     let strategy = args.strategy.or(policy.publish.strategy);
     if strategy.is_none() && args.functions.is_some() {
         return Err(Error::input(
@@ -112,36 +109,24 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             "leave it out",
         ));
     }
-    let outcome = with_progress(|progress| {
-        let job = Job {
-            table: &table,
-            policy: &policy,
-            out: &args.out,
-            temp: &temp,
-            memory: args.resources.memory,
-            threads: args.resources.threads(),
-            search: args.search(),
-            subtree_bytes: SUBTREE_BYTES,
-            progress,
-        };
-        match strategy {
-            None if policy.robust().is_some() => {
-                let suppressed = args.suppressed.clone().unwrap_or_else(|| default_list(&args.out));
-                group(&job, &Options { suppressed: &suppressed, part_people: PART_PEOPLE })
-            }
-            None => anonymize(&job),
-            Some(strategy) => {
-                let functions = functions.as_ref();
-                strategy::run(&job, &Choice { strategy, functions, limit_steps: args.limit_steps })
-            }
-        }
-    })?;
+    let job = Anonymize {
+        temp: args.resources.temp(),
+        memory: args.resources.memory,
+        threads: args.resources.threads(),
+        search: args.search(),
+        strategy: args.strategy,
+        functions: functions.as_ref(),
+        limit_steps: args.limit_steps,
+        suppressed: args.suppressed.clone(),
+        ..Anonymize::new(&table, &policy, &args.out)
+    };
+    let outcome = with_progress(|progress| job.run(progress))?;
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
         Outcome::Published(summary) => {
             print(&published(args, &policy, &summary, seconds))?;
             warn_of_kept(&summary);
-            if let Some(summary) = &summary.robust {
+            if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
             Ok(Answer::Yes)
@@ -221,7 +206,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "discernibility": utility.discernibility.to_string(),
             "certainty_penalty": penalty,
         });
-        if let Some(robust) = &summary.robust {
+        if let Some(robust) = &summary.suppression {
             text["distributions"] =
                 robust.finding.total("distributions").map_or(json!(null), findings::total);
             text["safe"] = text["distributions"]["r_robust"].clone();
@@ -237,7 +222,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
         summary.spilled_bytes >> 20,
         summary.source_scans
     );
-    if let Some(robust) = &summary.robust {
+    if let Some(robust) = &summary.suppression {
         return robust::published(&args.out, summary, robust, &took);
     }
     let mut text = format!(

@@ -1,13 +1,12 @@
 //! What is shown of releases against an adversary who knows distributions.
 
 use super::terminal::complain;
-use crate::anonymize::Summary;
-use crate::anonymize::robust::RobustSummary;
+use crate::anonymize::{Summary, Suppression};
 use crate::error::number_of;
 use crate::model::finding::Note;
 
 /// Says so if few people are left.
-pub fn warn_of_suppression(robust: &RobustSummary) {
+pub fn warn_of_suppression(robust: &Suppression) {
     if robust.suppressed * 2 > robust.input_rows {
         complain(
             "warning",
@@ -21,7 +20,7 @@ pub fn warn_of_suppression(robust: &RobustSummary) {
 }
 
 /// What came of a run, for people.
-pub fn published(out: &std::path::Path, summary: &Summary, robust: &RobustSummary, took: &str) -> String {
+pub fn published(out: &std::path::Path, summary: &Summary, robust: &Suppression, took: &str) -> String {
     let mut text = format!(
         "r-robust release of {} people in {} groups: {}\n\nsuppressed           {}, listed in {}\n",
         summary.records,

@@ -34,7 +34,7 @@ pub struct Evidence<'a> {
     /// Which tables there are.
     pub style: ReleaseStyle,
     /// What was read, or how the groups were chosen from it.
-    pub input: Input,
+    pub input: &'a Input,
     /// What the independent check found for each protected column, at least one.
     pub columns: &'a [PublishedColumn<'a>],
     /// What the release is worth.
@@ -245,7 +245,7 @@ impl Manifest {
         });
         let totals = evidence.columns.iter().flat_map(|column| &column.finding.totals);
         let mut public = totals.filter(|total| total.audience == Audience::Public);
-        let (input, suppressed, audit) = match &evidence.input {
+        let (input, suppressed, audit) = match evidence.input {
             Input::Read(read) => {
                 (ManifestInput { rows: read.rows, fingerprint: Some(read.text()) }, None, None)
             }

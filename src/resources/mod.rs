@@ -5,6 +5,7 @@ pub mod progress;
 pub mod sorter;
 pub mod spill;
 pub(crate) mod tally;
+pub mod threads;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -119,7 +119,7 @@ fn expect_the_same_parts(privacy: &str) {
         let Outcome::Published(summary) = run.in_parts(200, &list).unwrap() else {
             panic!("nothing was published")
         };
-        let robust = summary.robust.unwrap();
+        let robust = summary.suppression.unwrap();
         assert_eq!(summary.records + robust.suppressed, 1500);
         assert!(robust.finding.safe && robust.suppressed < 300);
         contents(&out)

@@ -3,8 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::util::display::array_value_to_string;
-use skyveil::anonymize::{Job, Search, robust, run};
-use skyveil::group::split::limits::SUBTREE_BYTES;
+use skyveil::anonymize::Anonymize;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
 use skyveil::table::read::{Column, Morsel, ReadOptions, Table};
@@ -62,35 +61,30 @@ impl<'a> Run<'a> {
 
     /// With subtrees so small that most nodes of small tables are split in the way of large ones.
     pub fn outcome(&self) -> Result<Outcome> {
-        self.with_job(SUBTREE_BYTES.min(1 << 14), run)
+        self.with_job(|job| job.subtree_bytes = job.subtree_bytes.min(1 << 14))
     }
 
     /// Of the model "robust", with parts of so many people.
     pub fn in_parts(&self, part_people: usize, suppressed: &Path) -> Result<Outcome> {
-        self.with_job(SUBTREE_BYTES, |job| {
-            robust::run(job, &robust::Options { suppressed, part_people: part_people as _ })
+        self.with_job(|job| {
+            job.part_people = part_people as u64;
+            job.suppressed = Some(suppressed.to_path_buf());
         })
     }
 
-    fn with_job(
-        &self,
-        subtree_bytes: usize,
-        run: impl FnOnce(&Job<'_>) -> Result<Outcome>,
-    ) -> Result<Outcome> {
+    fn with_job(&self, adapt: impl FnOnce(&mut Anonymize<'_>)) -> Result<Outcome> {
         let folder = self.out.parent().unwrap();
         let policy = Policy::parse(self.policy, folder.join("policy.toml"))?;
         let options = ReadOptions { batch_rows: self.batch_rows, ..ReadOptions::default() };
-        run(&Job {
-            table: &Table::open(self.paths, &options)?,
-            policy: &policy,
-            out: &self.out,
-            temp: folder,
+        let table = Table::open(self.paths, &options)?;
+        let mut job = Anonymize {
+            temp: folder.to_path_buf(),
             memory: self.memory,
             threads: self.threads,
-            search: Search::Tree,
-            subtree_bytes,
-            progress: &Progress::default(),
-        })
+            ..Anonymize::new(&table, &policy, &self.out)
+        };
+        adapt(&mut job);
+        job.run(&Progress::default())
     }
 
     pub fn publish(&self) -> Summary {

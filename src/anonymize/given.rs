@@ -4,71 +4,82 @@
 //! written files checked. The check may veto a release, never make one: its verdict depends on what would be
 //! published alone, so for an adversary who replays the strategy nothing changes.
 //!
-//! The manifest tells of the released function only. The sets of other functions depend on multisets that are not
+//! The manifest describes the released function only. The sets of other functions depend on multisets that are not
 //! published, and so does a fingerprint of the input: with it each table that a replay leaves could be tested.
 //!
 //! Memory: that of the audit; at most [`MOST_PEOPLE`](crate::group::given::MOST_PEOPLE) people.
 
-use super::{Job, Outcome, Summary, judge_written, kept_written, published_columns};
+use super::job::{Anonymize, Outcome, Workplace};
+use super::written::{Attempt, Written};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
 use crate::group::given::{
-    CodedPeople, FunctionGroup, GivenFunctions, GroupedPeople, PublishedAttributes, ReadFor,
+    CandidateFunction, CodedPeople, FunctionGroup, GivenFunctions, GroupedPeople, PublishedAttributes,
+    ReadFor,
 };
 use crate::math::disclosure_sets::{self, Finding, Limits, Release};
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Chosen, Evidence, Input, ReleaseStyle};
+use crate::release::manifest::{Chosen, Input, ReleaseStyle};
 use crate::release::output::{Output, Shape};
 use crate::release::penalty::{Measure, Utility};
-use crate::release::staging::Staging;
-use crate::resources::budget::Budget;
-use crate::resources::spill::Spill;
-use crate::table::read::Table;
 
-/// How the function is chosen.
-pub struct Choice<'a> {
-    /// Who chooses.
-    pub strategy: Strategy,
-    /// A table of group numbers; without it the functions of the policy.
-    pub functions: Option<&'a Table>,
-    /// Steps of counting per disclosure set.
-    pub limit_steps: u64,
-}
-
-/// Runs a job whose groups are those of a generalization function.
-pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
+/// Writes the groups of the generalization function that a strategy chooses.
+pub(super) fn write_groups(
+    job: &Anonymize<'_>,
+    strategy: Strategy,
+    workplace: &Workplace<'_>,
+) -> Result<Attempt> {
     if job.policy.publish.ranges == Ranges::Bounds {
         return Err(Error::input(
             "publish.ranges = \"bounds\" has no meaning with a strategy: functions give labels",
             "write ranges = \"label\"",
         ));
     }
-    let staging = Staging::create(job.out)?;
-    let spill = Spill::create(job.temp)?;
-    let budget = Budget::new(job.memory);
     // An estimate never decides, so none is drawn.
-    let limits = Limits { steps: choice.limit_steps, samples: 0, ..Limits::default() };
+    let limits = Limits { steps: job.limit_steps, samples: 0, ..Limits::default() };
     let given = GivenFunctions {
         table: job.table,
         policy: job.policy,
-        functions: choice.functions,
+        functions: job.functions,
         limits,
         threads: job.threads,
     };
-    job.progress.start("auditing", None);
+    workplace.resources.progress.start("auditing", None);
     let case = GroupedPeople::read(&given, ReadFor::Release)?;
-    let chosen = match chosen(&case, choice.strategy) {
+    let chosen = match chosen(&case, strategy) {
         Ok(chosen) => chosen,
-        Err(reason) => return Ok(Outcome::Withheld(reason)),
+        Err(reason) => return Ok(Attempt::Nothing(Outcome::Withheld(reason))),
     };
-
-    let people = &case.people;
     let candidate = &case.candidates[chosen.function - 1];
+    let (style, utility) = write_tables(job, &case.people, candidate, workplace)?;
+    Ok(Attempt::Written(Box::new(Written {
+        style,
+        people: case.people.len() as u64,
+        input_rows: case.people.len() as u64,
+        veto: Some(format!(
+            "function {} is safe against a replay, but its groups alone do not satisfy the policy",
+            chosen.function
+        )),
+        input: Input::Chosen(Box::new(chosen)),
+        utility,
+        searched: None,
+        distributions: None,
+        delta_instead: None,
+        suppressed: None,
+    })))
+}
+
+fn write_tables(
+    job: &Anonymize<'_>,
+    people: &CodedPeople,
+    candidate: &CandidateFunction,
+    workplace: &Workplace<'_>,
+) -> Result<(ReleaseStyle, Utility)> {
     let published = PublishedAttributes::new(people, candidate);
     let mut labels = labels(job, &published.attributes, people)?;
     if published.codes.is_some() {
@@ -85,7 +96,7 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
         sensitive: &sensitive,
         payload: payload.as_ref(),
     };
-    let mut output = Output::create(staging.folder(), &shape, &spill, job.threads)?;
+    let mut output = Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.threads)?;
     let columns: Vec<Column> = people.attributes.iter().map(Attribute::column).collect();
     let table_labels = self::labels(job, &people.attributes, people)?;
     let mut worth = Worth::new(&columns, people, &table_labels);
@@ -102,40 +113,11 @@ pub fn run(job: &Job<'_>, choice: &Choice<'_>) -> Result<Outcome> {
             rest = after;
             (group, people.value(person), row)
         });
-        output.push_rows(rows, &budget)?;
+        output.push_rows(rows, &workplace.resources.budget)?;
     }
     output.finish()?;
-
-    let utility = worth.finish();
-    let verdict = judge_written(job, &shape, staging.folder(), &budget)?;
-    if !verdict.is_safe() {
-        return Ok(Outcome::Withheld(format!(
-            "function {} is safe against a replay, but its groups alone do not satisfy the policy",
-            chosen.function
-        )));
-    }
-    let people = staging.folder().join(if shape.is_joined() { "data" } else { "quasi" });
-    let kept = kept_written(job, &people)?;
-    let evidence = Evidence {
-        policy: job.policy,
-        style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
-        input: Input::Chosen(Box::new(chosen)),
-        columns: &published_columns(&verdict),
-        utility: &utility,
-    };
-    manifest::write(staging.folder(), &evidence)?;
-    staging.publish()?;
-    let report = verdict.first();
-    Ok(Outcome::Published(Summary {
-        records: report.individuals,
-        groups: report.groups,
-        spilled_bytes: spill.bytes(),
-        source_scans: job.table.scans(),
-        utility,
-        searched: None,
-        kept,
-        robust: None,
-    }))
+    let style = if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized };
+    Ok((style, worth.finish()))
 }
 
 /// The function that the strategy publishes, or why there is none.
@@ -179,7 +161,7 @@ fn chosen(case: &GroupedPeople, strategy: Strategy) -> Result<Chosen, String> {
 }
 
 fn labels<'a>(
-    job: &'a Job<'_>,
+    job: &'a Anonymize<'_>,
     attributes: &'a [Attribute],
     people: &CodedPeople,
 ) -> Result<Vec<(String, Labels<'a>)>> {

@@ -1,11 +1,9 @@
-//! How do groups become the two tables of a release?
+//! The two tables of a release of similar people.
 //!
 //! `quasi/` has a row for each person, in the order of the contents of a group; `sensitive/` has a row for each value of
 //! a group. Memory: a batch per table, a count per sensitive value, and the list of who is left out.
 
-use std::path::Path;
-use std::sync::Arc;
-
+use super::job::Workplace;
 use super::suppressed::Suppressed;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
@@ -14,40 +12,32 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::policy::Ranges;
+use crate::release::penalty::Utility;
 use crate::release::release::PartWriter;
 use crate::release::rows::{Columns, GroupLabel, GroupRows, GroupValues};
-use crate::resources::budget::Budget;
-use crate::resources::spill::Spill;
 use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and who is in neither.
 pub(super) struct BucketTables<'a> {
     rows: GroupRows<'a>,
-    people: PartWriter,
+    people_table: PartWriter,
     values: GroupValues<'a>,
-    sensitive: PartWriter,
+    values_table: PartWriter,
     suppressed: Suppressed<'a>,
     label: GroupLabel,
-    sizes: GroupSizes,
-}
-
-/// How many groups there are, and the sum of their squared sizes.
-#[derive(Default)]
-pub(super) struct GroupSizes {
-    pub(super) groups: u64,
-    pub(super) squares: u128,
+    groups: u64,
+    people: u64,
+    squares: u128,
 }
 
 impl<'a> BucketTables<'a> {
     pub(super) fn create(
-        folder: &Path,
         payload: &'a Payload,
         sensitive: &'a SensitiveColumns,
-        threads: usize,
-        budget: &Arc<Budget>,
-        spill: &'a Spill,
+        workplace: &'a Workplace<'_>,
     ) -> Result<Self> {
-        let options = WriteOptions { threads, ..WriteOptions::default() };
+        let (folder, resources) = (workplace.staging.folder(), &workplace.resources);
+        let options = WriteOptions { threads: resources.threads, ..WriteOptions::default() };
         let columns =
             Columns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);
@@ -56,31 +46,40 @@ impl<'a> BucketTables<'a> {
         let group = Group { node: CutTree::ROOT, extent: vec![], present: vec![], part };
         let label = rows.label(&group);
         Ok(BucketTables {
-            people: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,
-            sensitive: PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?,
+            people_table: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,
+            values_table: PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?,
             rows,
             values,
-            suppressed: Suppressed::new(budget, spill)?,
+            suppressed: Suppressed::new(&resources.budget, &workplace.spill)?,
             label,
-            sizes: GroupSizes::default(),
+            groups: 0,
+            people: 0,
+            squares: 0,
         })
     }
 
-    pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, GroupSizes)> {
-        self.people.write(self.rows.finish()?)?;
-        self.people.finish()?;
-        self.sensitive.write(self.values.finish()?)?;
-        self.sensitive.finish()?;
-        Ok((self.suppressed, self.sizes))
+    /// Who is left out, and what the groups are worth: they have no labels.
+    pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Utility)> {
+        self.people_table.write(self.rows.finish()?)?;
+        self.people_table.finish()?;
+        self.values_table.write(self.values.finish()?)?;
+        self.values_table.finish()?;
+        let utility = Utility {
+            average_group_size: self.people as f64 / self.groups.max(1) as f64,
+            discernibility: self.squares,
+            columns: Vec::new(),
+        };
+        Ok((self.suppressed, utility))
     }
 
     /// Writes the next group, with what travels of its people.
     pub(super) fn group(&mut self, number: u64, group: &Group, people: &[&[u8]]) -> Result<()> {
-        self.sizes.groups = number;
-        self.sizes.squares += (people.len() as u128).pow(2);
-        self.values.push_group(number, group, |batch| self.sensitive.write(batch))?;
+        self.groups = number;
+        self.people += people.len() as u64;
+        self.squares += (people.len() as u128).pow(2);
+        self.values.push_group(number, group, |batch| self.values_table.write(batch))?;
         for person in people {
-            self.rows.push_row(number, &self.label, 0, person, |batch| self.people.write(batch))?;
+            self.rows.push_row(number, &self.label, 0, person, |batch| self.people_table.write(batch))?;
         }
         Ok(())
     }

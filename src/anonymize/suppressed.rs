@@ -10,7 +10,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::job::Suppression;
 use crate::error::{Error, Result};
+use crate::model::finding::Finding;
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
@@ -37,12 +39,13 @@ impl<'s> Suppressed<'s> {
     }
 
     /// Writes the rows to `list`, in ascending order.
-    pub(super) fn write(self, list: &mut List) -> Result<()> {
+    pub(super) fn write(self, list: &mut SuppressedList) -> Result<()> {
         let path = &list.unfinished;
         let io = |source| Error::io(path, source);
         let mut out = BufWriter::new(create_private(path).map_err(io)?);
         // From here on a failure has something to remove, such as what a full disk cut off.
         list.written = true;
+        list.rows = self.count;
         out.write_all(b"row\n").map_err(io)?;
         self.rows.finish(|record| {
             let row = record.iter().fold(0u64, |row, &byte| row << 8 | u64::from(byte));
@@ -53,13 +56,14 @@ impl<'s> Suppressed<'s> {
 }
 
 /// The file, under another name until it is published; a run that fails leaves nothing.
-pub(super) struct List {
+pub(super) struct SuppressedList {
     path: PathBuf,
     unfinished: PathBuf,
     written: bool,
+    rows: u64,
 }
 
-impl List {
+impl SuppressedList {
     /// Fails if the file is there already: it belongs to another release.
     pub(super) fn new(path: &Path) -> Result<Self> {
         if path.exists() {
@@ -76,18 +80,19 @@ impl List {
         let unfinished = path.with_file_name(name);
         // What a dead run left is of no use.
         let _ = std::fs::remove_file(&unfinished);
-        Ok(List { path: path.to_path_buf(), unfinished, written: false })
+        Ok(SuppressedList { path: path.to_path_buf(), unfinished, written: false, rows: 0 })
     }
 
     /// Gives the file its name.
-    pub(super) fn publish(mut self) -> Result<PathBuf> {
+    pub(super) fn publish(mut self, input_rows: u64, finding: Finding) -> Result<Suppression> {
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| Error::io(&self.path, source))?;
         self.written = false;
-        Ok(std::mem::take(&mut self.path))
+        let list = std::mem::take(&mut self.path);
+        Ok(Suppression { input_rows, suppressed: self.rows, list, finding })
     }
 }
 
-impl Drop for List {
+impl Drop for SuppressedList {
     fn drop(&mut self) {
         if self.written {
             let _ = std::fs::remove_file(&self.unfinished);

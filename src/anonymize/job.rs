@@ -1,0 +1,156 @@
+//! What a run is given, and what comes of it.
+
+use crate::error::Result;
+use crate::group::lattice::LatticeMeasure;
+use crate::group::lattice::full_domain::Searched;
+use crate::group::split::limits::SUBTREE_BYTES;
+use crate::math::disclosure_sets::Limits;
+use crate::model::finding::Finding;
+use crate::model::{Grouping, Policy};
+use crate::policy::Strategy;
+use crate::release::penalty::Utility;
+use crate::release::staging::Staging;
+use crate::report::kept::KeptColumn;
+use crate::resources::Resources;
+use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
+use crate::resources::spill::Spill;
+use crate::table::read::Table;
+use std::path::PathBuf;
+
+/// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
+const PART_PEOPLE: u64 = 20_000;
+
+/// Makes a release of a table that is safe by a policy.
+pub struct Anonymize<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// What the owner allows.
+    pub policy: &'a Policy,
+    /// The directory that the release becomes; must not exist.
+    pub out: PathBuf,
+    /// Where rows go that do not fit in memory; default: the system's directory for temporary files.
+    pub temp: PathBuf,
+    /// Bytes that may grow; default: 1 GiB.
+    pub memory: u64,
+    /// Threads; default: as many as the system has.
+    pub threads: usize,
+    /// Where groups are looked for; default: a tree.
+    pub search: Search,
+    /// How one of several given functions is chosen; default: as the policy says, if it does.
+    pub strategy: Option<Strategy>,
+    /// The functions as a table of group numbers; default: those of the policy.
+    pub functions: Option<&'a Table>,
+    /// Steps of counting per disclosure set of a given function.
+    pub limit_steps: u64,
+    /// The private list of rows that are not published; must not exist; default: next to the release.
+    pub suppressed: Option<PathBuf>,
+    /// Codes of a node that is finished in memory, in bytes. Part of the canonical order: another number may give other
+    /// groups.
+    pub subtree_bytes: usize,
+    /// The most people who are grouped together by similarity. Another number may give other groups.
+    pub part_people: u64,
+}
+
+impl<'a> Anonymize<'a> {
+    /// A release of `table` in the directory `out`.
+    pub fn new(table: &'a Table, policy: &'a Policy, out: impl Into<PathBuf>) -> Self {
+        Anonymize {
+            table,
+            policy,
+            out: out.into(),
+            temp: std::env::temp_dir(),
+            memory: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, |threads| threads.get()),
+            search: Search::Tree,
+            strategy: None,
+            functions: None,
+            limit_steps: Limits::default().steps,
+            suppressed: None,
+            subtree_bytes: SUBTREE_BYTES,
+            part_people: PART_PEOPLE,
+        }
+    }
+
+    /// How groups are formed.
+    pub(super) fn grouping(&self) -> Grouping {
+        self.strategy.map_or_else(|| self.policy.grouping(), Grouping::GivenFunctions)
+    }
+}
+
+/// Where groups are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Each group is split on its own, as far as it is safe.
+    Tree,
+    /// All people's values are generalized to the same levels; the best safe choice by a measure is taken.
+    Lattice(LatticeMeasure),
+}
+
+/// Where a run works: the directory in which the release takes shape, the spill and the budget.
+pub(super) struct Workplace<'a> {
+    pub staging: Staging,
+    pub spill: Spill,
+    pub resources: Resources<'a>,
+}
+
+impl<'a> Workplace<'a> {
+    pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
+        Ok(Workplace {
+            staging: Staging::create(&job.out)?,
+            spill: Spill::create(&job.temp)?,
+            resources: Resources {
+                threads: job.threads,
+                budget: Budget::new(job.memory),
+                temp: job.temp.clone(),
+                progress,
+            },
+        })
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The release is in place.
+    Published(Summary),
+    /// Not even the whole table in one group is safe, so nothing can be released: what was found about each sensitive
+    /// column of that one group.
+    Impossible(Vec<Finding>),
+    /// Nothing is published, for this reason.
+    Withheld(String),
+}
+
+/// A finished release.
+#[derive(Debug)]
+pub struct Summary {
+    /// People in the release.
+    pub records: u64,
+    /// Groups.
+    pub groups: u64,
+    /// Bytes written to the spill.
+    pub spilled_bytes: u64,
+    /// How often the source was read.
+    pub source_scans: u64,
+    /// What the release is worth.
+    pub utility: Utility,
+    /// What the search over the lattice found, if there was one.
+    pub searched: Option<Searched>,
+    /// What kept columns reveal.
+    pub kept: Vec<KeptColumn>,
+    /// Who is not published, where the model may leave people out.
+    pub suppression: Option<Box<Suppression>>,
+}
+
+/// Who is not published.
+#[derive(Debug)]
+pub struct Suppression {
+    /// Rows of the table.
+    pub input_rows: u64,
+    /// Rows that are in no group.
+    pub suppressed: u64,
+    /// The private file that lists them.
+    pub list: PathBuf,
+    /// What the check of the written groups found.
+    pub finding: Finding,
+}

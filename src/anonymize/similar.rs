@@ -1,0 +1,207 @@
+//! Groups of similar people, which stay safe against an adversary who knows distributions.
+//!
+//! Read what the adversary knows, refuse what cannot be grouped, sort people into parts of similar ones, group each part
+//! bottom-up, and write the groups in two tables. Whoever fits in no group is suppressed: counted in the manifest, and
+//! listed by row number in a private file next to the release. No fingerprint of the input is published: without the
+//! published values, what is left of it belongs to the suppressed people.
+//!
+//! Memory: the distributions, and the budget's share for sorting and grouping parts.
+//! Invariant: the same table and policy give the same bytes, whatever the order of the rows: a person's index is the
+//! place in the order of contents. A table of one part is grouped as mathematics 3.3 groups it in that order.
+//! Not here: the formulas (`math::robust`), the distributions (`model::robust`), the judgement (`check`).
+
+use super::bucket_tables::BucketTables;
+use super::delta_comparison::DeltaComparison;
+use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::suppressed::SuppressedList;
+use super::written::{Attempt, Written};
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::payload::Payload;
+use crate::encode::source::Source;
+use crate::encode::source_columns::{SensitiveSource, SourceColumns};
+use crate::error::{Error, Result};
+use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
+use crate::math::robust::{Requirement, Tuples};
+use crate::model::Target;
+use crate::model::robust::census::{Census, Counted};
+use crate::model::robust::{Distributions, Known, RobustModel};
+use crate::policy::{Quasi, Style};
+use crate::release::manifest::{Input, ReleaseStyle};
+use crate::resources::budget::release_freed;
+use crate::resources::sorter::Sorter;
+use crate::resources::threads::thread_pool;
+use std::path::{Component, Path, PathBuf};
+
+/// Posteriors of groups with more states are not computed while groups grow: twelve different values.
+const STATES: u64 = 1 << 12;
+
+/// Why everybody would have to be suppressed.
+const NOBODY_IS_SIMILAR: &str = "no group keeps every posterior at most 1/r, so everybody would have to be suppressed\n  \
+     lower r, or state fewer sets of columns in privacy.known";
+
+/// Groups similar people, and writes the groups.
+pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
+    let Some((target, robust)) = job.policy.robust() else {
+        return Err(Error::defect("people are grouped by similarity without the model \"robust\""));
+    };
+    refuse_unknown(job, target)?;
+    let list = job.suppressed.clone().unwrap_or_else(|| default_list(&job.out));
+    if resolved(&list).starts_with(resolved(&job.out)) {
+        return Err(Error::input(
+            format!("{} is inside the release", list.display()),
+            "the list of suppressed rows is private: put it elsewhere",
+        ));
+    }
+    let list = SuppressedList::new(&list)?;
+    let requirement = robust.requirement(&job.policy.privacy, target)?;
+    let columns = PersonColumns::bind(job.table, job.policy, robust)?;
+    let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
+    let null_is = job.policy.columns.sensitive(&columns.sensitive).and_then(|own| own.null_is.as_deref());
+    let counted = Counted { columns: &columns.known, sensitive: &columns.sensitive, null_is };
+    let census = Census::read(job.table, &counted, resources)?;
+    if let Err(infeasible) = requirement.check_feasible(&census.value_counts()) {
+        let reason = format!("{infeasible}\n  {}", infeasible.remedy());
+        return Ok(Attempt::Nothing(Outcome::Withheld(reason)));
+    }
+    let known = match &robust.distributions {
+        Distributions::Estimated => Known::estimated(&census, robust, budget)?,
+        Distributions::File { path, .. } => {
+            Known::from_file(path, robust, &columns.sensitive, null_is, resources)?
+        }
+    };
+    let similar = Similarity { job, robust, requirement: &requirement, columns: &columns, null_is };
+    similar.write(&census, known, list, workplace)
+}
+
+/// By what people are similar.
+struct Similarity<'a> {
+    job: &'a Anonymize<'a>,
+    robust: &'a RobustModel,
+    requirement: &'a Requirement,
+    columns: &'a PersonColumns,
+    null_is: Option<&'a str>,
+}
+
+impl Similarity<'_> {
+    fn write(
+        &self,
+        census: &Census,
+        known: Known,
+        mut list: SuppressedList,
+        workplace: &Workplace<'_>,
+    ) -> Result<Attempt> {
+        let (job, columns) = (self.job, self.columns);
+        let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
+        let bound = known.bind(census, budget)?;
+        release_freed();
+        let weights = census.weights();
+        let (places, count) = parts(known.priors(), &bound.signatures, &weights, job.part_people);
+        let schema = job.table.schema();
+        let fields = columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
+        let payload = Payload::new(&fields.collect::<Vec<_>>())?;
+        let people = job.part_people.min(census.rows);
+        let record_bytes = 64 + 16 * columns.travelling.len() as u64;
+        let mut at_once = job.threads.max(1) * 2;
+        while at_once > 1 && SimilarPeople::working_bytes(at_once, people, record_bytes) > budget.free() / 2 {
+            at_once -= 1;
+        }
+        let working = SimilarPeople::working_bytes(at_once, people, record_bytes);
+        let working = budget.reserve("grouping similar people", working)?;
+
+        let mut sorter = Sorter::new(budget, &workplace.spill)?;
+        let quasi: Vec<Quasi> = columns.known.iter().map(Quasi::plain).collect();
+        let column = SensitiveSource { name: &columns.sensitive, null_is: self.null_is };
+        let travelling = columns.travelling.iter().map(String::as_str).collect();
+        let wanted = SourceColumns { travelling, ..SourceColumns::of_people(quasi.iter().collect(), column) };
+        let source = Source { table: job.table, columns: wanted, resources };
+        read_people(&source, census, &payload, &places, &mut sorter)?;
+        let values = SensitiveColumns::one(census.sensitive.clone());
+        let mut output = BucketTables::create(&payload, &values, workplace)?;
+        let comparison = DeltaComparison::new(&known, self.requirement);
+        let compare = |tuples: Tuples<'_>| comparison.add(tuples);
+        let people = SimilarPeople {
+            known: &known,
+            bound: &bound,
+            requirement: self.requirement,
+            test: self.robust.test.condition(STATES),
+            part_people: job.part_people,
+            at_once,
+            first_parts: Some(&compare),
+            pool: &thread_pool(job.threads)?,
+            budget,
+            spill: &workplace.spill,
+            progress: resources.progress,
+        };
+        people.group(sorter, count, &weights, &mut |placed| match placed {
+            PlacedPeople::Group { number, group, people } => output.group(number, &group, people),
+            PlacedPeople::LeftOut { row } => output.suppress(row),
+        })?;
+        drop((people, working));
+        let delta_instead = comparison.finish();
+        let (suppressed, utility) = output.finish()?;
+        if utility.discernibility == 0 {
+            return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
+        }
+        let left_out = suppressed.count();
+        suppressed.write(&mut list)?;
+        drop(bound);
+        Ok(Attempt::Written(Box::new(Written {
+            style: ReleaseStyle::Bucketized,
+            people: census.rows - left_out,
+            input_rows: census.rows,
+            input: Input::Grouped { rows: census.rows, suppressed: left_out },
+            utility,
+            searched: None,
+            distributions: Some(known),
+            delta_instead,
+            suppressed: Some(list),
+            veto: None,
+        })))
+    }
+}
+
+/// The default place of the list of suppressed rows: next to the release.
+fn default_list(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_os_string();
+    name.push(".suppressed.csv");
+    out.with_file_name(name)
+}
+
+/// The place that a path means, whether or not there is a file: without `.`, `..` and symbolic links.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut place = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::ParentDir => {
+                place.pop();
+            }
+            other => place.push(other),
+        }
+        place = place.canonicalize().unwrap_or(place);
+    }
+    place
+}
+
+/// What this model does not know is refused: it must not look as if it held.
+fn refuse_unknown(job: &Anonymize<'_>, target: &Target) -> Result<()> {
+    if job.policy.privacy.targets.len() != 1 || target.columns.len() != 1 || !target.criteria.is_empty() {
+        return Err(Error::input(
+            "the model \"robust\" protects one sensitive column, and takes no other criteria",
+            "leave the others out of the policy",
+        ));
+    }
+    if job.policy.publish.style != Style::Bucketized {
+        return Err(Error::input(
+            "publish.style: the model \"robust\" publishes exact quasi-identifiers next to the values of their group",
+            "write style = \"bucketized\" below [publish]",
+        ));
+    }
+    if job.search != Search::Tree {
+        return Err(Error::input(
+            "a lattice has no meaning with the model \"robust\", which generalizes nothing",
+            "search a tree",
+        ));
+    }
+    Ok(())
+}

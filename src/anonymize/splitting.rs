@@ -1,0 +1,210 @@
+//! Groups by splitting: read the values, give them codes, read the rows as codes, and split while it is safe.
+//!
+//! Memory: pages of codes while they fit the budget, the triples of the nodes that are counted at once, one batch per
+//! table that is written.
+
+use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::written::{Attempt, Written};
+use crate::encode::attribute::Attribute;
+use crate::encode::column::Column;
+use crate::encode::combination::SensitiveColumns;
+use crate::encode::fingerprint::Fingerprint;
+use crate::encode::group_counts::GroupCounts;
+use crate::encode::page::PageStore;
+use crate::encode::payload::Payload;
+use crate::encode::source::{Encoded, Source};
+use crate::encode::source_columns::SourceColumns;
+use crate::error::{Error, Result};
+use crate::group::groups::Group;
+use crate::group::lattice::full_domain::{self, FullDomain};
+use crate::group::split::grow::Growth;
+use crate::group::split::leaf::Pages;
+use crate::group::split::limits::SubtreeLimits;
+use crate::group::split::plan::SplitPlan;
+use crate::group::split::propose::CutOrder;
+use crate::model::Policy;
+use crate::model::beliefs::TableRows;
+use crate::model::protection::Protection;
+use crate::model::split::{Scratch, SplitTest};
+use crate::policy::{Cuts, Quasi};
+use crate::release::label::Labels;
+use crate::release::manifest::{self, Input, ReleaseStyle};
+use crate::release::output::{Output, Shape};
+use crate::release::penalty::Measure;
+use crate::resources::budget::release_freed;
+use crate::resources::threads::thread_pool;
+use crate::table::read::Table;
+
+/// Why there is no release although the counts of the whole table would allow one.
+const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+
+/// Splits the table as long as the parts are safe, and writes the groups.
+pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
+    let protection = Protection::new(job.policy)?;
+    if protection.judges_rows() && job.search != Search::Tree {
+        return Err(Error::input(
+            "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
+            "search a tree",
+        ));
+    }
+    let resources = &workplace.resources;
+    let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
+    let source = Source { table: job.table, columns, resources };
+    let coded = CodedTable::read(job, &protection, &source, workplace)?;
+    let quasi: Vec<_> = source.quasi().collect();
+    let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
+    let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
+    release_freed();
+    if !test.admits(std::slice::from_ref(&coded.whole), &mut Scratch::default()) {
+        let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
+        return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
+    }
+    coded.write_groups(job, &protection, test, &source, workplace)
+}
+
+/// The table as codes, with the limits of splitting it.
+struct CodedTable<'s> {
+    attributes: Vec<Attribute>,
+    sensitive: SensitiveColumns,
+    payload: Option<Payload>,
+    store: PageStore<'s>,
+    /// All rows counted together.
+    whole: GroupCounts,
+    fingerprint: Fingerprint,
+    limits: SubtreeLimits,
+    threads: usize,
+}
+
+impl<'s> CodedTable<'s> {
+    /// The two scans of the source.
+    fn read(
+        job: &Anonymize<'_>,
+        protection: &Protection<'_>,
+        source: &Source<'_>,
+        workplace: &'s Workplace<'_>,
+    ) -> Result<Self> {
+        const STAGE: &str = "splitting the table";
+        let budget = &workplace.resources.budget;
+        let least = job.subtree_bytes as u64 * 4;
+        if job.memory < least {
+            return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
+        }
+        let payload = source.payload()?;
+        let (mut attributes, sensitive) = source.read_values()?;
+        release_freed();
+        // A mistake in the labels shows before the rows are read.
+        drop(labels(job.table, source, &attributes)?);
+        let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
+        let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
+        // Pages must not take the memory that splitting will need.
+        let slots = sensitive.len() + 1;
+        let threads = limits.threads(&columns, slots, job.threads, job.memory);
+        let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, job.memory);
+        let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting);
+        if protection.judges_rows() {
+            // What is believed of everybody needs memory as well.
+            reserved = reserved.max(job.memory / 2);
+        }
+        let reserved = budget.reserve(STAGE, reserved)?;
+        let Encoded { store, whole, fingerprint } =
+            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
+        drop(reserved);
+        release_freed();
+        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads })
+    }
+
+    fn write_groups(
+        mut self,
+        job: &Anonymize<'_>,
+        protection: &Protection<'_>,
+        mut test: Box<dyn SplitTest>,
+        source: &Source<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<Attempt> {
+        let labels = &labels(job.table, source, &self.attributes)?;
+        let progress = workplace.resources.progress;
+        let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
+        let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
+        let shape = Shape {
+            style: job.policy.publish.style,
+            values: protection.values(),
+            ranges: job.policy.publish.ranges,
+            labels,
+            sensitive,
+            payload,
+        };
+        let folder = workplace.staging.folder();
+        let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
+        let mut measure = Measure::new(&columns, &self.attributes, labels);
+        let people = self.whole.people;
+        progress.start("splitting", Some(people));
+        let publish = |number: u64, group: Group| {
+            progress.advance(group.part.people);
+            measure.add(&group);
+            output.push(number, &group)
+        };
+        let grown = match job.search {
+            Search::Tree => {
+                let growth = Growth {
+                    plan: SplitPlan { columns: &columns, order: order(job.policy) },
+                    pool: &thread_pool(self.threads)?,
+                    budget: &workplace.resources.budget,
+                    spill: &workplace.spill,
+                    limits: self.limits,
+                    pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+                };
+                test.accept(std::slice::from_ref(&self.whole));
+                growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
+            }
+            Search::Lattice(measure) => {
+                let levels = self.attributes.iter().zip(&columns);
+                let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
+                let budget = &workplace.resources.budget;
+                let lattice = FullDomain { columns: &columns, levels, measure, budget };
+                let untouched = || protection.split_test(sensitive, &self.whole, None);
+                let (tree, searched) = lattice.search(&self.store, sensitive.len(), untouched, publish)?;
+                Some((tree, Some(searched)))
+            }
+        };
+        drop(test);
+        let Some((tree, searched)) = grown else {
+            return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
+        };
+        output.push_travelling(&self.store, &tree, &workplace.resources.budget)?;
+        drop(self.store);
+        output.finish()?;
+        release_freed();
+        manifest::write_tree(folder, &tree, labels)?;
+        Ok(Attempt::Written(Box::new(Written {
+            style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
+            people,
+            input_rows: self.fingerprint.rows,
+            input: Input::Read(self.fingerprint),
+            utility: measure.finish(),
+            searched,
+            distributions: None,
+            delta_instead: None,
+            suppressed: None,
+            veto: None,
+        })))
+    }
+}
+
+fn labels<'a>(
+    table: &Table,
+    source: &Source<'a>,
+    attributes: &'a [Attribute],
+) -> Result<Vec<(String, Labels<'a>)>> {
+    let label = |(quasi, attribute): (&'a Quasi, &'a Attribute)| {
+        let kind = table.kind(&attribute.name)?;
+        Ok((attribute.name.clone(), Labels::new(attribute, quasi, kind)?))
+    };
+    source.quasi().zip(attributes).map(label).collect()
+}
+
+fn order(policy: &Policy) -> CutOrder {
+    match policy.publish.cuts {
+        Cuts::Mondrian => CutOrder::Mondrian,
+        Cuts::Best => CutOrder::Gain,
+    }
+}

@@ -1,0 +1,145 @@
+//! Groups that were written, on their way to a release.
+
+use super::job::{Anonymize, Outcome, Workplace};
+use super::suppressed::SuppressedList;
+use crate::check::beliefs::Membership;
+use crate::check::release::labelled_groups;
+use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
+use crate::error::{Error, Result};
+use crate::group::lattice::full_domain::Searched;
+use crate::model::robust::Known;
+use crate::model::robust::judge::DeltaInstead;
+use crate::model::skyline::judge::Absent;
+use crate::release::manifest::{self, Evidence, Input, PublishedColumn, ReleaseStyle};
+use crate::release::penalty::Utility;
+use crate::release::rows::{COUNT, GROUP};
+use crate::report::REPORT;
+use crate::report::kept::{self, KeptColumn, Standing};
+use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
+use crate::table::read::Table;
+
+/// What forming groups led to.
+pub(super) enum Attempt {
+    Written(Box<Written>),
+    Nothing(Outcome),
+}
+
+/// Groups in the staging directory, with what their maker knows of them.
+pub(super) struct Written {
+    pub style: ReleaseStyle,
+    /// People in the groups.
+    pub people: u64,
+    /// Rows of the table.
+    pub input_rows: u64,
+    /// What the manifest says of the input.
+    pub input: Input,
+    pub utility: Utility,
+    pub searched: Option<Searched>,
+    /// The distributions by which the groups were formed, if they are in memory.
+    pub distributions: Option<Known>,
+    /// What the printed Delta condition would have made of the table.
+    pub delta_instead: Option<DeltaInstead>,
+    /// Who is in no group.
+    pub suppressed: Option<SuppressedList>,
+    /// Why nothing is published if the check finds the groups unsafe; without a reason that is a defect.
+    pub veto: Option<String>,
+}
+
+impl Written {
+    /// Reads the files back and judges them by the policy: a verdict for each protected column.
+    pub(super) fn judge(&self, job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Verdict> {
+        let open = |table: &str| Table::open(&[workplace.staging.folder().join(table)], &Default::default());
+        let (people, values) = match self.style {
+            ReleaseStyle::Generalized => (open("data")?, None),
+            ReleaseStyle::Bucketized => (open("quasi")?, Some(open("sensitive")?)),
+        };
+        let number = [GROUP.to_string()];
+        let (subject, groups, membership) = match &values {
+            None => {
+                (Subject::Table(&people), labelled_groups(&people, job.policy), Membership::Labels(&number))
+            }
+            Some(values) => {
+                let buckets = Buckets { people: &people, values, count: COUNT.to_string() };
+                (Subject::Buckets(buckets), number.to_vec(), Membership::Own(&number))
+            }
+        };
+        let mut tasks = policy::tasks(job.policy, &groups)?;
+        for task in &mut tasks {
+            // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
+            task.requirements.absent = Absent::Refuse;
+            task.requirements.compare_with(self.delta_instead);
+            task.columns = task.columns.clone().of_release();
+        }
+        let check = Check {
+            subject: &subject,
+            tasks: &tasks,
+            original: Some(job.table),
+            distributions: self.distributions.as_ref(),
+            membership,
+            manifest: None,
+            skylines: Skylines::Keep,
+        };
+        check.judge(&workplace.resources)
+    }
+
+    /// What the kept columns reveal in addition to the groups.
+    pub(super) fn measure_kept(
+        &self,
+        job: &Anonymize<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<Vec<KeptColumn>> {
+        let name = match self.style {
+            ReleaseStyle::Generalized => "data",
+            ReleaseStyle::Bucketized => "quasi",
+        };
+        let people = Table::open(&[workplace.staging.folder().join(name)], &Default::default())?;
+        let (groups, keep) = ([GROUP.to_string()], &job.policy.columns.keep);
+        kept::measure(&people, &groups, keep, Standing::Together, &workplace.resources)
+    }
+
+    pub(super) fn write_page(
+        &self,
+        job: &Anonymize<'_>,
+        verdict: &Verdict,
+        kept: &[KeptColumn],
+        workplace: &Workplace<'_>,
+    ) -> Result<()> {
+        let fingerprint = match &self.input {
+            Input::Read(fingerprint) => Some(fingerprint.text()),
+            Input::Grouped { .. } | Input::Chosen(_) => None,
+        };
+        let page = to_html(&Contents {
+            verdict,
+            asked: Asked::Policy,
+            origin: Origin::Release {
+                policy: job.policy,
+                style: self.style.name(),
+                input_rows: self.input_rows,
+                fingerprint,
+                version: env!("CARGO_PKG_VERSION"),
+            },
+            worth: (&self.utility).into(),
+            compared: Compared::Not(WITHOUT_ORIGINAL),
+            kept,
+        });
+        let path = workplace.staging.folder().join(REPORT);
+        std::fs::write(&path, page).map_err(|source| Error::io(&path, source))
+    }
+
+    pub(super) fn write_manifest(
+        &self,
+        job: &Anonymize<'_>,
+        verdict: &Verdict,
+        workplace: &Workplace<'_>,
+    ) -> Result<()> {
+        let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
+        let evidence = Evidence {
+            policy: job.policy,
+            style: self.style,
+            input: &self.input,
+            columns: &columns,
+            utility: &self.utility,
+        };
+        manifest::write(workplace.staging.folder(), &evidence)
+    }
+}

@@ -4,6 +4,7 @@
 
 use crate::support::source::{Source, item_end, parse, sources};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The parts of the crate. Each may only use those before it.
 const LAYERS: [&str; 18] = [
@@ -280,6 +281,23 @@ fn the_plot_has_short_functions() {
         }
     }
     assert!(long.is_empty(), "functions above {MOST_LINES} lines: {long:#?}");
+}
+
+/// Only what `main.rs` declares is run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let suite = std::fs::read_to_string(tests.join("suite/main.rs")).unwrap();
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let outside: Vec<String> = names(&tests).into_iter().filter(|name| name.ends_with(".rs")).collect();
+    assert!(outside.is_empty(), "{outside:?} belong into tests/suite");
+    let declared = |name: &String| suite.contains(&format!("\nmod {};", name.trim_end_matches(".rs")));
+    let unused: Vec<String> =
+        names(&tests.join("suite")).into_iter().filter(|name| name != "main.rs" && !declared(name)).collect();
+    assert!(unused.is_empty(), "{unused:?} are not declared in tests/suite/main.rs");
 }
 
 /// The rules above would pass without a word if the source were read wrongly.

@@ -18,6 +18,7 @@ mod explore;
 mod frozen;
 mod init;
 mod lattice;
+mod policy_reference;
 mod report;
 mod reproduce;
 mod robust;

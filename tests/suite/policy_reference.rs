@@ -2,10 +2,8 @@
 //!
 //! An unknown key makes the parser list the keys that are known in its place; these are compared with the tables.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
+use crate::support::skyveil_in;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 /// A key that is not near any other.
 const UNKNOWN: &str = "zzzzzzzzzzzz";
@@ -15,7 +13,7 @@ type Keys = BTreeMap<String, BTreeSet<String>>;
 
 fn documented() -> Keys {
     let mut keys = Keys::new();
-    for row in include_str!("../docs/reference/policy.md").lines() {
+    for row in include_str!("../../docs/reference/policy.md").lines() {
         let Some((key, _)) = row.strip_prefix("| `").and_then(|rest| rest.split_once("` |")) else {
             continue;
         };
@@ -39,11 +37,8 @@ fn known(policy: &str) -> Keys {
     std::fs::write(folder.path().join("policy.toml"), policy.replace('?', &format!("{UNKNOWN} = 1")))
         .unwrap();
     std::fs::write(folder.path().join("table.csv"), "NAME,disease\n1,flu\n").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_skyveil"))
-        .args(["anonymize", "table.csv", "--policy", "policy.toml", "--out", "release"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let arguments = ["anonymize", "table.csv", "--policy", "policy.toml", "--out", "release"];
+    let output = skyveil_in(folder.path(), &arguments);
     let mut keys = Keys::new();
     for line in String::from_utf8(output.stderr).unwrap().lines() {
         let Some((place, names)) = line.split_once(": is not a known key; known here: ") else { continue };

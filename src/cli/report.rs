@@ -9,7 +9,7 @@ use super::flags::{read_confidence, read_options, read_point};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, with_progress};
 use crate::check::policy::Task;
-use crate::check::{Check, JudgedColumn, Order, Skylines, Subject};
+use crate::check::{Check, JudgedColumn, Order, Skylines, Subject, Verdict};
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
@@ -33,17 +33,17 @@ pub struct ReportArgs {
     /// A skyline point, as in check; takes the place of those of the policy. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
     pub point: Vec<Point>,
-    /// The confidence of the knowledge skylines, where no point or policy states one.
+    /// The confidence of the knowledge skylines, where no point or policy sets one.
     #[arg(long, value_name = "C", value_parser = read_confidence, default_value = "1")]
     pub confidence: Confidence,
-    /// The table that the release was made from; the page then tells how far the release is from it. May be given
+    /// The table that the release was made from; the page then shows how far the release is from it. May be given
     /// several times for several files.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
     /// How many count queries are compared with the original.
     #[arg(long, value_name = "N", requires = "original", default_value_t = Design::default().queries)]
     pub queries: usize,
-    /// How many quasi-identifiers each query asks about; two, or one if there is only one, unless told.
+    /// How many quasi-identifiers each query asks about. Default: two, or one if there is only one.
     #[arg(long, value_name = "D", requires = "original")]
     pub dimension: Option<usize>,
     /// The share of people that a query counts if all columns are independent.
@@ -52,12 +52,12 @@ pub struct ReportArgs {
     /// Where the random numbers of the queries begin.
     #[arg(long, value_name = "X", requires = "original", default_value_t = Design::default().seed)]
     pub seed: u64,
-    /// The HTML file to write; standard output unless told.
+    /// The HTML file to write. Default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
-/// Columns of a table that is no release whose values are compared.
+/// Columns whose values are compared, in a table that is not a release.
 const MOST_COLUMNS: usize = 20;
 
 /// Checks, and writes the page.
@@ -70,26 +70,13 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
-    let subject = opened.subject();
     let (verdict, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
+        let verdict = judge(args, &opened, &tasks, &resources)?;
         let groups = args.subject.groups(&opened);
-        // Beliefs are not judged again, and the page says so.
-        let followed = tasks.iter().any(|task| task.requirements.follows_people());
-        let original = args.subject.open_original(&args.original, &opened)?.filter(|_| !followed);
-        let check = Check {
-            subject: &subject,
-            tasks: &tasks,
-            original: original.as_ref(),
-            distributions: None,
-            membership: args.subject.membership(&opened, &groups),
-            manifest: opened.manifest(),
-            skylines: Skylines::Keep,
-        };
-        let verdict = check.judge(&resources)?;
         let kept = kept(&opened, &groups, &tasks, verdict.first(), &resources)?;
         let compared = match &opened {
-            Opened::Release(release) => compared(args, &subject, &release.1, &tasks, &resources)?,
+            Opened::Release(release) => compared(args, &opened.subject(), &release.1, &tasks, &resources)?,
             Opened::Table(..) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
@@ -101,16 +88,7 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         Opened::Table(..) => None,
     };
     let (origin, worth) = match (&opened, &made) {
-        (Opened::Release(release), Some(made)) => {
-            let origin = Origin::Release {
-                policy: &release.1,
-                style: made.style,
-                input_rows: made.input_rows,
-                fingerprint: made.fingerprint.clone(),
-                version: &made.version,
-            };
-            (origin, made.worth.clone())
-        }
+        (Opened::Release(release), Some(made)) => (made.origin(&release.1), made.worth.clone()),
         _ => (
             Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
             Worth::from(verdict.first()),
@@ -118,30 +96,51 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     };
     let contents = Contents { verdict: &verdict, asked, origin, worth, compared, kept: &kept };
     let page = to_html(&contents);
-    let safe = verdict.holds_as_far_as_judged();
     match &args.out {
         None => print(&page)?,
         Some(path) => {
             std::fs::write(path, page).map_err(|source| Error::io(path, source))?;
-            let word = match (asked, safe) {
-                (Asked::Nothing, _) => "no verdict",
-                (_, false) => "not safe",
-                (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
-                (_, true) => "safe",
-            };
-            let report = verdict.first();
-            print(&format!(
-                "{}: {word}, {} in {}\n",
-                path.display(),
-                number_of(report.individuals, "person", "people"),
-                number_of(report.groups, "group", "groups")
-            ))?;
+            print(&format!("{}: {}\n", path.display(), in_a_line(&contents)))?;
         }
     }
+    let safe = verdict.holds_as_far_as_judged();
     Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
 }
 
-/// What is asked of which columns, and by whom.
+fn judge(args: &ReportArgs, opened: &Opened, tasks: &[Task], resources: &Resources<'_>) -> Result<Verdict> {
+    let groups = args.subject.groups(opened);
+    // Beliefs are not judged again, and the page says so.
+    let followed = tasks.iter().any(|task| task.requirements.follows_people());
+    let original = args.subject.open_original(&args.original, opened)?.filter(|_| !followed);
+    let check = Check {
+        subject: &opened.subject(),
+        tasks,
+        original: original.as_ref(),
+        distributions: None,
+        membership: args.subject.membership(opened, &groups),
+        manifest: opened.manifest(),
+        skylines: Skylines::Keep,
+    };
+    check.judge(resources)
+}
+
+/// The verdict and the sizes in a few words.
+fn in_a_line(contents: &Contents<'_>) -> String {
+    let verdict = match (contents.asked, contents.verdict.holds_as_far_as_judged()) {
+        (Asked::Nothing, _) => "no verdict",
+        (_, false) => "not safe",
+        (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
+        (_, true) => "safe",
+    };
+    let first = contents.verdict.first();
+    format!(
+        "{verdict}, {} in {}",
+        number_of(first.individuals, "person", "people"),
+        number_of(first.groups, "group", "groups")
+    )
+}
+
+/// What is required of which columns, and by whom.
 fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
     let every = |point: &Point| (None, point.clone());
     let points: Vec<_> = args.point.iter().map(every).collect();
@@ -174,7 +173,7 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
     Ok((tasks, asked))
 }
 
-/// What is published beside groups and sensitive values.
+/// What is published besides groups and sensitive values.
 fn kept(
     opened: &Opened,
     groups: &[String],

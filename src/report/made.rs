@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::page::{Penalties, Worth};
+use super::page::{Origin, Penalties, Worth};
 use crate::error::{Error, Result};
+use crate::model::Policy;
 use crate::release::manifest::{ColumnPenalty, MANIFEST, Manifest, ManifestPenalty};
 
 /// How a release was made.
@@ -48,5 +49,16 @@ impl Origins {
                 penalty: labelled.map(penalty),
             },
         })
+    }
+
+    /// For the page, with the policy of the release.
+    pub fn origin<'a>(&'a self, policy: &'a Policy) -> Origin<'a> {
+        Origin::Release {
+            policy,
+            style: self.style,
+            input_rows: self.input_rows,
+            fingerprint: self.fingerprint.clone(),
+            version: &self.version,
+        }
     }
 }

@@ -196,13 +196,18 @@ fn the_page_shows_what_each_model_and_criterion_required() {
         (
             "i",
             "model = \"implications\"\nimplications = 2\nconfidence = 0.9",
-            "someone who knows 2 implications safe 0.",
+            "disclosure safe 2 implications 0.",
         ),
     ] {
         let keys = "drop = [\"pay\", \"born\"]";
         let out = release(&folder, name, &table, keys, &format!("{quasi}{rules}\n"));
         let page = written(&folder, name);
-        assert!(page.contains("required verdict found limit people in the smallest group safe"), "{page}");
+        assert!(
+            page.contains(
+                "claim verdict adversary knows measured limit margin people in the smallest group safe"
+            ),
+            "{page}"
+        );
         assert!(page.contains("at least 6") && page.contains(shown), "{page}");
         assert!(!page.contains("only the sizes of groups"), "{page}");
         assert_eq!(plain(&run(&["report", &out], 0)), page);
@@ -221,7 +226,7 @@ fn beliefs_are_told_as_judged_when_the_release_was_made() {
     let out = release(&folder, "r", &table, keys, sections);
     let page = written(&folder, "r");
     assert!(
-        page.contains("safe by its policy") && page.contains("bandwidth 1/2 safe not shown at most 2/5"),
+        page.contains("safe by its policy") && page.contains("safe bandwidth 1/2 not shown at most 2/5"),
         "{page}"
     );
     assert!(page.contains("skyveil check RELEASE --original TABLE"), "{page}");

@@ -73,8 +73,9 @@ impl Axis {
     }
 }
 
-/// Labels along an axis, about.
-const TICKS: usize = 8;
+/// Labels along a horizontal axis, about; a vertical one is shorter.
+pub(super) const HORIZONTAL_TICKS: usize = 8;
+pub(super) const VERTICAL_TICKS: usize = 6;
 
 /// An axis with its two ends, before its place in the drawing is known.
 pub(super) struct Range<'a> {
@@ -82,11 +83,13 @@ pub(super) struct Range<'a> {
     /// On the scale: logarithms on a logarithmic one.
     low: f64,
     high: f64,
+    /// Labels, about: an end that was not declared is at one of them.
+    most: usize,
 }
 
 impl<'a> Range<'a> {
-    /// The axis over these values, all of which it shows.
-    pub fn new(axis: &'a Axis, values: impl Iterator<Item = f64>) -> Self {
+    /// The axis over these values, all of which it shows, for about `most` labels.
+    pub fn new(axis: &'a Axis, values: impl Iterator<Item = f64>, most: usize) -> Self {
         let declared: Vec<f64> = axis.include.iter().map(|&value| axis.scaled(value)).collect();
         let all = values.map(|value| axis.scaled(value)).chain(declared.iter().copied());
         let (low, high) = all
@@ -103,7 +106,7 @@ impl<'a> Range<'a> {
         let (outer_low, outer_high) = match axis.spacing {
             Spacing::Logarithmic => (low - (high - low) * 0.04, high + (high - low) * 0.04),
             Spacing::Linear | Spacing::Whole => {
-                let step = tick_step(axis.spacing, high - low, TICKS);
+                let step = tick_step(axis.spacing, high - low, most);
                 ((low / step).floor() * step, (high / step).ceil() * step)
             }
         };
@@ -111,6 +114,7 @@ impl<'a> Range<'a> {
             axis,
             low: if is_declared(low) { low } else { outer_low },
             high: if is_declared(high) { high } else { outer_high },
+            most,
         }
     }
 
@@ -121,7 +125,7 @@ impl<'a> Range<'a> {
 
     /// Values with labels, at most about `most` of them; every case has one.
     pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
-        let most = most.clamp(1, TICKS);
+        let most = most.clamp(1, self.most);
         if !self.axis.cases.is_empty() {
             let named = self.axis.cases.iter().enumerate();
             return named.map(|(i, name)| ((i + 1) as f64, name.clone())).collect();
@@ -181,8 +185,8 @@ mod tests {
     use super::*;
 
     fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
-        let range = Range::new(axis, values.iter().copied());
-        range.ticks(TICKS).into_iter().map(|(_, label)| label).collect()
+        let range = Range::new(axis, values.iter().copied(), HORIZONTAL_TICKS);
+        range.ticks(HORIZONTAL_TICKS).into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn equal_ratios_are_equally_far_apart() {
         let axis = Axis { include: vec![1.0, 100.0], ..Axis::logarithmic("times") };
-        let range = Range::new(&axis, [10.0].into_iter());
+        let range = Range::new(&axis, [10.0].into_iter(), HORIZONTAL_TICKS);
         assert_eq!([1.0, 10.0, 100.0].map(|value| range.share(value)), [0.0, 0.5, 1.0]);
         assert_eq!(labels(&axis, &[10.0]), ["1", "2", "5", "10", "20", "50", "100"]);
     }

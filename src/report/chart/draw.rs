@@ -6,7 +6,7 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Range};
+use super::axis::{Axis, HORIZONTAL_TICKS, Range, VERTICAL_TICKS};
 use crate::report::digits::grouped;
 use crate::report::html::without_control_characters;
 
@@ -99,8 +99,6 @@ const LINE_HEIGHT: f64 = 20.0;
 const LETTER: f64 = 7.6;
 /// Room of the names of cases at the left, at most.
 const NAMES: f64 = 190.0;
-/// Labels on the vertical axis, about: fewer than across.
-const VERTICAL_TICKS: usize = 6;
 
 impl Chart {
     /// The chart as a part of a page, which has the title above it.
@@ -117,13 +115,14 @@ impl Chart {
 
     fn draw(&self) -> (Markup, f64) {
         let visible: Vec<Vec<(f64, f64)>> = self.series.iter().map(|series| self.visible(series)).collect();
-        let across = Range::new(&self.horizontal, visible.iter().flatten().map(|point| point.0));
-        let up = Range::new(&self.vertical, visible.iter().flatten().map(|point| point.1));
+        let across =
+            Range::new(&self.horizontal, visible.iter().flatten().map(|point| point.0), HORIZONTAL_TICKS);
+        let up = Range::new(&self.vertical, visible.iter().flatten().map(|point| point.1), VERTICAL_TICKS);
         let (legend, legend_rows) = self.legend();
         let vertical_ticks = up.ticks(VERTICAL_TICKS);
         let longest = vertical_ticks.iter().map(|(_, label)| width(label)).fold(24.0, f64::max);
         let title = if self.vertical.label.is_empty() { 4.0 } else { 24.0 };
-        let top = 10.0 + LINE_HEIGHT * legend_rows as f64;
+        let top = 16.0 + LINE_HEIGHT * legend_rows as f64;
         let area = Area {
             left: title + longest.min(NAMES) + 10.0,
             right: if self.vertical.cases.is_empty() { WIDTH - 16.0 } else { WIDTH - 50.0 },
@@ -246,7 +245,7 @@ impl Area<'_> {
                 (width(&pair[0].1) + width(&pair[1].1)) / 2.0 + 6.0 < room
             })
         };
-        let candidates = (1..=8).rev().map(|most| self.across.ticks(most));
+        let candidates = (1..=HORIZONTAL_TICKS).rev().map(|most| self.across.ticks(most));
         let mut ticks =
             candidates.into_iter().find(|ticks| fit(ticks)).unwrap_or_else(|| self.across.ticks(1));
         while ticks.len() > 1 && !fit(&ticks) {

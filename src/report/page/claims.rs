@@ -1,9 +1,10 @@
-//! What had to hold for a column, and what was found?
+//! What had to hold for a column, and what was found? Every adversary's claims in one table.
 //!
-//! One table for requirements on sizes, shares, implications and beliefs, one for skyline points. What is measured is rounded
-//! up where more is worse. How far beliefs move is not shown: that depends on the original and not on the release alone.
+//! What is measured is rounded up where more is worse, margins are rounded down. What depends on the original and not on
+//! the release alone is not shown: neither [`Amount::Between`] nor the counts of a claim nor the notes of a finding, which
+//! are for the owner of the original.
 //!
-//! Memory: a row per requirement, at most [`MOST_POINTS`] for points.
+//! Memory: at most [`MOST_CLAIMS`] rows.
 
 use maud::{Markup, html};
 
@@ -12,112 +13,120 @@ use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding};
 use crate::report::digits::grouped;
-use crate::report::html::with_code;
 
-/// Points that are listed, those with the smallest margins.
-const MOST_POINTS: usize = 40;
+/// Claims that are listed, those with the smallest margins.
+const MOST_CLAIMS: usize = 40;
 /// Digits after the point of a risk.
 pub(super) const PLACES: usize = 4;
 
-/// How beliefs were judged that this page does not judge.
-const JUDGED_BEFORE: &str =
-    "judged when it was made; `skyveil check RELEASE --original TABLE` judges it again";
-
-/// One row of the table.
-struct Row {
-    required: String,
-    verdict: ClaimVerdict,
-    found: String,
-    limit: String,
+pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
+    match contents.asked {
+        Asked::Nothing => groups_alone(&column.finding),
+        Asked::Policy | Asked::Points => table(&column.finding),
+    }
 }
 
-pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
-    if contents.asked == Asked::Nothing {
-        return groups_alone(&column.finding);
-    }
-    let (rows, points) = (rows(&column.finding), by_margin(&column.finding));
-    let private = |claim: &Claim| matches!(claim.measured.amount, Amount::Between(..));
+/// The claims with what was found.
+pub(super) fn table(finding: &Finding) -> Markup {
+    let (values, others): (Vec<&Claim>, Vec<&Claim>) =
+        finding.claims.iter().partition(|claim| matches!(claim.subject, ClaimSubject::Value(_)));
+    let by_margin = values_by_margin(finding);
+    let shown = others.iter().copied().chain(by_margin.iter().map(|(_, claim)| *claim)).take(MOST_CLAIMS);
     html! {
-        @if rows.is_empty() && points.is_empty() {
-            p { "Nothing is required of this column." }
-        }
-        (table(&rows))
-        @if column.finding.claims.iter().any(private) {
+        @if finding.claims.is_empty() { p { "Nothing is required of this column." } }
+        @if !values.is_empty() {
             p.note {
-                "How far beliefs move is not shown: that depends on the original and not on the release alone."
+                "Someone who knows l values that a person does not have, the values of k other people and m members of the \
+                 person's family can become as certain of the value as the breach says, and no more certain."
             }
         }
-        @if !points.is_empty() { (points_table(&points)) }
+        @if !finding.claims.is_empty() {
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th { "claim" } th { "verdict" } th { "adversary knows" } th { "measured" } th { "limit" }
+                            th { "margin" }
+                        }
+                    }
+                    tbody { @for claim in shown { (row(claim)) } }
+                }
+            }
+            p.note { "Measured risks are rounded up, margins down." }
+        }
+        @if let Some(more @ 1..) = finding.claims.len().checked_sub(MOST_CLAIMS) {
+            p.note {
+                (grouped(more as u64)) " more claims have no smaller margin; " code { "skyveil check --all" } " lists them."
+            }
+        }
+        @if finding.claims.iter().any(|claim| matches!(claim.measured.amount, Amount::Between(..))) {
+            p.note {
+                "What was measured with the original is not shown: it depends on the original and not on the release alone."
+            }
+        }
+        @if finding.is_open() {
+            p.note {
+                "What is not judged here was judged when the release was made; "
+                code { "skyveil check RELEASE --original TABLE" } " judges it again."
+            }
+        }
     }
 }
 
-/// The requirements that are not about single values.
-pub(super) fn criteria(finding: &Finding) -> Markup {
-    table(&rows(finding))
-}
-
-fn table(rows: &[Row]) -> Markup {
+fn row(claim: &Claim) -> Markup {
+    let is_private = matches!(claim.measured.amount, Amount::Between(..));
+    let margin = claim.margin().filter(|_| !is_private);
+    let is_count = matches!(claim.measured.amount, Amount::Count(_));
     html! {
-        @if !rows.is_empty() {
-            div.scroll.few {
-                table {
-                    thead { tr { th { "required" } th { "verdict" } th { "found" } th { "limit" } } }
-                    tbody {
-                        @for row in rows {
-                            tr.bad[matches!(row.verdict, ClaimVerdict::Unsafe | ClaimVerdict::Undecided)] {
-                                td { (row.required) }
-                                td {
-                                    @match row.verdict {
-                                        ClaimVerdict::Safe => "safe",
-                                        ClaimVerdict::Undecided => "not proven",
-                                        ClaimVerdict::Unsafe => "unsafe",
-                                        ClaimVerdict::NotJudged => "not judged here",
-                                    }
-                                }
-                                td { (with_code(&row.found)) }
-                                td { (row.limit) }
-                            }
-                        }
-                    }
+        tr.bad[matches!(claim.verdict, ClaimVerdict::Unsafe | ClaimVerdict::Undecided)] {
+            td { (subject(claim)) }
+            td {
+                @match claim.verdict {
+                    ClaimVerdict::Safe => "safe",
+                    ClaimVerdict::Undecided => "not proven",
+                    ClaimVerdict::Unsafe => "unsafe",
+                    ClaimVerdict::NotJudged => "not judged here",
+                }
+            }
+            td { (known(claim)) }
+            td { (measured(claim)) }
+            td { (claim.limit.side.words()) " " (claim.limit.value) }
+            td {
+                @match margin {
+                    Some(margin) if is_count => (margin),
+                    Some(margin) => (decimal_at_most(&margin, PLACES)),
+                    None => "",
                 }
             }
         }
     }
 }
 
-/// The requirements that are not about single values.
-fn rows(finding: &Finding) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for claim in &finding.claims {
-        let required = match (&claim.subject, &claim.knows[..]) {
-            (ClaimSubject::Value(_), _) => continue,
-            (ClaimSubject::Size("people"), _) => "people in the smallest group".to_string(),
-            (ClaimSubject::Size(what), _) => format!("fewest {what} in a group"),
-            (ClaimSubject::Criterion(name), _) => name.to_string(),
-            (ClaimSubject::Everybody, []) => claim.measured.name.to_string(),
-            (ClaimSubject::Everybody, knows) => {
-                let knows: Vec<String> =
-                    knows.iter().map(|(name, datum)| format!("{name} {}", in_words(datum))).collect();
-                format!("{}, {}", claim.measured.name, knows.join(", "))
-            }
-        };
-        let found = match &claim.measured.amount {
-            Amount::Count(count) => grouped(*count),
-            Amount::Between(..) => "not shown".to_string(),
-            Amount::Unknown => JUDGED_BEFORE.to_string(),
-            Amount::Exact(_) | Amount::AtMost(_) => decimal_at_least(&risk(claim), PLACES),
-        };
-        let limit = format!("{} {}", claim.limit.side.words(), claim.limit.value);
-        rows.push(Row { required, verdict: claim.verdict, found, limit });
+fn subject(claim: &Claim) -> &str {
+    match &claim.subject {
+        ClaimSubject::Size("people") => "people in the smallest group",
+        ClaimSubject::Size(_) => "fewest different values in a group",
+        ClaimSubject::Value(name) => name,
+        ClaimSubject::Criterion(name) => name,
+        ClaimSubject::Everybody => claim.measured.name,
     }
-    rows
 }
 
-/// What an adversary knows; one number where all columns have the same.
+/// What the adversary knows, such as `l 2, k 3, m 2` or `2 implications`.
+fn known(claim: &Claim) -> String {
+    let one = |(name, datum): &(&str, Datum)| match datum {
+        Datum::Count(count) if claim.knows.len() == 1 => format!("{} {name}", grouped(*count)),
+        _ => format!("{name} {}", in_words(datum)),
+    };
+    claim.knows.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// One value where all fields have the same.
 fn in_words(datum: &Datum) -> String {
     match datum {
         Datum::Text(text) => text.clone(),
         Datum::Count(count) => grouped(*count),
+        Datum::Fraction(fraction) => fraction.to_string(),
         Datum::Fields(fields) => {
             let mut values: Vec<String> = fields.iter().map(|(_, datum)| in_words(datum)).collect();
             values.dedup();
@@ -133,65 +142,36 @@ fn in_words(datum: &Datum) -> String {
     }
 }
 
-/// The value that a claim is about.
-pub(super) fn value(claim: &Claim) -> &str {
-    claim.subject.named().map_or("", |(_, name)| name)
+fn measured(claim: &Claim) -> String {
+    match &claim.measured.amount {
+        Amount::Count(count) => grouped(*count),
+        Amount::Exact(_) | Amount::AtMost(_) => decimal_at_least(&risk(claim), PLACES),
+        Amount::Between(..) => "not shown".to_string(),
+        Amount::Unknown => String::new(),
+    }
 }
 
-/// The risk that was found, rounded up.
+/// The risk that was found, or a bound above it.
 fn risk(claim: &Claim) -> Rational {
     claim.measured.amount.upper_bound().unwrap_or(Rational::ONE)
 }
 
-/// The claims about sensitive values with their margins, smallest first.
-pub(super) fn by_margin(finding: &Finding) -> Vec<(Rational, &Claim)> {
-    let of_values = finding.claims.iter().filter(|claim| matches!(claim.subject, ClaimSubject::Value(_)));
-    let mut margins: Vec<_> =
-        of_values.map(|claim| (claim.margin().unwrap_or(Rational::ZERO), claim)).collect();
-    margins.sort_by(|a, b| a.0.cmp(&b.0));
-    margins
-}
-
-fn points_table(margins: &[(Rational, &Claim)]) -> Markup {
-    html! {
-        p.note {
-            "Someone who knows l values that a person does not have, the values of k other people and m members of the \
-             person's family can become as certain of the value as the breach says, and no more certain. It must stay below the \
-             limit. Breaches are rounded up, margins down."
-        }
-        div.scroll {
-            table {
-                thead {
-                    tr {
-                        th { "value" } th { "verdict" } th { "l, k, m" } th { "breach" } th { "limit" } th { "margin" }
-                    }
-                }
-                tbody {
-                    @for (margin, claim) in margins.iter().take(MOST_POINTS) {
-                        @let knows: Vec<String> = claim.knows.iter().map(|(_, datum)| in_words(datum)).collect();
-                        tr.bad[!claim.is_safe()] {
-                            td { (value(claim)) }
-                            td { (claim.verdict.word()) }
-                            td { (knows.join(", ")) }
-                            td { (decimal_at_least(&risk(claim), PLACES)) }
-                            td { (claim.limit.value) }
-                            td { (decimal_at_most(margin, PLACES)) }
-                        }
-                    }
-                }
-            }
-        }
-        @if let Some(more @ 1..) = margins.len().checked_sub(MOST_POINTS) {
-            p.note {
-                (grouped(more as u64)) " more points have no smaller margin; " code { "skyveil check --all" } " lists them."
-            }
-        }
-    }
+/// The claims about values, those with the smallest margins first.
+pub(super) fn values_by_margin(finding: &Finding) -> Vec<(&str, &Claim)> {
+    let value = |claim: &'_ &Claim| matches!(claim.subject, ClaimSubject::Value(_));
+    let mut claims: Vec<(Rational, &Claim)> = finding
+        .claims
+        .iter()
+        .filter(value)
+        .map(|claim| (claim.margin().unwrap_or(Rational::ZERO), claim))
+        .collect();
+    claims.sort_by(|a, b| a.0.cmp(&b.0));
+    claims.into_iter().map(|(_, claim)| (subject(claim), claim)).collect()
 }
 
 /// How certain the groups alone make an adversary, where nothing says what must hold.
 fn groups_alone(finding: &Finding) -> Markup {
-    let margins = by_margin(finding);
+    let values = values_by_margin(finding);
     html! {
         p {
             "No verdict: neither a policy nor a point (" code { "--point L,K,M,C" } ") says what must hold. This is how \
@@ -201,16 +181,13 @@ fn groups_alone(finding: &Finding) -> Markup {
             table {
                 thead { tr { th { "value" } th { "certain up to" } } }
                 tbody {
-                    @for (_, claim) in margins.iter().take(MOST_POINTS) {
-                        tr {
-                            td { (value(claim)) }
-                            td { (decimal_at_least(&risk(claim), PLACES)) }
-                        }
+                    @for (value, claim) in values.iter().take(MOST_CLAIMS) {
+                        tr { td { (value) } td { (measured(claim)) } }
                     }
                 }
             }
         }
-        @if let Some(more @ 1..) = margins.len().checked_sub(MOST_POINTS) {
+        @if let Some(more @ 1..) = values.len().checked_sub(MOST_CLAIMS) {
             p.note { (grouped(more as u64)) " more values are disclosed with less certainty." }
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>)
             (values(worst, count("groups_without_posterior")))
         }
         (delta(total, threshold))
-        (claims::criteria(&column.finding))
+        (claims::table(&column.finding))
     }
 }
 

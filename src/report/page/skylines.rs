@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::claims::{by_margin, value};
+use super::claims::values_by_margin;
 use crate::check::JudgedColumn;
 use crate::math::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 use crate::report::chart::knowledge_skyline;
@@ -14,9 +14,9 @@ const UP_TO: UpTo = UpTo { l: 20, k: u64::MAX, m: 40 };
 
 pub(super) fn section(column: &JudgedColumn) -> Markup {
     let mut names: Vec<&str> = Vec::new();
-    for (_, claim) in by_margin(&column.finding) {
-        if !names.contains(&value(claim)) {
-            names.push(value(claim));
+    for (value, _) in values_by_margin(&column.finding) {
+        if !names.contains(&value) {
+            names.push(value);
         }
     }
     if names.is_empty() {

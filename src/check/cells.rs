@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
 use crate::policy::joint_value;
-use crate::table::read::RowCounts;
+use crate::table::RowCounts;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {

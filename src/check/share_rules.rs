@@ -15,7 +15,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::ShareRequirement;
 use crate::model::shares::ShareCriterion;
 use crate::resources::Resources;
-use crate::table::read::Column;
+use crate::table::read::ColumnRequest;
 
 /// The rules that the requirements become once the values of the whole table are known.
 pub(super) fn rules(
@@ -65,7 +65,8 @@ fn count_whole(
         Subject::Table(table) => (*table, None),
         Subject::Buckets(buckets) => (buckets.values, Some(buckets.count.as_str())),
     };
-    let wanted: Vec<Column> = count.into_iter().chain(columns.of_value()).map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> =
+        count.into_iter().chain(columns.of_value()).map(ColumnRequest::canonical).collect();
     let mut whole = CountedGroup::default();
     resources.progress.start("counting the whole table", table.rows());
     let outcome = table.scan(

@@ -166,7 +166,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
-            let kind = crate::table::read::Kind::of(array.data_type());
+            let kind = crate::table::ColumnKind::of(array.data_type());
             let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {

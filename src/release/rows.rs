@@ -13,7 +13,7 @@ use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};
 use crate::group::groups::Group;
 use crate::policy::Ranges;
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -308,7 +308,7 @@ fn dictionary(sensitive: &SensitiveCoding) -> ArrayRef {
 
 fn values_array(sensitive: &SensitiveCoding, dictionary: &ArrayRef, codes: Vec<i32>) -> Result<ArrayRef> {
     match sensitive.kind {
-        Kind::Text => dictionary_array(codes, dictionary.clone()),
+        ColumnKind::Text => dictionary_array(codes, dictionary.clone()),
         _ => arrow::compute::take(dictionary, &Int32Array::from(codes), None).map_err(|_| unfit()),
     }
 }

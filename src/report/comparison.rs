@@ -33,7 +33,8 @@ use crate::release::rows::GROUP;
 use crate::report::utility::queries::Answers;
 use crate::report::utility::{Cover, Design, Divergence, Marginals, QueryErrors, Released, Workload};
 use crate::resources::Resources;
-use crate::table::read::{Column, Kind, Morsel, Table};
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, Morsel, Table};
 
 /// Labels of a column that a worker remembers.
 const MOST_LABELS: usize = 1 << 14;
@@ -54,7 +55,7 @@ pub struct Comparison {
 /// The original with its codes.
 struct Original<'a> {
     quasi: Vec<&'a Quasi>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
     attributes: Vec<Attribute>,
     name: String,
     sensitive: SensitiveColumns,
@@ -123,9 +124,9 @@ impl<'a> Original<'a> {
     }
 
     /// The columns of a table with these people, and what else is wanted of it.
-    fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<Column> {
-        let quasi = self.quasi.iter().map(|quasi| Column::canonical(quasi.name.as_str()));
-        quasi.chain(more.into_iter().map(Column::canonical)).collect()
+    fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<ColumnRequest> {
+        let quasi = self.quasi.iter().map(|quasi| ColumnRequest::canonical(quasi.name.as_str()));
+        quasi.chain(more.into_iter().map(ColumnRequest::canonical)).collect()
     }
 
     /// The second scan: the true counts, and the original's marginals.
@@ -187,7 +188,7 @@ type Known = Vec<HashMap<String, Cover>>;
 impl<'a> Labelled<'a> {
     fn new(original: &'a Original<'a>, table: &Table) -> Result<Self> {
         let published = |name: &str| table.schema().fields().iter().any(|field| field.name() == name);
-        let reader = |(quasi, kind): (&&'a Quasi, &Kind)| {
+        let reader = |(quasi, kind): (&&'a Quasi, &ColumnKind)| {
             let form = match Scale::of(kind) {
                 Some(scale) if !published(&quasi.name) => Form::Bounds(scale),
                 _ => Form::Label,
@@ -212,7 +213,7 @@ impl<'a> Labelled<'a> {
         });
         let sensitive = &self.original.sensitive;
         let names = [GROUP.to_string()].into_iter().chain(quasi).chain([self.original.name.clone()]);
-        let wanted: Vec<Column> = names.map(Column::canonical).collect();
+        let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
         let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
         let layout = Layout::of(&[], sensitive, Values::Single);
         resources.progress.start("answering from the release", table.rows());
@@ -332,7 +333,7 @@ impl Original<'_> {
     ) -> Result<()> {
         let mut room = resources.budget.reserve("the values of all groups", 0)?;
         let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
-        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(Column::canonical);
+        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(ColumnRequest::canonical);
         let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
         let layout = Layout::of(&[], &self.sensitive, Values::Single);
         let read = |morsel: Morsel<'_>| {

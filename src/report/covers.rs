@@ -14,7 +14,7 @@ use crate::encode::scale::Scale;
 use crate::error::Result;
 use crate::release::reader::{Cell, Covered, Label, LabelReader, Upper};
 use crate::report::utility::Cover;
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// The labels of one column in a batch.
 pub(super) enum Opened<'a> {
@@ -31,7 +31,7 @@ pub(super) enum Written<'a> {
 impl<'a> Written<'a> {
     /// Of a canonical column.
     pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
-        let kind = Kind::of(array.data_type()).ok_or_else(unfit)?;
+        let kind = ColumnKind::of(array.data_type()).ok_or_else(unfit)?;
         Ok(match Scale::of(&kind) {
             None => Written::Texts(CellTexts::new(array)),
             Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Asks the label of every possible group which codes it covers, and then about each value.
-    fn assert_covers(quasi: &Quasi, kind: &Kind, array: ArrayRef, cells: &[Cell<'_>]) {
+    fn assert_covers(quasi: &Quasi, kind: &ColumnKind, array: ArrayRef, cells: &[Cell<'_>]) {
         let mut collector = Collector::of_quasi(quasi, kind);
         collector.observe(&kind.canonical(&array).unwrap(), None).unwrap();
         let attribute = Attribute::of_quasi(quasi, collector.finish()).unwrap();
@@ -190,7 +190,7 @@ mod tests {
         let cells = numbers.map(|key| key.map_or(Cell::Null, Cell::Key));
         for shape in ["", "domain = [0, 90]", "levels = [10, 50]", "ends = [7, 40]", "prefix = [1]"] {
             let array = Arc::new(Int64Array::from_iter(numbers)) as ArrayRef;
-            assert_covers(&quasi(shape), &Kind::Integer, array, &cells);
+            assert_covers(&quasi(shape), &ColumnKind::Integer, array, &cells);
         }
         let texts = ["a", "b", "ba", "|", "c"];
         let cells = texts.map(Cell::Text);
@@ -201,7 +201,7 @@ mod tests {
             "prefix = [1]",
         ] {
             let array = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
-            assert_covers(&quasi(shape), &Kind::Text, array, &cells);
+            assert_covers(&quasi(shape), &ColumnKind::Text, array, &cells);
         }
     }
 }

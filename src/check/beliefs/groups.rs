@@ -28,8 +28,9 @@ use crate::model::beliefs::original::{Original, codes_of, other_table};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::group_keys::{GroupKeys as Keys, integer_key, integer_of_key};
-use crate::table::read::{Column, Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::group_keys::{KeyConverter, integer_key, integer_of_key};
+use crate::table::read::{ColumnRequest, Table};
 
 /// Where people and their groups are found.
 pub enum People<'a> {
@@ -69,7 +70,7 @@ pub fn gather(
     let mut seen = vec![0u64; table.len()];
     let mut wide = Vec::new();
     let numbered = match people {
-        People::Grouped(table, [group]) => table.kind(group)? == Kind::Integer,
+        People::Grouped(table, [group]) => table.kind(group)? == ColumnKind::Integer,
         People::Grouped(..) => false,
         People::Cut(..) => true,
     };
@@ -149,7 +150,7 @@ fn add_people(
         People::Cut(table, _) => (table, &[]),
     };
     let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     scan(table, &wanted, "looking up people", resources, |batch| {
         let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
         let rows = original.codes(quasi)?;
@@ -194,7 +195,7 @@ fn add_values(
         Published::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
     };
     let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     let sensitive = SensitiveColumns::one(original.sensitive.clone());
     let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
     let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };
@@ -227,12 +228,12 @@ fn add_values(
 }
 
 fn keys(columns: &[ArrayRef]) -> Result<crate::table::group_keys::KeyRuns> {
-    Keys::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
+    KeyConverter::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
 }
 
 fn scan(
     table: &Table,
-    wanted: &[Column],
+    wanted: &[ColumnRequest],
     phase: &'static str,
     resources: &Resources<'_>,
     work: impl Fn(&RecordBatch) -> Result<()> + Sync,

@@ -7,7 +7,7 @@ use skyveil::anonymize::{Job, Search, robust, run};
 use skyveil::group::split::limits::SUBTREE_BYTES;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
-use skyveil::table::read::{Column, Morsel, ReadOptions, Table};
+use skyveil::table::read::{ColumnRequest, Morsel, ReadOptions, Table};
 use skyveil::table::write::{TableWriter, WriteOptions};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn read(path: &Path, columns: &[&str]) -> RecordBatch {
     let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
     let all = table.schema().fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = if columns.is_empty() { all.collect() } else { columns.to_vec() };
-    let columns: Vec<Column> = names.into_iter().map(Column::as_is).collect();
+    let columns: Vec<ColumnRequest> = names.into_iter().map(ColumnRequest::as_is).collect();
     let mut batches: Vec<RecordBatch> = vec![];
     let collect = |part: Vec<RecordBatch>| {
         batches.extend(part);

@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
 
 use super::job::{Columns, JointColumn};
 use super::values::{Codes, Translation};

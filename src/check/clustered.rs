@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
 use super::job::{Columns, not_together};

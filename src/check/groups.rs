@@ -3,8 +3,8 @@
 //! A second look at a table, for the groups of a witness. Memory: the counts of the wanted groups and at most
 //! [`SAMPLE`] of their rows each, per worker.
 
-use arrow::array::RecordBatch;
-use arrow::util::display::array_value_to_string;
+use arrow_array::RecordBatch;
+use arrow_cast::display::array_value_to_string;
 
 use super::cells::Cells;
 use super::job::{Columns, Subject};
@@ -15,8 +15,9 @@ use crate::model::counted_group::CountedGroup;
 use crate::resources::Resources;
 use crate::table::group_keys::{KeyConverter, integer_key};
 use crate::table::read::{ColumnRequest, Table};
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 /// Rows of a group that are remembered.
 pub const SAMPLE: usize = 1000;

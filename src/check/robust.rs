@@ -7,8 +7,9 @@
 
 use std::sync::Mutex;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use super::job::{Buckets, Columns, Subject};

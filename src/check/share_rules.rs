@@ -3,8 +3,9 @@
 //! t-closeness compares a group with the whole table, so the values of the whole table are counted in a scan of their own
 //! before any group is judged. Memory: O(values) for each criterion.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
 
 use super::cells::Cells;
 use super::job::{Columns, Subject};

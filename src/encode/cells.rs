@@ -3,15 +3,14 @@
 use super::scale::{Scale, float_key};
 use crate::error::{Error, Result};
 use crate::table::ColumnKind;
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray,
-};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, Time64NanosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::TimeUnit;
 use std::borrow::Cow;
 
 impl Scale {
@@ -180,7 +179,7 @@ pub fn keys_array(kind: &ColumnKind, keys: &[Option<i64>]) -> ArrayRef {
         ColumnKind::Timestamp { .. } | ColumnKind::Time => {
             let reinterpreted = integers.into_data().into_builder().data_type(kind.data_type());
             // The layout of both types is one i64 per row.
-            arrow::array::make_array(reinterpreted.build().expect("an i64 is reinterpreted"))
+            arrow_array::make_array(reinterpreted.build().expect("an i64 is reinterpreted"))
         }
         ColumnKind::Integer | ColumnKind::Text | ColumnKind::List(_) => std::sync::Arc::new(integers),
     };

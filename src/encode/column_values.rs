@@ -10,7 +10,8 @@ use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::hierarchy::Hierarchy;
 use crate::table::ColumnKind;
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use std::collections::BTreeMap;
 
 /// The distinct values of a column by their type.
@@ -204,8 +205,8 @@ impl<'a> Collector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{DictionaryArray, Int64Array};
-    use arrow::datatypes::Int32Type;
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, Int64Array};
     use proptest::prelude::*;
     use std::sync::Arc;
 

@@ -190,8 +190,8 @@ fn too_many(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, TimestampSecondArray};
-    use arrow::datatypes::TimeUnit;
+    use arrow_array::{ArrayRef, TimestampSecondArray};
+    use arrow_schema::TimeUnit;
     use std::sync::Arc;
 
     #[test]

@@ -9,8 +9,9 @@ use crate::math::skyline::Values;
 use crate::policy::{Quasi, Role, Style, TableRules};
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
-use arrow::compute::{filter_record_batch, take_record_batch};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -345,8 +346,9 @@ impl TableValues {
 mod tests {
     use super::*;
     use crate::table::read::{CsvType, Morsel, ReadOptions};
-    use arrow::array::{AsArray, Int64Array};
-    use arrow::datatypes::Int64Type;
+    use arrow_array::Int64Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
     use proptest::prelude::*;
     use std::sync::Arc;
 

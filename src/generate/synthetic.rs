@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow::datatypes::SchemaRef;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
 
 use super::census::Country;
 use super::{agrawal, groups};

@@ -3,7 +3,8 @@
 //! Values become numbers ([`Ids`]): the key of an ordered value, the hash of a text. Of texts only their form is
 //! remembered: how long they are and what they look like.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 
 use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::cells::{CellTexts as Entries, keys};

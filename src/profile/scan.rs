@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 
 use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
 use super::names::{Hint, hint};

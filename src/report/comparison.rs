@@ -10,8 +10,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 use super::covers::{Opened, Written, covered_codes};
 use crate::check::{Buckets, Columns, Subject};

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 
 use super::comparison::unfit;
 use crate::encode::attribute::{Attribute, Coding, Leaves};
@@ -147,7 +147,7 @@ mod tests {
     use crate::model::Policy;
     use crate::policy::Quasi;
     use crate::release::label::Labels;
-    use arrow::array::{Int64Array, StringArray};
+    use arrow_array::{Int64Array, StringArray};
     use std::sync::Arc;
 
     fn quasi(table: &str) -> Quasi {

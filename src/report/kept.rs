@@ -10,8 +10,8 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::{RowConverter, Rows, SortField};
 
 use crate::error::{Error, Result};
 use crate::resources::Resources;

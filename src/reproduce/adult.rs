@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::{Array, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, StringArray};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
 use crate::table::read::{ColumnRequest, CsvType, ReadOptions, Table};

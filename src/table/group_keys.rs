@@ -6,10 +6,13 @@
 
 use std::ops::{BitOr, BitXor};
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
-use arrow::compute::{partition, take};
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_ord::partition::partition;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::DataType;
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 
@@ -197,7 +200,7 @@ fn one_column_ends(column: &ArrayRef) -> Result<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{DictionaryArray, Int64Array, StringArray};
+    use arrow_array::{DictionaryArray, Int64Array, StringArray};
     use std::sync::Arc;
 
     fn naive(values: &[Option<i64>]) -> Vec<usize> {

@@ -19,8 +19,8 @@ use crate::math::skyline::Values;
 use crate::resources::budget::Budget;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::Field;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Field;
 
 /// Tables with more people are refused: their disclosure sets are far beyond counting.
 pub const MOST_PEOPLE: usize = 20_000;

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::cells::keys;

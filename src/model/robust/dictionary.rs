@@ -3,7 +3,7 @@
 //! Values are distinguished by their text, as labels write it, so that tables of different formats agree.
 //! Memory: the texts of the distinct values, at most 65,535 per column; a coder keeps 16 B per number it met.
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 use hashbrown::HashMap;
 
 use crate::encode::cells::{CellTexts, keys};

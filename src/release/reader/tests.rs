@@ -4,7 +4,7 @@ use crate::encode::column_values::Collector;
 use crate::group::groups::Present;
 use crate::model::Policy;
 use crate::release::label::Labels;
-use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, StringArray};
+use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, StringArray};
 use proptest::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The library as the tests use it; no other file of the suite names a path of it.
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::util::display::array_value_to_string;
+use arrow_array::RecordBatch;
+use arrow_cast::display::array_value_to_string;
+use arrow_select::concat::concat_batches;
 use skyveil::anonymize::{Job, Search, robust, run};
 use skyveil::group::split::limits::SUBTREE_BYTES;
 use skyveil::model::Policy;

@@ -28,7 +28,7 @@ pub mod bench {
     pub use crate::math::exact::parse_fraction;
     pub use crate::model::beliefs::original::distance;
     pub use crate::model::beliefs::priors::{Means, kernels};
-    pub use crate::model::beliefs::{Original, Priors, Roles};
+    pub use crate::model::beliefs::{KernelPriors, Original, Roles};
     pub use crate::resources::Resources;
     pub use crate::resources::budget::Budget;
     pub use crate::resources::progress::Progress;

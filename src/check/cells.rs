@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
 
 use super::job::{Columns, JointColumn};
 use super::values::{Codes, Translation};
@@ -17,7 +19,7 @@ use crate::error::Result;
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
 use crate::policy::joint_value;
-use crate::table::read::RowCounts;
+use crate::table::RowCounts;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
 use super::job::{Columns, not_together};
@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
-use crate::table::group_keys::GroupKeys as Keys;
-use crate::table::read::{Column, Table};
+use crate::table::group_keys::KeyConverter;
+use crate::table::read::{ColumnRequest, Table};
 
 /// What one scan can tell.
 pub(super) enum Outcome {
@@ -69,7 +69,7 @@ pub(super) fn count(
     resources: &Resources<'_>,
 ) -> Result<Outcome> {
     let names = columns.groups.iter().map(String::as_str).chain(columns.of_value());
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     let mut joined = Joined::new(charge, resources)?;
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());
@@ -114,7 +114,7 @@ pub(super) fn count_part(
         let (group_columns, value_columns) = batch.columns().split_at(columns.groups.len());
         let keys = match &mut keys {
             Some(keys) => keys,
-            None => keys.insert(Keys::new(group_columns.iter().map(|column| column.data_type()))?),
+            None => keys.insert(KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?),
         };
         let runs = keys.runs(group_columns)?;
         let batch_cells = cells.open(value_columns)?;

@@ -3,8 +3,8 @@
 //! A second look at a table, for the groups of a witness. Memory: the counts of the wanted groups and at most
 //! [`SAMPLE`] of their rows each, per worker.
 
-use arrow::array::RecordBatch;
-use arrow::util::display::array_value_to_string;
+use arrow_array::RecordBatch;
+use arrow_cast::display::array_value_to_string;
 
 use super::cells::Cells;
 use super::job::{Columns, Subject};
@@ -13,10 +13,11 @@ use super::verdict::Order;
 use crate::error::{Error, Result};
 use crate::model::counted_group::CountedGroup;
 use crate::resources::Resources;
-use crate::table::group_keys::{GroupKeys as Keys, integer_key};
-use crate::table::read::{Column, Table};
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Int64Type;
+use crate::table::group_keys::{KeyConverter, integer_key};
+use crate::table::read::{ColumnRequest, Table};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 /// Rows of a group that are remembered.
 pub const SAMPLE: usize = 1000;
@@ -117,7 +118,8 @@ fn keys_at(
     rows: &[u64],
     resources: &Resources<'_>,
 ) -> Result<Vec<Box<[u8]>>> {
-    let wanted: Vec<Column> = columns.groups.iter().map(|name| Column::canonical(name.as_str())).collect();
+    let wanted: Vec<ColumnRequest> =
+        columns.groups.iter().map(|name| ColumnRequest::canonical(name.as_str())).collect();
     let mut keys: Vec<Box<[u8]>> = vec![Box::default(); rows.len()];
     let find = |morsel: crate::table::read::Morsel<'_>| {
         let mut first = morsel.first_row();
@@ -128,7 +130,7 @@ fn keys_at(
             for (i, row) in rows.iter().enumerate().filter(|(_, row)| here.contains(row)) {
                 let one = batch.slice((row - first) as usize, 1);
                 let types = one.columns().iter().map(|column| column.data_type());
-                found.push((i, Keys::new(types)?.rows(one.columns())?.key(0).into()));
+                found.push((i, KeyConverter::new(types)?.rows(one.columns())?.key(0).into()));
             }
             first = here.end;
         }
@@ -168,7 +170,7 @@ fn gather(
         Read::Counts(count) => std::iter::once(count).chain(columns.of_value()).collect(),
     };
     let names = columns.groups.iter().chain(extra.iter().copied()).map(String::as_str).chain(last);
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     let shape = Layout { groups: columns.groups.len(), labels: columns.groups.len() + extra.len(), label };
     let mut all: Vec<Gathered> = keys.iter().map(|_| Gathered::default()).collect();
     resources.progress.start("looking up the groups", table.rows());
@@ -221,7 +223,8 @@ impl Layout<'_> {
         own: &mut [Gathered],
     ) -> Result<()> {
         let group_columns = &batch.columns()[..self.groups];
-        let runs = Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
+        let runs =
+            KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
         let mut start = 0;
         for (run, &end) in runs.ends.iter().enumerate() {
             let rows = start..end;

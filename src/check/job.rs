@@ -12,7 +12,8 @@ use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
-use crate::table::read::{Kind, RowCounts, Table};
+use crate::table::read::Table;
+use crate::table::{ColumnKind, RowCounts};
 
 /// What the columns of the table mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,7 +230,7 @@ fn refuse_lists(subject: &Subject<'_>, columns: &Columns) -> Result<()> {
         Subject::Buckets(buckets) => (buckets.people, buckets.values),
     };
     for name in columns.groups.iter().chain(&columns.individual) {
-        if matches!(groups.kind(name)?, Kind::List(_)) {
+        if matches!(groups.kind(name)?, ColumnKind::List(_)) {
             return Err(Error::input(
                 format!("column `{name}` holds lists, which cannot tell groups or people apart"),
                 "name a column of numbers, text, dates or times",
@@ -237,14 +238,14 @@ fn refuse_lists(subject: &Subject<'_>, columns: &Columns) -> Result<()> {
         }
     }
     for part in &columns.parts {
-        if matches!(sensitive.kind(&part.name)?, Kind::List(_)) {
+        if matches!(sensitive.kind(&part.name)?, ColumnKind::List(_)) {
             return Err(Error::input(
                 format!("column `{}` holds lists, which cannot be part of a joint column", part.name),
                 "leave out columns.joint, or give a column with one value per person",
             ));
         }
     }
-    if columns.parts.is_empty() && matches!(sensitive.kind(&columns.sensitive)?, Kind::List(_)) {
+    if columns.parts.is_empty() && matches!(sensitive.kind(&columns.sensitive)?, ColumnKind::List(_)) {
         let name = &columns.sensitive;
         let (problem, remedy, setting) = match (columns.values, &columns.individual, subject) {
             (Values::Single, ..) => {

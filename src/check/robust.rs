@@ -7,8 +7,9 @@
 
 use std::sync::Mutex;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use super::job::{Buckets, Columns, Subject};
@@ -24,8 +25,8 @@ use crate::model::robust::{Distributions, Known, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
-use crate::table::group_keys::{GroupKeys, integer_of_key};
-use crate::table::read::{Column, Table};
+use crate::table::group_keys::{KeyConverter, integer_of_key};
+use crate::table::read::{ColumnRequest, Table};
 
 /// Numbers of signatures that are judged at once.
 const BATCH: usize = 1 << 18;
@@ -197,7 +198,8 @@ fn gather(
     sorter: &Mutex<Sorter<'_>>,
 ) -> Result<()> {
     let places = Places::new(cells, columns, known);
-    let wanted: Vec<Column> = places.names.iter().map(|name| Column::canonical(name.as_str())).collect();
+    let wanted: Vec<ColumnRequest> =
+        places.names.iter().map(|name| ColumnRequest::canonical(name.as_str())).collect();
     resources.progress.start("reading groups", table.rows());
     let work = |morsel: crate::table::read::Morsel<'_>| {
         let mut rows = RowReader::new(table, cells, &places, columns, known)?;
@@ -278,7 +280,7 @@ impl<'a> RowReader<'a> {
     /// Sorts the rows of a batch by group.
     fn push(&mut self, batch: &RecordBatch, sorter: &Mutex<Sorter<'_>>) -> Result<()> {
         let groups: Vec<ArrayRef> = self.places.groups.iter().map(|&at| batch.column(at).clone()).collect();
-        let keys = GroupKeys::new(groups.iter().map(|column| column.data_type()))?.rows(&groups)?;
+        let keys = KeyConverter::new(groups.iter().map(|column| column.data_type()))?.rows(&groups)?;
         self.read(batch)?;
         let counts = match self.cells.count {
             Some(name) => Some(counts(batch.column(self.places.count), name)?),

@@ -7,8 +7,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
 
 use super::cells::{Cells, Gaps};
 use super::clustered::Counted;
@@ -21,8 +22,9 @@ use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::group_keys::{GroupKeys as Keys, integer_of_key};
-use crate::table::read::{Column, Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::group_keys::{KeyConverter, integer_of_key};
+use crate::table::read::{ColumnRequest, Table};
 
 /// The item of a group that counts its people; no value has this code.
 const PERSON: u32 = u32::MAX;
@@ -49,8 +51,8 @@ pub(super) fn by_group(
         for batch in batches {
             let batch = batch?;
             let (group_columns, value_columns) = batch.columns().split_at(columns.groups.len());
-            let runs =
-                Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
+            let runs = KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?
+                .runs(group_columns)?;
             let batch_cells = cells.open(value_columns)?;
             let mut start = 0;
             buffer.clear();
@@ -98,9 +100,9 @@ pub(super) fn by_person(
             let batch = batch?;
             let (group_columns, rest) = batch.columns().split_at(columns.groups.len());
             let Some((person, value_columns)) = rest.split_first() else { continue };
-            let groups =
-                Keys::new(group_columns.iter().map(|column| column.data_type()))?.runs(group_columns)?;
-            let persons = Keys::new([person.data_type()])?.rows(std::slice::from_ref(person))?;
+            let groups = KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?
+                .runs(group_columns)?;
+            let persons = KeyConverter::new([person.data_type()])?.rows(std::slice::from_ref(person))?;
             *lock(&nameless) += person.logical_null_count() as u64;
             let batch_cells = cells.open(value_columns)?;
             rows += batch.num_rows() as u64;
@@ -217,7 +219,7 @@ pub(super) fn by_bucket(
             ));
         }
     }
-    if buckets.values.kind(&buckets.count)? != Kind::Integer {
+    if buckets.values.kind(&buckets.count)? != ColumnKind::Integer {
         return Err(Error::input(
             format!("column `{}` does not hold whole numbers", buckets.count),
             "it must say how often a value occurs in its group",
@@ -234,7 +236,7 @@ pub(super) fn by_bucket(
         for batch in batches {
             let batch = batch?;
             let columns = batch.columns();
-            let runs = Keys::new(columns.iter().map(|column| column.data_type()))?.runs(columns)?;
+            let runs = KeyConverter::new(columns.iter().map(|column| column.data_type()))?.runs(columns)?;
             let mut groups = lock(&shared);
             let mut start = 0;
             for (run, &end) in runs.ends.iter().enumerate() {
@@ -253,8 +255,8 @@ pub(super) fn by_bucket(
             let batch = batch?;
             let (group_columns, rest) = batch.columns().split_at(columns.groups.len());
             let Some((times, value_columns)) = rest.split_first() else { continue };
-            let keys =
-                Keys::new(group_columns.iter().map(|column| column.data_type()))?.rows(group_columns)?;
+            let keys = KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?
+                .rows(group_columns)?;
             let batch_cells = cells.open(value_columns)?;
             let times = times.as_primitive::<Int64Type>();
             let mut groups = lock(&shared);
@@ -290,7 +292,7 @@ fn scan<W>(
 where
     W: Fn(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<(u64, Gaps)> + Sync,
 {
-    let wanted: Vec<Column> = columns.iter().map(|&name| Column::canonical(name)).collect();
+    let wanted: Vec<ColumnRequest> = columns.iter().map(|&name| ColumnRequest::canonical(name)).collect();
     resources.progress.start(phase, table.rows());
     let outcome = table.scan(
         &wanted,
@@ -329,7 +331,7 @@ impl Numbers {
 /// Whether groups that do not stand together are numbered by the value of their one column, a whole number.
 pub(super) fn numbered_by_value(table: &Table, columns: &Columns) -> Result<bool> {
     match &columns.groups[..] {
-        [only] => Ok(table.kind(only)? == Kind::Integer),
+        [only] => Ok(table.kind(only)? == ColumnKind::Integer),
         _ => Ok(false),
     }
 }

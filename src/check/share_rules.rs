@@ -3,8 +3,9 @@
 //! t-closeness compares a group with the whole table, so the values of the whole table are counted in a scan of their own
 //! before any group is judged. Memory: O(values) for each criterion.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
 
 use super::cells::Cells;
 use super::job::{Columns, Subject};
@@ -15,7 +16,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::ShareRequirement;
 use crate::model::shares::ShareCriterion;
 use crate::resources::Resources;
-use crate::table::read::Column;
+use crate::table::read::ColumnRequest;
 
 /// The rules that the requirements become once the values of the whole table are known.
 pub(super) fn rules(
@@ -65,7 +66,8 @@ fn count_whole(
         Subject::Table(table) => (*table, None),
         Subject::Buckets(buckets) => (buckets.values, Some(buckets.count.as_str())),
     };
-    let wanted: Vec<Column> = count.into_iter().chain(columns.of_value()).map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> =
+        count.into_iter().chain(columns.of_value()).map(ColumnRequest::canonical).collect();
     let mut whole = CountedGroup::default();
     resources.progress.start("counting the whole table", table.rows());
     let outcome = table.scan(

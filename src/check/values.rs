@@ -7,16 +7,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
 
 use super::job::{Columns, Subject};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::{joint_parts, joint_value};
 use crate::resources::budget::{Budget, Reservation};
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// The codes of the sensitive values met so far; shared by the workers.
 pub(super) struct Codes {
@@ -46,7 +48,7 @@ impl Codes {
         };
         let scale = |name: &str| {
             Ok(match table.kind(name)? {
-                Kind::List(item) => Scale::of(&item),
+                ColumnKind::List(item) => Scale::of(&item),
                 kind => Scale::of(&kind),
             })
         };
@@ -121,7 +123,7 @@ impl Codes {
             other => self.cast(&self.cast(array, &dictionary_of(other.clone()))?, &text)?,
         };
         let packed = packed.as_dictionary::<Int32Type>();
-        let scale = Kind::of(array.data_type()).and_then(|kind| Scale::of(&kind));
+        let scale = ColumnKind::of(array.data_type()).and_then(|kind| Scale::of(&kind));
         Ok(match scale {
             Some(Scale::Float | Scale::Decimal(_) | Scale::Timestamp(_)) => {
                 let texts = packed.values().as_string::<i32>().iter();

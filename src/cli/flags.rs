@@ -10,7 +10,7 @@ use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::model::Policy;
 use crate::policy::ColumnType as PolicyType;
 use crate::resources::budget::{Budget, parse_size};
-use crate::table::read::{ColumnType, ReadOptions};
+use crate::table::read::{CsvType, ReadOptions};
 
 /// What a command may use.
 #[derive(Debug, Args)]
@@ -59,14 +59,14 @@ pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptio
 }
 
 /// The type of a CSV column as the reader knows it.
-pub fn csv_type(declared: PolicyType) -> ColumnType {
+pub fn csv_type(declared: PolicyType) -> CsvType {
     match declared {
-        PolicyType::Integer => ColumnType::Integer,
-        PolicyType::Number => ColumnType::Float,
-        PolicyType::Text => ColumnType::Text,
-        PolicyType::Boolean => ColumnType::Boolean,
-        PolicyType::Date => ColumnType::Date,
-        PolicyType::Timestamp => ColumnType::Timestamp,
+        PolicyType::Integer => CsvType::Integer,
+        PolicyType::Number => CsvType::Float,
+        PolicyType::Text => CsvType::Text,
+        PolicyType::Boolean => CsvType::Boolean,
+        PolicyType::Date => CsvType::Date,
+        PolicyType::Timestamp => CsvType::Timestamp,
     }
 }
 

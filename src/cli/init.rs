@@ -10,7 +10,8 @@ use crate::profile::{
     ColumnCombination, ColumnProfile, OwnerChoices, PolicyProposal, Profile, Proposed, ReadingOptions,
     hierarchy_of, propose,
 };
-use crate::table::read::{Kind, ReadOptions, Table};
+use crate::table::ColumnKind;
+use crate::table::read::{ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
@@ -212,16 +213,16 @@ fn to_json(proposal: &PolicyProposal<'_>) -> Value {
     })
 }
 
-fn kind_name(kind: &Kind) -> &'static str {
+fn kind_name(kind: &ColumnKind) -> &'static str {
     match kind {
-        Kind::Integer => "integer",
-        Kind::Decimal { .. } => "decimal",
-        Kind::Float => "number",
-        Kind::Boolean => "boolean",
-        Kind::Text => "text",
-        Kind::Date => "date",
-        Kind::Timestamp { .. } => "timestamp",
-        Kind::Time => "time",
-        Kind::List(_) => "list",
+        ColumnKind::Integer => "integer",
+        ColumnKind::Decimal { .. } => "decimal",
+        ColumnKind::Float => "number",
+        ColumnKind::Boolean => "boolean",
+        ColumnKind::Text => "text",
+        ColumnKind::Date => "date",
+        ColumnKind::Timestamp { .. } => "timestamp",
+        ColumnKind::Time => "time",
+        ColumnKind::List(_) => "list",
     }
 }

@@ -2,30 +2,29 @@
 
 use super::scale::{Scale, float_key};
 use crate::error::{Error, Result};
-use crate::table::read::Kind;
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray,
-};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{
+use crate::table::ColumnKind;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, Time64NanosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, StringArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::TimeUnit;
 use std::borrow::Cow;
 
 impl Scale {
     /// How values of this kind are keyed; `None` for texts and lists.
-    pub fn of(kind: &Kind) -> Option<Scale> {
+    pub fn of(kind: &ColumnKind) -> Option<Scale> {
         match kind {
-            Kind::Integer => Some(Scale::Integer),
-            Kind::Decimal { scale } => Some(Scale::Decimal(*scale)),
-            Kind::Float => Some(Scale::Float),
-            Kind::Boolean => Some(Scale::Boolean),
-            Kind::Date => Some(Scale::Date),
-            Kind::Timestamp { unit, .. } => Some(Scale::Timestamp(*unit)),
-            Kind::Time => Some(Scale::Time),
-            Kind::Text | Kind::List(_) => None,
+            ColumnKind::Integer => Some(Scale::Integer),
+            ColumnKind::Decimal { scale } => Some(Scale::Decimal(*scale)),
+            ColumnKind::Float => Some(Scale::Float),
+            ColumnKind::Boolean => Some(Scale::Boolean),
+            ColumnKind::Date => Some(Scale::Date),
+            ColumnKind::Timestamp { unit, .. } => Some(Scale::Timestamp(*unit)),
+            ColumnKind::Time => Some(Scale::Time),
+            ColumnKind::Text | ColumnKind::List(_) => None,
         }
     }
 }
@@ -146,7 +145,7 @@ impl<'a> CellTexts<'a> {
 }
 
 /// The text of each cell of a canonical column, as labels write it; `None` for null. `kind` is that of the column.
-pub fn cell_texts(array: &ArrayRef, kind: &Kind, column: &str) -> Result<Vec<Option<String>>> {
+pub fn cell_texts(array: &ArrayRef, kind: &ColumnKind, column: &str) -> Result<Vec<Option<String>>> {
     match Scale::of(kind) {
         Some(scale) => {
             let keys = keys(array, scale, column)?;
@@ -161,28 +160,28 @@ pub fn cell_texts(array: &ArrayRef, kind: &Kind, column: &str) -> Result<Vec<Opt
 }
 
 /// Keys as an Arrow array of their kind, for publishing.
-pub fn keys_array(kind: &Kind, keys: &[Option<i64>]) -> ArrayRef {
+pub fn keys_array(kind: &ColumnKind, keys: &[Option<i64>]) -> ArrayRef {
     let integers = Int64Array::from_iter(keys.iter().copied());
     let array: ArrayRef = match kind {
-        Kind::Float => std::sync::Arc::new(PrimitiveArray::<Float64Type>::from_iter(
+        ColumnKind::Float => std::sync::Arc::new(PrimitiveArray::<Float64Type>::from_iter(
             keys.iter().map(|key| key.map(super::scale::key_float)),
         )),
-        Kind::Boolean => {
+        ColumnKind::Boolean => {
             std::sync::Arc::new(BooleanArray::from_iter(keys.iter().map(|key| key.map(|k| k != 0))))
         }
-        Kind::Date => std::sync::Arc::new(PrimitiveArray::<Date32Type>::from_iter(
+        ColumnKind::Date => std::sync::Arc::new(PrimitiveArray::<Date32Type>::from_iter(
             keys.iter().map(|key| key.map(|day| day as i32)),
         )),
-        Kind::Decimal { .. } => std::sync::Arc::new(
+        ColumnKind::Decimal { .. } => std::sync::Arc::new(
             PrimitiveArray::<Decimal128Type>::from_iter(keys.iter().map(|key| key.map(i128::from)))
                 .with_data_type(kind.data_type()),
         ),
-        Kind::Timestamp { .. } | Kind::Time => {
+        ColumnKind::Timestamp { .. } | ColumnKind::Time => {
             let reinterpreted = integers.into_data().into_builder().data_type(kind.data_type());
             // The layout of both types is one i64 per row.
-            arrow::array::make_array(reinterpreted.build().expect("an i64 is reinterpreted"))
+            arrow_array::make_array(reinterpreted.build().expect("an i64 is reinterpreted"))
         }
-        Kind::Integer | Kind::Text | Kind::List(_) => std::sync::Arc::new(integers),
+        ColumnKind::Integer | ColumnKind::Text | ColumnKind::List(_) => std::sync::Arc::new(integers),
     };
     array
 }

@@ -9,8 +9,9 @@ use super::distinct::DistinctValues;
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::hierarchy::Hierarchy;
-use crate::table::read::Kind;
-use arrow::array::{Array, ArrayRef, AsArray};
+use crate::table::ColumnKind;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use std::collections::BTreeMap;
 
 /// The distinct values of a column by their type.
@@ -37,9 +38,9 @@ pub struct ColumnValues {
 }
 
 impl ValueSet {
-    fn empty(kind: &Kind) -> Self {
+    fn empty(kind: &ColumnKind) -> Self {
         let item = match kind {
-            Kind::List(item) => item,
+            ColumnKind::List(item) => item,
             kind => kind,
         };
         match Scale::of(item) {
@@ -130,7 +131,7 @@ impl ListedTexts<'_> {
 
 impl<'a> Collector<'a> {
     /// For a column of this kind; for a list its items are collected.
-    pub fn new(name: &'a str, kind: &Kind, listed: Option<ListedTexts<'a>>) -> Self {
+    pub fn new(name: &'a str, kind: &ColumnKind, listed: Option<ListedTexts<'a>>) -> Self {
         let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0 };
         Collector { name, grain: Grain::Value, listed, values }
     }
@@ -204,14 +205,14 @@ impl<'a> Collector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{DictionaryArray, Int64Array};
-    use arrow::datatypes::Int32Type;
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, Int64Array};
     use proptest::prelude::*;
     use std::sync::Arc;
 
     fn numbers(rows: &[Option<i64>]) -> ColumnValues {
         let listed = ["1".to_string(), "2".to_string()];
-        let mut collector = Collector::new("n", &Kind::Integer, Some(ListedTexts::Order(&listed)));
+        let mut collector = Collector::new("n", &ColumnKind::Integer, Some(ListedTexts::Order(&listed)));
         collector.observe(&(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), None).unwrap();
         collector.finish()
     }
@@ -219,7 +220,7 @@ mod tests {
     fn texts(rows: &[Option<u16>]) -> ColumnValues {
         let rows: Vec<Option<String>> = rows.iter().map(|row| row.map(|row| format!("t{row}"))).collect();
         let array: DictionaryArray<Int32Type> = rows.iter().map(Option::as_deref).collect();
-        let mut collector = Collector::new("t", &Kind::Text, None);
+        let mut collector = Collector::new("t", &ColumnKind::Text, None);
         collector.observe(&(Arc::new(array) as ArrayRef), None).unwrap();
         collector.finish()
     }

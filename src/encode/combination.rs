@@ -158,11 +158,11 @@ impl CombinationsFound {
 mod tests {
     use super::*;
     use crate::encode::sensitive::SensitiveValues;
-    use crate::table::read::Kind;
+    use crate::table::ColumnKind;
 
     fn column(name: &str, values: &[&str]) -> SensitiveCoding {
         let values = SensitiveValues::Texts(values.iter().map(|&value| value.into()).collect());
-        SensitiveCoding { name: name.to_string(), kind: Kind::Text, values, null: None }
+        SensitiveCoding { name: name.to_string(), kind: ColumnKind::Text, values, null: None }
     }
 
     fn columns() -> SensitiveColumns {

@@ -16,7 +16,8 @@ use super::source_columns::SourceBatch;
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use std::sync::Arc;
 
 /// Keys that span at most this many values are looked up in a table.
@@ -165,8 +166,8 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             };
             (0..array.len()).map(code).collect()
         }
-        SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow::datatypes::Int32Type>().is_none() => {
-            let kind = crate::table::read::Kind::of(array.data_type());
+        SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow_array::types::Int32Type>().is_none() => {
+            let kind = crate::table::ColumnKind::of(array.data_type());
             let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {

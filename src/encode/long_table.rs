@@ -28,9 +28,9 @@ use crate::math::skyline::Values;
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
-use crate::table::read::Kind;
-use arrow::array::{Array, ArrayRef};
-use arrow::row::{RowConverter, SortField};
+use crate::table::ColumnKind;
+use arrow_array::{Array, ArrayRef};
+use arrow_row::{RowConverter, SortField};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,7 +206,7 @@ fn is_coarse(attribute: &Attribute) -> bool {
 
 /// Numbers that differ where values differ.
 fn finer(attribute: &Attribute, array: &ArrayRef) -> Result<Vec<u64>> {
-    match Kind::of(array.data_type()).and_then(|kind| Scale::of(&kind)) {
+    match ColumnKind::of(array.data_type()).and_then(|kind| Scale::of(&kind)) {
         Some(scale) => {
             let keys = keys(array, scale, &attribute.name)?;
             Ok((0..array.len()).map(|row| keys.get(row).map_or(0, |key| key as u64)).collect())

@@ -5,9 +5,9 @@
 //! Memory: one batch.
 
 use crate::error::{Error, Result};
-use arrow::array::ArrayRef;
-use arrow::datatypes::Field;
-use arrow::row::{RowConverter, SortField};
+use arrow_array::ArrayRef;
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::Field;
 
 /// Turns columns into byte strings and back.
 pub struct Payload {
@@ -29,7 +29,7 @@ impl Payload {
         let sorted = fields.iter().map(|field| SortField::new(field.data_type().clone())).collect();
         let converter = RowConverter::new(sorted).map_err(|_| unfit())?;
         // What comes back of a dictionary is its plain values.
-        let nothing: [arrow::row::Row<'_>; 0] = [];
+        let nothing: [arrow_row::Row<'_>; 0] = [];
         let back = converter.convert_rows(nothing).map_err(|_| unfit())?;
         let plain = |(field, array): (&&Field, &ArrayRef)| {
             Field::new(field.name(), array.data_type().clone(), field.is_nullable())
@@ -68,8 +68,8 @@ fn unfit() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Array, Float64Array, StringArray};
-    use arrow::datatypes::DataType;
+    use arrow_array::{Array, Float64Array, StringArray};
+    use arrow_schema::DataType;
     use std::sync::Arc;
 
     #[test]

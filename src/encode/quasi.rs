@@ -9,11 +9,11 @@ use crate::math::exact::{Rational, parse_fraction};
 use crate::math::hash_sample::SampleKey;
 use crate::policy::hierarchy::{self, DateLevel, Hierarchy, Problem};
 use crate::policy::{End, Quasi, Shape};
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 impl<'a> Collector<'a> {
     /// For a quasi-identifier of this kind.
-    pub fn of_quasi(quasi: &'a Quasi, kind: &Kind) -> Self {
+    pub fn of_quasi(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
         let grain = if matches!(quasi.shape, Shape::Dates(_)) { Grain::Day } else { Grain::Value };
         Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain)
     }
@@ -190,8 +190,8 @@ fn too_many(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, TimestampSecondArray};
-    use arrow::datatypes::TimeUnit;
+    use arrow_array::{ArrayRef, TimestampSecondArray};
+    use arrow_schema::TimeUnit;
     use std::sync::Arc;
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let levels = vec![DateLevel::Week];
         let shape = Shape::Dates(levels);
         let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
-        let kind = Kind::Timestamp { unit: TimeUnit::Second, zone: None };
+        let kind = ColumnKind::Timestamp { unit: TimeUnit::Second, zone: None };
         let mut collector = Collector::of_quasi(&quasi, &kind);
         // More moments than a column may have values, on 96 days, some of them before 1970.
         let moments = (0..83_000).map(|i| 100 * i - 3 * 86_400);

@@ -2,8 +2,8 @@
 //!
 //! Integers, floats, decimals, dates, times and timestamps are keyed by an `i64` whose order is theirs.
 
-use arrow::datatypes::TimeUnit;
-use arrow::temporal_conversions::{date32_to_datetime, timestamp_ms_to_datetime};
+use arrow_array::temporal_conversions::{date32_to_datetime, timestamp_ms_to_datetime};
+use arrow_schema::TimeUnit;
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 /// What the keys of an ordered column stand for.

@@ -3,7 +3,7 @@
 use super::column_values::{ColumnValues, ValueSet};
 use super::scale::Scale;
 use crate::error::{Error, Result};
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// The sensitive values of a column in ascending order; a value's code is its place.
 #[derive(Debug, Clone)]
@@ -11,7 +11,7 @@ pub struct SensitiveCoding {
     /// The column's name.
     pub name: String,
     /// How the values are published.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// The values.
     pub values: SensitiveValues,
     /// The code that stands for null, if the policy gives null a meaning.
@@ -29,9 +29,9 @@ pub enum SensitiveValues {
 
 impl SensitiveCoding {
     /// From what the first scan found. `null_is` is the value that a null stands for.
-    pub fn new(name: &str, kind: &Kind, found: ColumnValues, null_is: Option<&str>) -> Result<Self> {
+    pub fn new(name: &str, kind: &ColumnKind, found: ColumnValues, null_is: Option<&str>) -> Result<Self> {
         let kind = match kind {
-            Kind::List(item) => (**item).clone(),
+            ColumnKind::List(item) => (**item).clone(),
             kind => kind.clone(),
         };
         let too_many = || {
@@ -72,7 +72,7 @@ impl SensitiveCoding {
                 texts.sort_unstable();
                 let code = texts.iter().position(|text| text == meaning).map(|code| code as u16);
                 values = SensitiveValues::Texts(texts.into_iter().map(String::into_boxed_str).collect());
-                kind = Kind::Text;
+                kind = ColumnKind::Text;
                 code
             }
             _ => None,

@@ -20,7 +20,7 @@ use crate::policy::{Quasi, Shape};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::table::read::{Morsel, Table};
-use arrow::datatypes::Field;
+use arrow_schema::Field;
 use std::sync::{Mutex, PoisonError};
 
 /// A table whose columns have roles.

@@ -7,9 +7,11 @@ use super::sensitive::SensitiveCoding;
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::policy::{Quasi, Role, Style, TableRules};
-use crate::table::read::{Column, Kind, RowCounts, Table};
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
-use arrow::compute::{filter_record_batch, take_record_batch};
+use crate::table::read::{ColumnRequest, Table};
+use crate::table::{ColumnKind, RowCounts};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -97,11 +99,12 @@ impl<'a> SourceColumns<'a> {
 
     /// What is read of the table: the column of the rows, the quasi-identifiers, the sensitive columns, and those that
     /// travel.
-    pub fn wanted(&self) -> Vec<Column> {
+    pub fn wanted(&self) -> Vec<ColumnRequest> {
         let quasi = self.quasi.iter().map(|quasi| quasi.name.as_str());
         let judged = self.of_rows().into_iter().chain(quasi);
-        let judged = judged.chain(self.sensitive.iter().map(|column| column.name)).map(Column::canonical);
-        judged.chain(self.travelling.iter().map(|name| Column::as_is(*name))).collect()
+        let judged =
+            judged.chain(self.sensitive.iter().map(|column| column.name)).map(ColumnRequest::canonical);
+        judged.chain(self.travelling.iter().map(|name| ColumnRequest::as_is(*name))).collect()
     }
 
     /// Starts the first scan of a table: no values yet. Fails if a column is unfit for its role.
@@ -109,7 +112,7 @@ impl<'a> SourceColumns<'a> {
         let mut collectors = Vec::new();
         for quasi in &self.quasi {
             let kind = table.kind(&quasi.name)?;
-            if matches!(kind, Kind::List(_)) {
+            if matches!(kind, ColumnKind::List(_)) {
                 return Err(Error::input(
                     format!("column {:?} holds lists, and a quasi-identifier has one value", quasi.name),
                     "give a column with one value per row, or drop the column",
@@ -132,18 +135,18 @@ impl<'a> SourceColumns<'a> {
     }
 
     /// Fails if a sensitive column does not hold as many values per row as it should.
-    fn expect_sensitive(&self, name: &str, kind: &Kind) -> Result<()> {
+    fn expect_sensitive(&self, name: &str, kind: &ColumnKind) -> Result<()> {
         let long = matches!(self.rows, RowsAre::ValuesOf(_));
         let (problem, remedy) = match (kind, self.values) {
-            (Kind::List(_), _) if long => (
+            (ColumnKind::List(_), _) if long => (
                 "holds lists, and people have several rows",
                 "give a table with one value in each row, or leave out columns.individual: each row is then a person",
             ),
-            (Kind::List(_), Values::Single) => (
+            (ColumnKind::List(_), Values::Single) => (
                 "holds lists, and a person has a single value",
                 "set privacy.values = \"set\" or \"multiset\"",
             ),
-            (Kind::List(_), _) | (_, Values::Single) => return Ok(()),
+            (ColumnKind::List(_), _) | (_, Values::Single) => return Ok(()),
             _ if long => return Ok(()),
             _ => (
                 "holds no lists, and a person may have several values",
@@ -158,7 +161,7 @@ impl<'a> SourceColumns<'a> {
         let Some(name) = self.of_rows() else { return Ok(()) };
         match (self.rows, &table.kind(name)?) {
             (RowsAre::Counted(_), kind) => RowCounts::expect(name, kind),
-            (_, Kind::List(_)) => Err(Error::input(
+            (_, ColumnKind::List(_)) => Err(Error::input(
                 format!("column {name:?} holds lists, which cannot distinguish people"),
                 "name a column of numbers, text, dates or times in columns.individual",
             )),
@@ -342,9 +345,10 @@ impl TableValues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::read::{ColumnType, Morsel, ReadOptions};
-    use arrow::array::{AsArray, Int64Array};
-    use arrow::datatypes::Int64Type;
+    use crate::table::read::{CsvType, Morsel, ReadOptions};
+    use arrow_array::Int64Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
     use proptest::prelude::*;
     use std::sync::Arc;
 
@@ -358,8 +362,7 @@ mod tests {
         };
         let text: String = rows.iter().map(row).collect();
         std::fs::write(&path, format!("age,illness,people\n{text}")).unwrap();
-        let types =
-            [("age", ColumnType::Integer), ("illness", ColumnType::Text), ("people", ColumnType::Integer)];
+        let types = [("age", CsvType::Integer), ("illness", CsvType::Text), ("people", CsvType::Integer)];
         let types = types.map(|(name, kind)| (name.to_string(), kind)).into();
         let table = Table::open(&[path], &ReadOptions { types, ..ReadOptions::default() }).unwrap();
         let age = Quasi::plain("age");

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, Int64Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Int32Array, Int64Array};
+use arrow_schema::{DataType, Field, Schema};
 
 use super::draw::Draw;
 

@@ -9,12 +9,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, Int64Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Int32Array, Int64Array};
+use arrow_schema::{DataType, Field, Schema};
 
 use super::draw::{Draw, WeightedChoice};
 use super::marginals::*;
-use super::synthetic::{Labels, labels_type};
+use super::synthetic::Labels;
+use crate::table::kind::text_type;
 
 /// The columns of labels, in the order of the table; `age` stands before `sex`, `cost` at the end.
 const LABEL_COLUMNS: [&str; 9] =
@@ -50,7 +51,7 @@ impl Country {
     pub fn schema() -> Schema {
         let mut fields =
             vec![Field::new("person_id", DataType::Int64, false), Field::new("age", DataType::Int32, false)];
-        fields.extend(LABEL_COLUMNS.map(|name| Field::new(name, labels_type(), false)));
+        fields.extend(LABEL_COLUMNS.map(|name| Field::new(name, text_type(), false)));
         fields.push(Field::new("cost", DataType::Int32, false));
         Schema::new(fields)
     }

@@ -3,7 +3,7 @@
 use crate::math::random::Random;
 
 /// The random numbers of one row.
-pub(crate) struct Draw(Random);
+pub(super) struct Draw(Random);
 
 impl Draw {
     /// The numbers of row `row` of the table with this seed.

@@ -6,17 +6,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_schema::{DataType, Field, Schema};
 
 use super::draw::Draw;
-use super::synthetic::{Labels, labels_type};
+use super::synthetic::Labels;
+use crate::table::kind::text_type;
 
 pub(super) const GROUP_ROWS: u64 = 100;
 pub(super) const VALUES: u32 = 20;
 
 pub(super) fn schema() -> Schema {
-    Schema::new(vec![Field::new("group", DataType::Int64, false), Field::new("value", labels_type(), false)])
+    Schema::new(vec![Field::new("group", DataType::Int64, false), Field::new("value", text_type(), false)])
 }
 
 pub(super) fn values() -> Labels {

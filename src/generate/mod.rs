@@ -7,7 +7,7 @@
 
 mod agrawal;
 mod census;
-pub(crate) mod draw;
+mod draw;
 mod groups;
 mod marginals;
 mod synthetic;

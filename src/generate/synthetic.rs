@@ -1,11 +1,11 @@
-//! How is a synthetic table made in parallel and written in order?
+//! Making a synthetic table in parallel and writing it in order.
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
 
 use super::census::Country;
 use super::{agrawal, groups};
@@ -128,11 +128,6 @@ pub fn write(
         Ok(())
     })?;
     writer.finish()
-}
-
-/// The type of a column of few texts.
-pub(super) fn labels_type() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
 /// The texts of a column, numbered from 0 and shared by all its parts.

@@ -2,9 +2,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use arrow_select::concat::concat_batches;
 
 use super::*;
 use crate::error::Error;

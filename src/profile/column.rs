@@ -3,7 +3,8 @@
 //! Values become numbers ([`Ids`]): the key of an ordered value, the hash of a text. Of texts only their form is
 //! remembered: how long they are and what they look like.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 
 use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::cells::{CellTexts as Entries, keys};
@@ -11,7 +12,7 @@ use crate::encode::scale::Scale;
 use crate::error::Result;
 use crate::math::hash_sample::hash_text;
 use crate::math::random::mix;
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// What was found in a column.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct ColumnProfile {
     /// Its name.
     pub name: String,
     /// What its values are; `None` if they have neither order nor categories.
-    pub kind: Option<Kind>,
+    pub kind: Option<ColumnKind>,
     /// Rows without a value.
     pub nulls: u64,
     /// Different values, null aside; of a list column, different items.
@@ -93,7 +94,7 @@ fn is_date(text: &str) -> bool {
 /// A column while it is scanned.
 pub(super) struct ColumnScan {
     name: String,
-    kind: Kind,
+    kind: ColumnKind,
     scale: Option<Scale>,
     tally: DistinctTally,
     rows: u64,
@@ -112,9 +113,9 @@ pub(super) struct Ids {
 pub(super) const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
 
 impl ColumnScan {
-    pub fn new(name: &str, kind: Kind, slots: usize) -> Self {
+    pub fn new(name: &str, kind: ColumnKind, slots: usize) -> Self {
         let item = match &kind {
-            Kind::List(item) => (**item).clone(),
+            ColumnKind::List(item) => (**item).clone(),
             kind => kind.clone(),
         };
         let scale = Scale::of(&item);

@@ -15,7 +15,7 @@ use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
 use crate::policy::{Quasi, Shape};
 use crate::resources::progress::Progress;
-use crate::table::read::{Column, Morsel, Table};
+use crate::table::read::{ColumnRequest, Morsel, Table};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads one column and groups its values.
@@ -33,7 +33,7 @@ pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Prog
         }
         Ok(())
     };
-    table.scan(&[Column::canonical(column)], threads, work, |()| Ok(()))?;
+    table.scan(&[ColumnRequest::canonical(column)], threads, work, |()| Ok(()))?;
     let (collector, form) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     let profile = form.finish();
     let mut found = collector.finish();

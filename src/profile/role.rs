@@ -15,7 +15,7 @@ use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
 use crate::policy::{closest, overlooked_delimiter};
 use crate::release::rows::GROUP;
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// What the owner has decided already.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +120,7 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
         warnings
             .push("no column is left that others may know; move one from drop to columns.quasi".to_string());
     }
-    let list = matches!(profile.columns[sensitive].kind, Some(Kind::List(_)));
+    let list = matches!(profile.columns[sensitive].kind, Some(ColumnKind::List(_)));
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
     let protection = protection(&profile.columns[sensitive], people, values);
     Ok(PolicyProposal { profile, roles, sensitive, protection, warnings })
@@ -258,7 +258,7 @@ impl Rules<'_> {
         if rows == 0 {
             return drop("it has no values".to_string());
         }
-        if matches!(kind, Kind::List(_)) {
+        if matches!(kind, ColumnKind::List(_)) {
             return drop("it holds lists, which only a sensitive column may".to_string());
         }
         if hint == Hint::Identifier || (hint == Hint::Person && is_fine(profile, column)) {
@@ -275,7 +275,7 @@ impl Rules<'_> {
                 "{described}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
             ));
         }
-        let whole = *kind == Kind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
+        let whole = *kind == ColumnKind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
         if hint == Hint::Weight && whole {
             let name = &column.name;
             warnings.push(format!(
@@ -291,7 +291,8 @@ impl Rules<'_> {
                 "{described} on {rows} rows: finds single rows, and its name says number or name"
             ));
         }
-        let counts_people = matches!(kind, Kind::Integer | Kind::Decimal { scale: 0 } | Kind::Text);
+        let counts_people =
+            matches!(kind, ColumnKind::Integer | ColumnKind::Decimal { scale: 0 } | ColumnKind::Text);
         if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
             return drop(format!("{described} on {rows} rows: nearly unique, so it identifies"));
         }
@@ -339,16 +340,16 @@ impl Rules<'_> {
     }
 }
 
-fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> QuasiForm {
+fn form(column: &ColumnProfile, kind: &ColumnKind, hint: Hint) -> QuasiForm {
     let few = column.counted.distinct as f64 * (1.0 + column.counted.error) < MOST as f64;
     match kind {
-        Kind::Date | Kind::Timestamp { .. } => {
+        ColumnKind::Date | ColumnKind::Timestamp { .. } => {
             QuasiForm::Dates(vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade])
         }
-        Kind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => {
+        ColumnKind::Integer if hint == Hint::Code && few && column.counted.distinct > 100 => {
             code_of_numbers(column)
         }
-        Kind::Text => match column.texts.and_then(|texts| Some((texts, texts.lengths?))) {
+        ColumnKind::Text => match column.texts.and_then(|texts| Some((texts, texts.lengths?))) {
             Some((texts, (least, most))) if few && texts.starred == 0 && (2..=12).contains(&most) => {
                 let same_length = least == most && texts.mostly(texts.digits);
                 let coded = hint == Hint::Code || same_length || texts.mostly(texts.codes);
@@ -357,7 +358,7 @@ fn form(column: &ColumnProfile, kind: &Kind, hint: Hint) -> QuasiForm {
             }
             _ => QuasiForm::Categories,
         },
-        Kind::Boolean | Kind::List(_) => QuasiForm::Categories,
+        ColumnKind::Boolean | ColumnKind::List(_) => QuasiForm::Categories,
         _ => QuasiForm::Ranges,
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 
 use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
 use super::names::{Hint, hint};
@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::math::hash_sample::HashSample;
 use crate::math::random::mix;
 use crate::resources::progress::Progress;
-use crate::table::read::{Column, Kind, Morsel, Table};
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, Morsel, Table};
 
 /// Counters of all columns together; a column has at most [`MOST`] of them.
 pub const COLUMN_SLOTS: usize = 1 << 20;
@@ -109,13 +110,13 @@ struct ScannedColumn {
 }
 
 impl<'a> Scan<'a> {
-    fn new(names: &'a [&'a str], kinds: &[Option<Kind>]) -> Self {
+    fn new(names: &'a [&'a str], kinds: &[Option<ColumnKind>]) -> Self {
         let readable = kinds.iter().enumerate().filter_map(|(i, kind)| Some((i, kind.clone()?)));
-        let readable: Vec<(usize, Kind)> = readable.collect();
+        let readable: Vec<(usize, ColumnKind)> = readable.collect();
         let person = readable.iter().map(|(i, _)| *i).find(|&i| hint(names[i]) == Hint::Person);
         let people = PERSON_SLOTS / names.len().max(1);
         let slots = (COLUMN_SLOTS / readable.len().max(1)).min(MOST);
-        let column = |(place, kind): (usize, Kind)| {
+        let column = |(place, kind): (usize, ColumnKind)| {
             let scan = ColumnScan::new(names[place], kind, slots);
             Mutex::new(ScannedColumn { place, scan, readable: Readable::Yes })
         };
@@ -193,10 +194,10 @@ impl Profile {
     pub fn of(table: &Table, threads: usize, progress: &Progress) -> Result<Profile> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         expect_names(&names)?;
-        let kinds: Vec<Option<Kind>> = names.iter().map(|name| table.kind(name).ok()).collect();
+        let kinds: Vec<Option<ColumnKind>> = names.iter().map(|name| table.kind(name).ok()).collect();
         let scan = Scan::new(&names, &kinds);
         let readable = names.iter().zip(&kinds).filter(|(_, kind)| kind.is_some());
-        let columns: Vec<Column> = readable.map(|(name, _)| Column::canonical(*name)).collect();
+        let columns: Vec<ColumnRequest> = readable.map(|(name, _)| ColumnRequest::canonical(*name)).collect();
         progress.start("profiling", table.rows());
         let work = |morsel: Morsel<'_>| {
             let first = morsel.index() as usize;
@@ -277,8 +278,8 @@ fn unread(name: &str) -> ColumnProfile {
 }
 
 /// The columns that other people most likely know, by name; those that are plainly known come first.
-fn likely(names: &[&str], kinds: &[Option<Kind>]) -> Vec<usize> {
-    let usable = |i: &usize| !matches!(kinds[*i], None | Some(Kind::List(_)));
+fn likely(names: &[&str], kinds: &[Option<ColumnKind>]) -> Vec<usize> {
+    let usable = |i: &usize| !matches!(kinds[*i], None | Some(ColumnKind::List(_)));
     let of = |wanted: Hint| (0..names.len()).filter(move |&i| hint(names[i]) == wanted).filter(usable);
     let mut chosen: Vec<usize> = of(Hint::Known).chain(of(Hint::Code)).chain(of(Hint::Nothing)).collect();
     chosen.truncate(COMBINED);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 
 use super::reader::{Cell, Covered, Label, LabelReader, Upper};
 use crate::encode::attribute::{Attribute, Coding, Leaves};
@@ -14,7 +14,8 @@ use crate::encode::cells::{CellKeys, CellTexts, keys};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting};
 use crate::policy::Quasi;
-use crate::table::read::{Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::read::Table;
 
 /// The codes of a column that a label covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -110,9 +111,14 @@ impl LabelCover {
 
 impl<'a> PublishedLabels<'a> {
     /// For the quasi-identifiers of an original, with the kinds of their columns and their codes.
-    pub fn new(quasi: Vec<&'a Quasi>, kinds: &[Kind], attributes: &'a [Attribute], table: &Table) -> Self {
+    pub fn new(
+        quasi: Vec<&'a Quasi>,
+        kinds: &[ColumnKind],
+        attributes: &'a [Attribute],
+        table: &Table,
+    ) -> Self {
         let published = |name: &str| table.schema().fields().iter().any(|field| field.name() == name);
-        let reader = |(quasi, kind): (&&'a Quasi, &Kind)| {
+        let reader = |(quasi, kind): (&&'a Quasi, &ColumnKind)| {
             let form = match Scale::of(kind) {
                 Some(scale) if !published(&quasi.name) => Form::Bounds(scale),
                 _ => Form::Label,
@@ -254,7 +260,7 @@ pub enum Written<'a> {
 impl<'a> Written<'a> {
     /// Of a canonical column.
     pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
-        let kind = Kind::of(array.data_type()).ok_or_else(unfit)?;
+        let kind = ColumnKind::of(array.data_type()).ok_or_else(unfit)?;
         Ok(match Scale::of(&kind) {
             None => Written::Texts(CellTexts::new(array)),
             Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
@@ -370,7 +376,7 @@ mod tests {
     use crate::model::Policy;
     use crate::policy::Quasi;
     use crate::release::label::Labels;
-    use arrow::array::{Int64Array, StringArray};
+    use arrow_array::{Int64Array, StringArray};
     use std::sync::Arc;
 
     fn quasi(table: &str) -> Quasi {
@@ -381,7 +387,7 @@ mod tests {
     }
 
     /// Asks the label of every possible group which codes it covers, and then about each value.
-    fn assert_covers(quasi: &Quasi, kind: &Kind, array: ArrayRef, cells: &[Cell<'_>]) {
+    fn assert_covers(quasi: &Quasi, kind: &ColumnKind, array: ArrayRef, cells: &[Cell<'_>]) {
         let mut collector = Collector::of_quasi(quasi, kind);
         collector.observe(&kind.canonical(&array).unwrap(), None).unwrap();
         let attribute = Attribute::of_quasi(quasi, collector.finish()).unwrap();
@@ -413,7 +419,7 @@ mod tests {
         let cells = numbers.map(|key| key.map_or(Cell::Null, Cell::Key));
         for shape in ["", "domain = [0, 90]", "levels = [10, 50]", "ends = [7, 40]", "prefix = [1]"] {
             let array = Arc::new(Int64Array::from_iter(numbers)) as ArrayRef;
-            assert_covers(&quasi(shape), &Kind::Integer, array, &cells);
+            assert_covers(&quasi(shape), &ColumnKind::Integer, array, &cells);
         }
         let texts = ["a", "b", "ba", "|", "c"];
         let cells = texts.map(Cell::Text);
@@ -424,7 +430,7 @@ mod tests {
             "prefix = [1]",
         ] {
             let array = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
-            assert_covers(&quasi(shape), &Kind::Text, array, &cells);
+            assert_covers(&quasi(shape), &ColumnKind::Text, array, &cells);
         }
     }
 }

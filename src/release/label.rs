@@ -21,14 +21,14 @@ use crate::group::groups::Present;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::range_label;
 use crate::policy::{Grid, Quasi};
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 use std::ops::Range;
 
 /// How the groups of one column are labelled.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
     attribute: &'a Attribute,
-    kind: Kind,
+    kind: ColumnKind,
     domain: Option<(i64, i64)>,
     grid: Option<&'a Grid>,
     texts: Texts,
@@ -55,7 +55,7 @@ pub struct Bounds {
 
 impl<'a> Labels<'a> {
     /// For a column and what the policy says of it.
-    pub fn new(attribute: &'a Attribute, quasi: &'a Quasi, kind: Kind) -> Result<Self> {
+    pub fn new(attribute: &'a Attribute, quasi: &'a Quasi, kind: ColumnKind) -> Result<Self> {
         let domain = match (&quasi.domain, &attribute.coding) {
             (Some([low, high]), Coding::Numbers { scale, samples, .. }) => {
                 let parsed = scale.parse(&low.text).zip(scale.parse(&high.text));
@@ -91,7 +91,7 @@ impl<'a> Labels<'a> {
     }
 
     /// The type of the column's values, if its labels are ranges of them.
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<ColumnKind> {
         match &self.attribute.coding {
             Coding::Numbers { .. } => Some(self.kind.clone()),
             _ => None,

@@ -5,14 +5,14 @@
 //!
 //! ```
 //! use skyveil::release::{Cell, LabelReader};
-//! use skyveil::table::read::Kind;
+//! use skyveil::table::{ColumnKind};
 //!
-//! let ages = LabelReader::unstated(&Kind::Integer);
+//! let ages = LabelReader::unstated(&ColumnKind::Integer);
 //! let label = ages.read("null|[20,30)")?;
 //! assert!(ages.covers(&label, Cell::Key(20)) && ages.covers(&label, Cell::Null));
 //! assert!(!ages.covers(&label, ages.cell("30")?));
 //!
-//! let jobs = LabelReader::unstated(&Kind::Text);
+//! let jobs = LabelReader::unstated(&ColumnKind::Text);
 //! let label = jobs.read(r"{clerk|cook \| baker}")?;
 //! assert!(jobs.covers(&label, Cell::Text("cook | baker")));
 //! # Ok::<(), skyveil::Error>(())
@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Node};
 use crate::policy::{Quasi, Shape};
-use crate::table::read::Kind;
+use crate::table::ColumnKind;
 
 /// A label that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,14 +100,14 @@ pub struct LabelReader<'a> {
 
 impl<'a> LabelReader<'a> {
     /// For a column of the original table and what the policy says of it.
-    pub fn new(quasi: &'a Quasi, kind: &Kind) -> Self {
+    pub fn new(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
         let scale = Scale::of(kind);
         let highest = scale.zip(quasi.domain.as_ref()).and_then(|(scale, [_, high])| scale.parse(&high.text));
         LabelReader { name: &quasi.name, scale, shape: &quasi.shape, other: quasi.other.as_deref(), highest }
     }
 
     /// For a column of which the policy says nothing but that it is a quasi-identifier.
-    pub fn unstated(kind: &Kind) -> LabelReader<'static> {
+    pub fn unstated(kind: &ColumnKind) -> LabelReader<'static> {
         LabelReader {
             name: "label",
             scale: Scale::of(kind),

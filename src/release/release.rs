@@ -4,8 +4,8 @@
 
 use crate::error::{Error, Result};
 use crate::table::write::{TableWriter, WriteOptions};
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;

@@ -13,9 +13,10 @@ use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};
 use crate::group::groups::Group;
 use crate::policy::Ranges;
-use crate::table::read::Kind;
-use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use crate::table::ColumnKind;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -308,8 +309,8 @@ fn dictionary(sensitive: &SensitiveCoding) -> ArrayRef {
 
 fn values_array(sensitive: &SensitiveCoding, dictionary: &ArrayRef, codes: Vec<i32>) -> Result<ArrayRef> {
     match sensitive.kind {
-        Kind::Text => dictionary_array(codes, dictionary.clone()),
-        _ => arrow::compute::take(dictionary, &Int32Array::from(codes), None).map_err(|_| unfit()),
+        ColumnKind::Text => dictionary_array(codes, dictionary.clone()),
+        _ => arrow_select::take::take(dictionary, &Int32Array::from(codes), None).map_err(|_| unfit()),
     }
 }
 

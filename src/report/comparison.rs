@@ -10,8 +10,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 use crate::check::{Buckets, Columns, Subject};
 use crate::encode::attribute::Attribute;
@@ -31,7 +32,8 @@ use crate::release::rows::GROUP;
 use crate::report::utility::queries::Answers;
 use crate::report::utility::{Design, Divergence, Marginals, QueryErrors, Released, Workload};
 use crate::resources::Resources;
-use crate::table::read::{Column, Kind, Morsel, Table};
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, Morsel, Table};
 
 /// What the comparison found.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +51,7 @@ pub struct Comparison {
 /// The original with its codes.
 struct Original<'a> {
     quasi: Vec<&'a Quasi>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
     attributes: Vec<Attribute>,
     name: String,
     sensitive: SensitiveColumns,
@@ -118,9 +120,9 @@ impl<'a> Original<'a> {
     }
 
     /// The columns of a table with these people, and what else is wanted of it.
-    fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<Column> {
-        let quasi = self.quasi.iter().map(|quasi| Column::canonical(quasi.name.as_str()));
-        quasi.chain(more.into_iter().map(Column::canonical)).collect()
+    fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<ColumnRequest> {
+        let quasi = self.quasi.iter().map(|quasi| ColumnRequest::canonical(quasi.name.as_str()));
+        quasi.chain(more.into_iter().map(ColumnRequest::canonical)).collect()
     }
 
     /// The second scan: the true counts, and the original's marginals.
@@ -189,7 +191,7 @@ impl<'a> Labelled<'a> {
         let sensitive = &self.original.sensitive;
         let names =
             [GROUP.to_string()].into_iter().chain(self.labels.columns()).chain([self.original.name.clone()]);
-        let wanted: Vec<Column> = names.map(Column::canonical).collect();
+        let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
         let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
         let layout = Layout::of(&[], sensitive, Values::Single);
         resources.progress.start("answering from the release", table.rows());
@@ -263,7 +265,7 @@ impl Original<'_> {
     ) -> Result<()> {
         let mut room = resources.budget.reserve("the values of all groups", 0)?;
         let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
-        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(Column::canonical);
+        let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(ColumnRequest::canonical);
         let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
         let layout = Layout::of(&[], &self.sensitive, Values::Single);
         let read = |morsel: Morsel<'_>| {

@@ -10,12 +10,12 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::{RowConverter, Rows, SortField};
 
 use crate::error::{Error, Result};
 use crate::resources::Resources;
-use crate::table::read::{Column, Morsel, Table};
+use crate::table::read::{ColumnRequest, Morsel, Table};
 
 /// Different values that are counted exactly.
 pub const MOST_VALUES: usize = 1 << 16;
@@ -72,7 +72,7 @@ pub fn measure(
         return Ok(Vec::new());
     }
     let wanted = groups.iter().chain(names);
-    let wanted: Vec<Column> = wanted.map(|name| Column::canonical(name.as_str())).collect();
+    let wanted: Vec<ColumnRequest> = wanted.map(|name| ColumnRequest::canonical(name.as_str())).collect();
     let mut current =
         Current { key: None, hashes: vec![Vec::new(); names.len()], alone: vec![0; names.len()] };
     let mut distinct: Vec<HashSet<u128>> = vec![HashSet::new(); names.len()];

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::{Array, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, StringArray};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
-use crate::table::read::{Column, ColumnType, ReadOptions, Table};
+use crate::table::read::{ColumnRequest, CsvType, ReadOptions, Table};
 
 /// The sensitive column of every paper.
 pub const OCCUPATION: &str = "occupation";
@@ -59,9 +59,9 @@ pub fn require(path: &Path) -> Result<()> {
 /// Reads columns of Adult.
 pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Coded>> {
     require(path)?;
-    let types = names.iter().map(|name| (name.to_string(), ColumnType::Text)).collect();
+    let types = names.iter().map(|name| (name.to_string(), CsvType::Text)).collect();
     let table = Table::open(&[path.to_path_buf()], &ReadOptions { types, ..ReadOptions::default() })?;
-    let columns: Vec<Column> = names.iter().map(|&name| Column::as_is(name)).collect();
+    let columns: Vec<ColumnRequest> = names.iter().map(|&name| ColumnRequest::as_is(name)).collect();
     let mut cells: Vec<Vec<String>> = vec![Vec::new(); names.len()];
     let damaged = |problem: &str| Error::Format { path: path.to_path_buf(), problem: problem.to_string() };
     table.scan(

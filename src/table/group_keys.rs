@@ -6,15 +6,18 @@
 
 use std::ops::{BitOr, BitXor};
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
-use arrow::compute::{partition, take};
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_ord::partition::partition;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::DataType;
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 
 /// Turns group columns of fixed types into keys.
-pub(crate) struct GroupKeys {
+pub(crate) struct KeyConverter {
     encoding: KeyEncoding,
 }
 
@@ -46,16 +49,16 @@ impl KeyRuns {
     }
 }
 
-impl GroupKeys {
+impl KeyConverter {
     /// For columns of these types.
     pub fn new<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Result<Self> {
         let types: Vec<DataType> = types.into_iter().cloned().collect();
         if types == [DataType::Int64] {
-            return Ok(GroupKeys { encoding: KeyEncoding::Integer });
+            return Ok(KeyConverter { encoding: KeyEncoding::Integer });
         }
         let fields = types.into_iter().map(SortField::new).collect();
         let converter = RowConverter::new(fields).map_err(|_| no_key())?;
-        Ok(GroupKeys { encoding: KeyEncoding::Rows(converter) })
+        Ok(KeyConverter { encoding: KeyEncoding::Rows(converter) })
     }
 
     /// The runs of a batch's group columns.
@@ -197,7 +200,7 @@ fn one_column_ends(column: &ArrayRef) -> Result<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{DictionaryArray, Int64Array, StringArray};
+    use arrow_array::{DictionaryArray, Int64Array, StringArray};
     use std::sync::Arc;
 
     fn naive(values: &[Option<i64>]) -> Vec<usize> {
@@ -220,7 +223,7 @@ mod tests {
                     })
                     .collect();
                 let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
-                let runs = GroupKeys::new([&DataType::Int64]).unwrap().runs(&[column]).unwrap();
+                let runs = KeyConverter::new([&DataType::Int64]).unwrap().runs(&[column]).unwrap();
                 assert_eq!(runs.ends, naive(&values));
             }
         }
@@ -230,7 +233,7 @@ mod tests {
     fn keys_compare_as_values_do() {
         let values = [None, Some(i64::MIN), Some(-1), Some(0), Some(1), Some(i64::MAX)];
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let runs = GroupKeys::new([&DataType::Int64]).unwrap().rows(&[column]).unwrap();
+        let runs = KeyConverter::new([&DataType::Int64]).unwrap().rows(&[column]).unwrap();
         assert!((1..values.len()).all(|i| runs.key(i - 1) < runs.key(i)));
     }
 
@@ -239,13 +242,15 @@ mod tests {
         let entries = Arc::new(StringArray::from(vec!["a", "b", "a"]));
         let column = DictionaryArray::<Int32Type>::new(vec![0, 2, 1, 0].into(), entries);
         let column: ArrayRef = Arc::new(column);
-        let runs = GroupKeys::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
+        let runs =
+            KeyConverter::new([column.data_type()]).unwrap().runs(std::slice::from_ref(&column)).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);
         assert_eq!(runs.key(0), runs.key(2));
         assert_ne!(runs.key(0), runs.key(1));
         let number: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1, 1]));
         let both = [number, column];
-        let runs = GroupKeys::new(both.iter().map(|column| column.data_type())).unwrap().runs(&both).unwrap();
+        let runs =
+            KeyConverter::new(both.iter().map(|column| column.data_type())).unwrap().runs(&both).unwrap();
         assert_eq!(runs.ends, [2, 3, 4]);
     }
 }

@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, new_null_array};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, FieldRef, Int32Type, TimeUnit};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, ListArray, new_null_array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
 /// What the values of a column are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

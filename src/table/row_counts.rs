@@ -3,8 +3,9 @@
 //! A column of counts makes a short table of a long one: a row with the count 3 stands for three equal rows, one with
 //! the count 0 for none. Counts may be stored as whole numbers, decimals or floating point, as long as they are whole.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
 
 use super::kind::ColumnKind;
 use crate::error::{Error, Result, number_of};
@@ -83,7 +84,7 @@ impl RowCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Decimal128Array, Float64Array, Int64Array, StringArray};
+    use arrow_array::{Decimal128Array, Float64Array, Int64Array, StringArray};
     use std::sync::Arc;
 
     fn read(array: impl Array + 'static) -> (Vec<u64>, u64) {

@@ -2,10 +2,12 @@
 
 use crate::support::library::{Outcome, Run, read, rows, write};
 use crate::support::{command, contents, scramble};
-use arrow::array::{ArrayRef, AsArray, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
-use arrow::compute::take_record_batch;
-use arrow::datatypes::Int64Type;
-use arrow::util::display::array_value_to_string;
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_cast::display::array_value_to_string;
+use arrow_select::take::take_record_batch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -63,7 +65,7 @@ fn the_release_is_the_same_whatever_the_memory_threads_batches_order_files_and_f
     write(&place("whole.arrow"), &table);
     write(&place("whole.csv"), &table);
     let backwards =
-        take_record_batch(&table, &(0..20_000u64).rev().collect::<arrow::array::UInt64Array>()).unwrap();
+        take_record_batch(&table, &(0..20_000u64).rev().collect::<arrow_array::UInt64Array>()).unwrap();
     write(&place("b1.parquet"), &backwards.slice(0, 7_001));
     write(&place("b2.parquet"), &backwards.slice(7_001, 12_999));
     let styles = [

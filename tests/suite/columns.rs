@@ -2,7 +2,8 @@
 
 use crate::support::library::{Outcome, Result, Run, Summary, read, rows, write};
 use crate::support::{dataset, decode, json, scramble, skyveil_in, text as path_text};
-use arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,9 @@
 
 use crate::support::library::{self, Outcome, Run, rows, write};
 use crate::support::{contents, dataset, json, printed, skyveil, skyveil_in, text};
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -10,8 +10,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::labels::LabelledGroups;
 use crate::check::Buckets;
@@ -28,8 +29,9 @@ use crate::model::beliefs::original::{Original, codes_of, other_table};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::group_keys::{GroupKeys as Keys, integer_key, integer_of_key};
-use crate::table::read::{Column, Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::group_keys::{KeyConverter, integer_key, integer_of_key};
+use crate::table::read::{ColumnRequest, Table};
 
 /// Where people and their groups are found.
 pub enum People<'a> {
@@ -69,7 +71,7 @@ pub fn gather(
     let mut seen = vec![0u64; table.len()];
     let mut wide = Vec::new();
     let numbered = match people {
-        People::Grouped(table, [group]) => table.kind(group)? == Kind::Integer,
+        People::Grouped(table, [group]) => table.kind(group)? == ColumnKind::Integer,
         People::Grouped(..) => false,
         People::Labelled(..) => true,
     };
@@ -149,7 +151,7 @@ fn add_people(
         People::Labelled(table, _) => (table, &[]),
     };
     let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     scan(table, &wanted, "looking up people", resources, |batch| {
         let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
         let rows = original.codes(quasi)?;
@@ -196,7 +198,7 @@ fn add_values(
         Published::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
     };
     let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
-    let wanted: Vec<Column> = names.map(Column::canonical).collect();
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     let sensitive = SensitiveColumns::one(original.sensitive.clone());
     let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
     let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };
@@ -229,12 +231,12 @@ fn add_values(
 }
 
 fn keys(columns: &[ArrayRef]) -> Result<crate::table::group_keys::KeyRuns> {
-    Keys::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
+    KeyConverter::new(columns.iter().map(|column| column.data_type()))?.rows(columns)
 }
 
 fn scan(
     table: &Table,
-    wanted: &[Column],
+    wanted: &[ColumnRequest],
     phase: &'static str,
     resources: &Resources<'_>,
     work: impl Fn(&RecordBatch) -> Result<()> + Sync,

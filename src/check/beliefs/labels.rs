@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 
-use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 use crate::error::Result;
 use crate::model::beliefs::original::{Original, Roles, other_table};
@@ -18,7 +18,7 @@ use crate::release::covers::{LabelCover, PublishedLabels, unfit};
 use crate::release::rows::GROUP;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
-use crate::table::read::{Column, Table};
+use crate::table::read::{ColumnRequest, Table};
 
 /// Boxes of a leaf, which are asked one after the other.
 const LEAF: usize = 8;
@@ -72,7 +72,7 @@ impl LabelledGroups {
         let labels =
             PublishedLabels::new(roles.quasi.iter().collect(), &kinds, &original.attributes, release);
         let names = std::iter::once(GROUP.to_string()).chain(labels.columns());
-        let wanted: Vec<Column> = names.map(Column::canonical).collect();
+        let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
         let mut all: HashSet<LabelledGroup> = HashSet::new();
         let mut room = resources.budget.reserve(STAGE, 0)?;
         resources.progress.start("reading labels", release.rows());

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::disclosure_sets::Partition;
 use crate::model::Policy;
 use crate::policy::Function;
-use crate::table::read::{Column, Table};
+use crate::table::read::{ColumnRequest, Table};
 use std::collections::HashMap;
 
 /// Counting keeps a cell for every combination of groups, so sequences are short.
@@ -96,8 +96,12 @@ impl GroupNumbers {
                 ));
             }
         };
-        let columns: Vec<Column> =
-            numbered.iter().map(|&(_, name)| name).chain(id.as_deref()).map(Column::canonical).collect();
+        let columns: Vec<ColumnRequest> = numbered
+            .iter()
+            .map(|&(_, name)| name)
+            .chain(id.as_deref())
+            .map(ColumnRequest::canonical)
+            .collect();
         let batches = read_all(table, &columns, threads)?;
         let column =
             |at: usize| texts(table, &columns[at].name, batches.iter().map(|batch| batch.column(at)));

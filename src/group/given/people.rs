@@ -17,9 +17,10 @@ use crate::error::{Error, Result};
 use crate::math::disclosure_sets::Partition;
 use crate::math::skyline::Values;
 use crate::resources::budget::Budget;
-use crate::table::read::{Column, Kind, Morsel, Table};
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::Field;
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, Morsel, Table};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Field;
 
 /// Tables with more people are refused: their disclosure sets are far beyond counting.
 pub const MOST_PEOPLE: usize = 20_000;
@@ -61,8 +62,8 @@ impl CodedPeople {
         }
         let judged = columns.wanted();
         let mut wanted = judged.clone();
-        wanted.extend(extra.id.map(Column::canonical));
-        wanted.extend(travelling.iter().map(|name| Column::as_is(*name)));
+        wanted.extend(extra.id.map(ColumnRequest::canonical));
+        wanted.extend(travelling.iter().map(|name| ColumnRequest::as_is(*name)));
         let batches = read_all(job.table, &wanted, job.threads)?;
 
         let judged: Vec<usize> = (0..judged.len()).collect();
@@ -149,7 +150,7 @@ fn columns<'a>(job: &GivenFunctions<'a>) -> Result<SourceColumns<'a>> {
 }
 
 /// The batches of a small table.
-pub(super) fn read_all(table: &Table, columns: &[Column], threads: usize) -> Result<Vec<RecordBatch>> {
+pub(super) fn read_all(table: &Table, columns: &[ColumnRequest], threads: usize) -> Result<Vec<RecordBatch>> {
     let within = |rows: u64| {
         if rows <= MOST_PEOPLE as u64 {
             return Ok(());
@@ -190,7 +191,7 @@ pub(super) fn texts<'a>(
     arrays: impl Iterator<Item = &'a ArrayRef>,
 ) -> Result<Vec<Option<String>>> {
     let kind = table.kind(name)?;
-    if matches!(kind, Kind::List(_)) {
+    if matches!(kind, ColumnKind::List(_)) {
         return Err(Error::input(
             format!("column {name:?} holds lists, which name neither groups nor people"),
             "give numbers or texts",

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::cells::keys;
@@ -33,7 +33,8 @@ use crate::resources::Resources;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
-use crate::table::read::{Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::read::Table;
 
 /// Which columns the adversary knows, and which one they want to learn.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +120,7 @@ impl Original {
                 "name what an adversary knows in columns.quasi",
             ));
         }
-        if matches!(table.kind(&roles.sensitive)?, Kind::List(_)) {
+        if matches!(table.kind(&roles.sensitive)?, ColumnKind::List(_)) {
             return Err(Error::input(
                 format!(
                     "beliefs are followed about single values, and column `{}` holds lists",
@@ -404,12 +405,12 @@ mod tests {
     use crate::math::beliefs::distance::Metric;
     use crate::math::exact::ratio;
     use crate::resources::progress::Progress;
-    use crate::table::read::{ColumnType, ReadOptions};
+    use crate::table::read::{CsvType, ReadOptions};
 
     /// The distances between the values of a column, with what a policy declares for it.
     fn distances(
         declared: &str,
-        kind: Option<ColumnType>,
+        kind: Option<CsvType>,
         cells: &[&str],
         between: &[(&str, &str)],
     ) -> Vec<Rational> {
@@ -463,7 +464,7 @@ mod tests {
         let numbers = ["0", "10", "100", "50", ""];
         let pairs = [("0", "10"), ("10", "100"), ("0", "100"), ("", "10"), ("", "")];
         for declared in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
-            for kind in [None, Some(ColumnType::Float)] {
+            for kind in [None, Some(CsvType::Float)] {
                 assert_eq!(distances(declared, kind, &numbers, &pairs), expected, "{declared} {kind:?}");
             }
         }
@@ -484,16 +485,16 @@ mod tests {
             ["", "dates = [\"year\", \"decade\"]", "dates = [\"month\"]", "dates = [\"day\", \"week\"]", ends]
         {
             assert_eq!(distances(declared, None, &days, &pairs), expected, "{declared}");
-            let kind = Some(ColumnType::Timestamp);
+            let kind = Some(CsvType::Timestamp);
             assert_eq!(distances(declared, kind, &midnights, &pairs), expected, "timestamps, {declared}");
         }
         // Where periods of days are declared, moments of one day are not distinguished.
         let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
         let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
-        assert_eq!(distances("", Some(ColumnType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
+        assert_eq!(distances("", Some(CsvType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
         let declared = "dates = [\"month\"]";
         assert_eq!(
-            distances(declared, Some(ColumnType::Timestamp), &moments, &pairs),
+            distances(declared, Some(CsvType::Timestamp), &moments, &pairs),
             [Rational::ZERO, ratio(1, 1)]
         );
     }
@@ -513,7 +514,7 @@ mod tests {
         let pairs = [("11", "12"), ("12", "21"), ("", "11")];
         let tree = "hierarchy = { x = [\"11\", \"12\"], y = [\"21\"] }";
         for declared in [tree, "prefix = [1]"] {
-            for kind in [None, Some(ColumnType::Text)] {
+            for kind in [None, Some(CsvType::Text)] {
                 assert_eq!(
                     distances(declared, kind, &cells, &pairs),
                     [ratio(1, 2), one(), one()],

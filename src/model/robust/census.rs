@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
-use crate::table::read::{Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::read::Table;
 
 /// The columns of a table that are counted together.
 #[derive(Debug, Clone)]
@@ -136,7 +137,7 @@ impl Census {
 
 fn expect_no_lists(table: &Table, counted: &Counted<'_>) -> Result<()> {
     for name in counted.columns.iter().map(String::as_str).chain([counted.sensitive]) {
-        if matches!(table.kind(name)?, Kind::List(_)) {
+        if matches!(table.kind(name)?, ColumnKind::List(_)) {
             return Err(Error::input(
                 format!("column {name:?} holds lists, whose distributions are not defined"),
                 "give a column with one value per row",

@@ -3,7 +3,7 @@
 //! Values are distinguished by their text, as labels write it, so that tables of different formats agree.
 //! Memory: the texts of the distinct values, at most 65,535 per column; a coder keeps 16 B per number it met.
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 use hashbrown::HashMap;
 
 use crate::encode::cells::{CellTexts, keys};
@@ -11,7 +11,8 @@ use crate::encode::column_values::{ColumnValues, ValueSet};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
-use crate::table::read::{Kind, Table};
+use crate::table::ColumnKind;
+use crate::table::read::Table;
 
 /// A map whose order and hashes do not change from run to run.
 pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
@@ -119,7 +120,7 @@ impl<'a> Coder<'a> {
     /// For the column `name` of a table.
     pub fn new(dictionary: &'a Dictionary, table: &Table, name: &'a str) -> Result<Self> {
         let kind = table.kind(name)?;
-        if matches!(kind, Kind::List(_)) {
+        if matches!(kind, ColumnKind::List(_)) {
             return Err(Error::input(
                 format!("column {name:?} holds lists, whose distributions are not defined"),
                 "give a column with one value per row",

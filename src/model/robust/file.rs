@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 use crate::math::robust::PriorsBuilder;
 use crate::resources::Resources;
-use crate::table::read::{Column, ColumnType, Kind, Morsel, ReadOptions, Table};
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, CsvType, Morsel, ReadOptions, Table};
 
 /// The column of probabilities.
 const PROBABILITY: &str = "probability";
@@ -45,7 +46,7 @@ impl Known {
         let mut names: Vec<&str> = columns.iter().map(String::as_str).collect();
         names.extend([value_column, PROBABILITY]);
         expect_columns(path, &table, &names)?;
-        let kinds: Vec<Kind> = names.iter().map(|name| table.kind(name)).collect::<Result<_>>()?;
+        let kinds: Vec<ColumnKind> = names.iter().map(|name| table.kind(name)).collect::<Result<_>>()?;
         let canonical = |text: &str| Scale::of(&kinds[columns.len()]).and_then(|scale| scale.canonical(text));
         let null_is = null_is.map(|text| canonical(text).unwrap_or_else(|| text.to_string()));
 
@@ -59,7 +60,7 @@ impl Known {
             sets: robust.known.iter().map(|_| SetRows::default()).collect(),
         };
         let mut room = resources.budget.reserve("the known distributions", 0)?;
-        let wanted: Vec<Column> = names.iter().map(|name| Column::canonical(*name)).collect();
+        let wanted: Vec<ColumnRequest> = names.iter().map(|name| ColumnRequest::canonical(*name)).collect();
         resources.progress.start("reading distributions", table.rows());
         // There are few rows compared with a table, so the workers only decode.
         let work = |morsel: Morsel<'_>| {
@@ -164,7 +165,7 @@ fn open(path: &Path, columns: &[String], sensitive: &str) -> Result<Table> {
     if plain.schema().field_with_name(PROBABILITY).is_err() {
         return Ok(plain);
     }
-    let types = [(PROBABILITY.to_string(), ColumnType::Text)].into();
+    let types = [(PROBABILITY.to_string(), CsvType::Text)].into();
     Table::open(&paths, &ReadOptions { types, ..ReadOptions::default() })
 }
 

@@ -4,7 +4,7 @@ use crate::encode::column_values::Collector;
 use crate::group::groups::Present;
 use crate::model::Policy;
 use crate::release::label::Labels;
-use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, StringArray};
+use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, StringArray};
 use proptest::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn quasi(table: &str) -> Quasi {
     Policy::parse(&policy, "policy.toml").unwrap().columns.quasi[0].clone()
 }
 
-fn attribute(quasi: &Quasi, kind: &Kind, array: &ArrayRef) -> Attribute {
+fn attribute(quasi: &Quasi, kind: &ColumnKind, array: &ArrayRef) -> Attribute {
     let mut collector = Collector::of_quasi(quasi, kind);
     collector.observe(&kind.canonical(array).unwrap(), None).unwrap();
     Attribute::of_quasi(quasi, collector.finish()).unwrap()
@@ -62,7 +62,7 @@ fn meant(attribute: &Attribute, extent: &Range<u32>, present: &Present) -> Vec<u
 /// Reads the label of a group and asks it about every value of the column, and about null.
 fn assert_read_back(
     quasi: &Quasi,
-    kind: &Kind,
+    kind: &ColumnKind,
     attribute: &Attribute,
     group: &(Range<u32>, Present),
     values: &[Option<String>],
@@ -119,7 +119,7 @@ fn any_cut() -> impl Strategy<Value = Cut> {
     (any::<usize>(), any::<usize>(), prop::collection::vec(any::<usize>(), 1..6))
 }
 
-fn check(quasi: &Quasi, kind: &Kind, array: ArrayRef, values: &[Option<String>], cuts: &[Cut]) {
+fn check(quasi: &Quasi, kind: &ColumnKind, array: ArrayRef, values: &[Option<String>], cuts: &[Cut]) {
     let attribute = attribute(quasi, kind, &array);
     let mut asked = values.to_vec();
     asked.push(None);
@@ -135,7 +135,7 @@ proptest! {
         cuts in prop::collection::vec(any_cut(), 1..8),
     ) {
         prop_assume!(values.iter().any(Option::is_some));
-        check(&quasi(""), &Kind::Text, texts(&values), &values, &cuts);
+        check(&quasi(""), &ColumnKind::Text, texts(&values), &values, &cuts);
     }
 
     #[test]
@@ -152,7 +152,7 @@ proptest! {
         asked.push(None);
         for (low, high, chosen) in &cuts {
             let group = group(&attribute, (*low, *high), chosen);
-            assert_read_back(&quasi, &Kind::Text, &attribute, &group, &asked);
+            assert_read_back(&quasi, &ColumnKind::Text, &attribute, &group, &asked);
         }
     }
 
@@ -164,7 +164,7 @@ proptest! {
     ) {
         prop_assume!(values.iter().any(Option::is_some));
         let asked: Vec<Option<String>> = values.iter().map(|value| value.map(|value| value.to_string())).collect();
-        check(&quasi(shape), &Kind::Integer, Arc::new(Int64Array::from(values)), &asked, &cuts);
+        check(&quasi(shape), &ColumnKind::Integer, Arc::new(Int64Array::from(values)), &asked, &cuts);
     }
 
     #[test]
@@ -175,7 +175,7 @@ proptest! {
     ) {
         prop_assume!(values.iter().any(Option::is_some));
         let asked: Vec<Option<String>> = values.iter().map(|value| value.map(|value| value.to_string())).collect();
-        check(&quasi(shape), &Kind::Float, Arc::new(Float64Array::from(values)), &asked, &cuts);
+        check(&quasi(shape), &ColumnKind::Float, Arc::new(Float64Array::from(values)), &asked, &cuts);
     }
 
     #[test]
@@ -187,7 +187,7 @@ proptest! {
         prop_assume!(days.iter().any(Option::is_some));
         let text = |day: Option<i32>| day.map(|day| Scale::Date.text(day.into()));
         let asked: Vec<Option<String>> = days.iter().map(|&day| text(day)).collect();
-        check(&quasi(shape), &Kind::Date, Arc::new(Date32Array::from(days)), &asked, &cuts);
+        check(&quasi(shape), &ColumnKind::Date, Arc::new(Date32Array::from(days)), &asked, &cuts);
     }
 
     #[test]
@@ -197,7 +197,7 @@ proptest! {
         cuts in prop::collection::vec(any_cut(), 1..8),
     ) {
         prop_assume!(values.iter().any(Option::is_some));
-        check(&quasi(shape), &Kind::Text, texts(&values), &values, &cuts);
+        check(&quasi(shape), &ColumnKind::Text, texts(&values), &values, &cuts);
     }
 
     #[test]
@@ -208,7 +208,7 @@ proptest! {
         prop_assume!(values.iter().any(Option::is_some));
         let quasi = quasi("hierarchy = { \"null|x\" = [\"null\", \"{b}\"], y = [\"c\", \"d\"] }");
         let values: Vec<Option<String>> = values.into_iter().map(|value| value.map(str::to_string)).collect();
-        check(&quasi, &Kind::Text, texts(&values), &values, &cuts);
+        check(&quasi, &ColumnKind::Text, texts(&values), &values, &cuts);
     }
 }
 
@@ -217,9 +217,9 @@ fn a_grid_covers_the_people_and_no_more_than_the_extent() {
     let quasi = quasi("grid = 5");
     let values: Vec<i64> = (0..200).map(|i| i * 7 % 191).collect();
     let attribute =
-        attribute(&quasi, &Kind::Integer, &(Arc::new(Int64Array::from(values.clone())) as ArrayRef));
-    let labels = Labels::new(&attribute, &quasi, Kind::Integer).unwrap();
-    let reader = LabelReader::new(&quasi, &Kind::Integer);
+        attribute(&quasi, &ColumnKind::Integer, &(Arc::new(Int64Array::from(values.clone())) as ArrayRef));
+    let labels = Labels::new(&attribute, &quasi, ColumnKind::Integer).unwrap();
+    let reader = LabelReader::new(&quasi, &ColumnKind::Integer);
     for step in 1..40u32 {
         let extent = step..step + 60;
         let present = Present { ends: (step + step % 7, step + 40), codes: vec![] };
@@ -237,25 +237,25 @@ fn a_grid_covers_the_people_and_no_more_than_the_extent() {
 fn numbers_under_a_stated_tree_find_their_leaf() {
     let quasi = quasi("hierarchy = { low = [\"1\", \"2\"], high = [\"30\"] }");
     let values = Arc::new(Int64Array::from(vec![1, 2, 30])) as ArrayRef;
-    let attribute = attribute(&quasi, &Kind::Integer, &values);
+    let attribute = attribute(&quasi, &ColumnKind::Integer, &values);
     assert!(matches!(&attribute.coding, Coding::Tree { leaves: Leaves::ByKey(..), .. }));
-    let reader = LabelReader::new(&quasi, &Kind::Integer);
+    let reader = LabelReader::new(&quasi, &ColumnKind::Integer);
     let label = reader.read("low").unwrap();
     assert!(reader.covers(&label, Cell::Key(2)) && !reader.covers(&label, Cell::Key(30)));
 }
 
 #[test]
 fn what_is_no_label_is_an_error_that_quotes_nothing() {
-    let numbers = LabelReader::unstated(&Kind::Integer);
+    let numbers = LabelReader::unstated(&ColumnKind::Integer);
     for bad in ["", "[1,2", "1,2)", "[a,b)", "[1,]", "secret", "[,2)", "null|", "{1|2}"] {
         let error = numbers.read(bad).unwrap_err().to_string();
         assert!(!error.contains("secret"), "{bad}");
     }
-    let texts = LabelReader::unstated(&Kind::Text);
+    let texts = LabelReader::unstated(&ColumnKind::Text);
     for bad in ["{a", "{a}b", "[\"a\",\"b\"", "[a,b)", "[\"\\q\",)", "{a\\"] {
         assert!(texts.read(bad).is_err(), "{bad}");
     }
     let dates = quasi("dates = [\"month\"]");
-    let dates = LabelReader::new(&dates, &Kind::Date);
+    let dates = LabelReader::new(&dates, &ColumnKind::Date);
     assert!(dates.read("2020-13x").is_err() && dates.read("20").is_err());
 }

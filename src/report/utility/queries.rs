@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use super::released::Released;
 use crate::error::{Error, Result};
-use crate::generate::draw::Draw;
+use crate::math::random::Random;
 
 /// Queries that share their index.
 const BLOCK: usize = 1024;
@@ -109,16 +109,16 @@ impl Workload {
         }
         let share = design.selectivity.powf(1.0 / (design.dimension as f64 + 1.0));
         let query = |number: usize| {
-            let mut draw = Draw::of_row(design.seed, number as u64);
+            let mut draw = Random::stream(design.seed, number as u64);
             let mut left: Vec<usize> = (0..codes.len()).collect();
-            let range = |codes: u32, draw: &mut Draw| {
+            let range = |codes: u32, draw: &mut Random| {
                 let width = ((f64::from(codes) * share).round() as u32).clamp(1, codes.max(1));
-                let start = draw.below(codes.max(1) - width + 1);
+                let start = draw.below(u64::from(codes.max(1) - width + 1)) as u32;
                 start..start + width
             };
             let mut quasi: Vec<(usize, Range<u32>)> = (0..design.dimension)
                 .map(|_| {
-                    let column = left.swap_remove(draw.below(left.len() as u32) as usize);
+                    let column = left.swap_remove(draw.below(left.len() as u64) as usize);
                     (column, range(codes[column], &mut draw))
                 })
                 .collect();

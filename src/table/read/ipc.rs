@@ -11,13 +11,13 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::buffer::Buffer;
-use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::convert::try_fb_to_schema;
-use arrow::ipc::reader::{RecordBatchDecoder, read_dictionary, read_footer_length};
-use arrow::ipc::{Message as Header, MessageHeader, root_as_footer, root_as_message};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary, read_footer_length};
+use arrow_ipc::{Message as Header, MessageHeader, root_as_footer, root_as_message};
+use arrow_schema::ArrowError;
+use arrow_schema::{Schema, SchemaRef};
 
 use super::contain::damaged;
 use super::plan::FilePlan;
@@ -226,7 +226,7 @@ impl Message {
     }
 
     /// Refuses buffers outside of the message, and those that claim to decompress to more than they can.
-    fn check_buffers(&self, path: &Path, batch: &arrow::ipc::RecordBatch<'_>) -> Result<()> {
+    fn check_buffers(&self, path: &Path, batch: &arrow_ipc::RecordBatch<'_>) -> Result<()> {
         for buffer in batch.buffers().iter().flatten() {
             let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
             let stored = range
@@ -281,7 +281,7 @@ fn batch_rows_of(path: &Path, header: &Header<'_>) -> Result<u64> {
         .ok_or_else(|| damaged(path, "a record batch has an impossible number of rows"))
 }
 
-fn decode_schema(path: &Path, schema: arrow::ipc::Schema<'_>) -> Result<SchemaRef> {
+fn decode_schema(path: &Path, schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef> {
     if !schema.endianness().equals_to_target_endianness() {
         return Err(damaged(path, "the bytes of its numbers are in the order of another machine"));
     }

@@ -29,7 +29,3 @@ pub use csv::CsvType;
 pub use files::{ReadOptions, Table, TableFile};
 pub use plan::{ColumnForm, ColumnRequest};
 pub use scan::Morsel;
-
-// The names that the other layers still use.
-pub use crate::table::{ColumnKind as Kind, MOST_EQUAL_ROWS, RowCounts};
-pub use {ColumnForm as Form, ColumnRequest as Column, CsvType as ColumnType};

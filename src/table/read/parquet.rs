@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -200,8 +200,9 @@ impl ChunkReader for Pages {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
-    use arrow::compute::cast;
+    use arrow_array::cast::AsArray;
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use arrow_cast::cast;
     use parquet::arrow::ArrowWriter;
 
     use super::*;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::damaged;
 use crate::error::{Error, Result};

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::file::properties::WriterProperties;
-use arrow::array::*;
-use arrow::buffer::OffsetBuffer;
-use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::*;
-use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_array::cast::AsArray;
+use arrow_array::*;
+use arrow_buffer::{OffsetBuffer, i256};
+use arrow_cast::cast;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::*;
+use arrow_select::concat::concat_batches;
 use tempfile::TempDir;
 
 use super::*;

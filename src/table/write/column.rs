@@ -4,8 +4,8 @@
 
 use std::fs::File;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{FieldRef, Schema};
+use arrow_array::ArrayRef;
+use arrow_schema::{FieldRef, Schema};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };

@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow_array::ArrayRef;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
 use super::parquet::pool;

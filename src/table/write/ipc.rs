@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, make_array};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_cast::cast;
+use arrow_data::transform::MutableArrayData;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::slab::Slab;
 use super::writer::{Compression, SinkError, WriteOptions};

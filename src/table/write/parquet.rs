@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata, parquet_to_arrow_schema};
 use parquet::basic::{Compression as Codec, ZstdLevel};

@@ -11,9 +11,11 @@
 use std::collections::HashMap;
 use std::fs::File;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
 use bytes::Bytes;
 use parquet::basic::{Compression as Codec, Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};

@@ -4,9 +4,9 @@
 //! ever called with slabs: [`SLAB_ROWS`] rows, fewer only at the end of a row group or of the table.
 //! Memory: the batches that hold the rows of one slab.
 
-use arrow::array::ArrayRef;
-use arrow::compute::concat;
-use arrow::error::ArrowError;
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+use arrow_select::concat::concat;
 
 /// The most rows that are encoded together.
 pub const SLAB_ROWS: usize = 1 << 16;

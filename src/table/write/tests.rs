@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray,
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray,
     RecordBatch, StringArray, TimestampMicrosecondArray,
 };
-use arrow::compute::{cast, concat_batches, take};
-use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
-use arrow::ipc::reader::FileReader as ArrowFileReader;
+use arrow_cast::cast;
+use arrow_ipc::reader::FileReader as ArrowFileReader;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take;
 use proptest::prelude::*;
 
 use super::*;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::parquet::errors::ParquetError;
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::csv::CsvSink;
 use super::ipc::IpcSink;

@@ -1,9 +1,9 @@
 //! Writes small tables and runs the command on them.
 
 use crate::support::{json, printed, skyveil, text};
-use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -77,7 +77,7 @@ pub fn long_batch(rows: &[Row]) -> RecordBatch {
 /// Writes an Arrow file with batches of a few rows, each of which one worker reads alone.
 pub fn arrow_file(path: &Path, batch: &RecordBatch, rows: usize) {
     let file = std::fs::File::create(path).unwrap();
-    let mut writer = arrow::ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
     for start in (0..batch.num_rows()).step_by(rows) {
         writer.write(&batch.slice(start, rows.min(batch.num_rows() - start))).unwrap();
     }

@@ -1,12 +1,12 @@
 //! The library as the tests use it; no other file of the suite names a path of it.
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::util::display::array_value_to_string;
+use arrow_array::RecordBatch;
+use arrow_cast::display::array_value_to_string;
+use arrow_select::concat::concat_batches;
 use skyveil::anonymize::Anonymize;
 use skyveil::model::Policy;
 use skyveil::resources::progress::Progress;
-use skyveil::table::read::{Column, Morsel, ReadOptions, Table};
+use skyveil::table::read::{ColumnRequest, Morsel, ReadOptions, Table};
 use skyveil::table::write::{TableWriter, WriteOptions};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub fn read(path: &Path, columns: &[&str]) -> RecordBatch {
     let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
     let all = table.schema().fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = if columns.is_empty() { all.collect() } else { columns.to_vec() };
-    let columns: Vec<Column> = names.into_iter().map(Column::as_is).collect();
+    let columns: Vec<ColumnRequest> = names.into_iter().map(ColumnRequest::as_is).collect();
     let mut batches: Vec<RecordBatch> = vec![];
     let collect = |part: Vec<RecordBatch>| {
         batches.extend(part);

@@ -1,7 +1,7 @@
 //! Reading tables without the code under test.
 
-use arrow::datatypes::DataType;
-use arrow::util::display::array_value_to_string;
+use arrow_cast::display::array_value_to_string;
+use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::path::{Path, PathBuf};

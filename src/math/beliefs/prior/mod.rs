@@ -8,8 +8,7 @@
 //! | way | what it keeps per slice | when |
 //! |---|---|---|
 //! | [`PriorMethod::Pairs`] | one vector of values | the reference; tiny tables; no memory |
-//! | [`PriorMethod::Grid`] | the grid of the columns after the first, times the values | dense, small grids |
-//! | [`PriorMethod::Trie`] | (person's prefix) x (rows' suffix) pairs that occur, times the values | sparse grids |
+//! | [`PriorMethod::Trie`] | (person's prefix) x (rows' suffix) pairs that occur, times the values | everything else |
 //!
 //! A slice is all people of one block with one code of the first contracted column. Slices are independent
 //! and may run on any thread, each with its own [`Workspace`]; a slice emits finished priors.
@@ -28,7 +27,6 @@
 //!
 //! Not here: distances and weights (`distance`, `kernel`), threads.
 
-mod grid;
 mod layout;
 mod pairs;
 mod plan;

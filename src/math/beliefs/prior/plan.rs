@@ -1,12 +1,12 @@
-//! Which way to the priors is the cheapest that fits?
+//! The cheaper way to the priors that fits the memory.
 //!
 //! Memory: the layout and, if that way is taken, the suffixes of the trie; the workspace of each thread is
 //! bounded by the bytes of the [`CostEstimate`]. Priors go to the caller as they are finished; keeping all takes
 //! 8 B x values per combination.
 
 use super::layout::PriorLayout;
+use super::trie;
 use super::trie::Trie;
-use super::{grid, trie};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::roundings::relative_error;
@@ -17,8 +17,6 @@ use crate::{Error, Result};
 pub enum PriorMethod {
     /// Every person against every combination.
     Pairs,
-    /// Contraction over the dense grid of codes.
-    Grid,
     /// Contraction over the prefixes and suffixes that occur.
     Trie,
 }
@@ -41,18 +39,16 @@ pub struct PriorPlan<'a> {
     layout: PriorLayout,
     trie: Option<Trie>,
     chosen: CostEstimate,
-    estimates: Vec<CostEstimate>,
 }
 
 /// The memory of one thread, used again from slice to slice of one plan.
 #[derive(Default)]
 pub struct Workspace {
     pairs: Vec<f64>,
-    grid: grid::GridScratch,
     trie: trie::TrieScratch,
 }
 
-/// A contraction over suffixes follows indices; one over the grid does not.
+/// A contraction over suffixes follows indices; a sum over pairs does not.
 const INDIRECTION: f64 = 2.0;
 
 impl<'a> PriorPlan<'a> {
@@ -82,17 +78,12 @@ impl<'a> PriorPlan<'a> {
         let estimates = estimate(combinations, kernels, &layout, trie.as_ref());
         let chosen = choose(&estimates).unwrap_or(estimates[0]);
         let trie = trie.filter(|_| chosen.method == PriorMethod::Trie);
-        Ok(PriorPlan { combinations, kernels, layout, trie, chosen, estimates })
+        Ok(PriorPlan { combinations, kernels, layout, trie, chosen })
     }
 
     /// The way that is taken and its cost.
     pub fn chosen(&self) -> CostEstimate {
         self.chosen
-    }
-
-    /// All ways that were considered.
-    pub fn estimates(&self) -> &[CostEstimate] {
-        &self.estimates
     }
 
     /// The number of independent slices.
@@ -106,7 +97,6 @@ impl<'a> PriorPlan<'a> {
         let slice = &self.layout.slices[slice];
         match (self.chosen.method, &self.trie) {
             (PriorMethod::Trie, Some(trie)) => trie.run(table, slice, &mut workspace.trie, emit),
-            (PriorMethod::Grid, _) => grid::run(table, slice, &mut workspace.grid, emit),
             _ => {
                 workspace.pairs.resize(self.combinations.values(), 0.0);
                 for person in slice.people.clone() {
@@ -142,7 +132,7 @@ impl<'a> PriorPlan<'a> {
         let weights: u64 = columns().map(|kernel| u64::from(kernel.roundings()) + 1).sum();
         let additions: u64 = match self.chosen.method {
             PriorMethod::Pairs => self.combinations.entries() as u64,
-            PriorMethod::Grid | PriorMethod::Trie => columns().map(|kernel| 2 * kernel.codes() as u64).sum(),
+            PriorMethod::Trie => columns().map(|kernel| 2 * kernel.codes() as u64).sum(),
         };
         relative_error(2 * (weights + additions) + self.combinations.values() as u64 + 1)
     }
@@ -188,12 +178,6 @@ fn estimate(
     let share: Vec<f64> = layout.columns.iter().map(|column| kernels[*column].share()).collect();
     let slices = layout.slices.len() as f64;
     let scatter = slices * entries / blocks * share[0];
-    if let Some(size) = grid::size(layout, kernels, values) {
-        let lines = layout.columns.iter().zip(&share).skip(1);
-        let lines: f64 = lines.map(|(column, share)| 1.0 + kernels[*column].codes() as f64 * share).sum();
-        let operations = scatter + slices * size as f64 * (1.0 + lines);
-        estimates.push(CostEstimate { method: PriorMethod::Grid, operations, bytes: 8 * size as u64 });
-    }
     // State sizes: no more suffixes than occur, nor than rows of a block within reach.
     let mut reached = people / blocks;
     let mut operations = scatter;

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
 
 /// The type of a CSV column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions,
-    StringBuilder, StringDictionaryBuilder, TimestampMicrosecondBuilder,
+use arrow_array::builder::{
+    BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, StringBuilder, StringDictionaryBuilder,
+    TimestampMicrosecondBuilder,
 };
-use arrow::datatypes::{Field, Int32Type, Schema};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema};
 
 use super::cell::{self, CsvType, TypeOrigin};
 use super::file::{CsvFile, is_null};

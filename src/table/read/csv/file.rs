@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use super::cell::{CsvType, TypeGuess, TypeOrigin};
 use super::record::{CsvCells, Dialect, record_end, whole_records};

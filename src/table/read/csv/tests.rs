@@ -2,9 +2,11 @@
 
 use std::io::Cursor;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
+use arrow_select::concat::concat_batches;
 use proptest::prelude::*;
 
 use super::cell::{CsvType, TypeGuess, TypeOrigin, date, float, integer, timestamp, timestamp_utc};
@@ -105,7 +107,7 @@ fn numbers_and_times_have_their_values() {
 proptest! {
     #[test]
     fn dates_are_those_of_arrow(days in -719_528i32..2_932_897) {
-        let text = arrow::temporal_conversions::date32_to_datetime(days).unwrap().date().to_string();
+        let text = arrow_array::temporal_conversions::date32_to_datetime(days).unwrap().date().to_string();
         prop_assert_eq!(date(&text), Some(days));
     }
 

@@ -5,10 +5,8 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use skyveil::bench::{
-    Budget, KernelPriors, Means, Original, Progress, ReadOptions, Resources, Roles, Table, distance, kernels,
-    naive_prior, parse_fraction,
-};
+use skyveil::bench::{KernelPriors, Means, Original, Roles, distance, kernels, naive_prior};
+use skyveil::{Budget, Progress, ReadOptions, Resources, Table, parse_fraction};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

@@ -1,36 +1,82 @@
-//! skyveil publishes tables larger than memory that stay safe against an adversary whose knowledge the
-//! data owner states.
+//! skyveil publishes tables larger than memory that stay safe against an adversary whose knowledge the data owner states.
+//!
+//! [`Anonymize`] makes a [`Release`] of a [`Table`] by a [`Policy`]; [`Release::check`] proves of what was written that
+//! it is safe, without asking whoever wrote it.
+//!
+//! ```
+//! use skyveil::{Anonymize, Budget, Outcome, Policy, Progress, ReadOptions, Release, Resources, Table};
+//!
+//! # fn main() -> skyveil::Result<()> {
+//! # let place = tempfile::tempdir().unwrap();
+//! # let out = place.path().join("release");
+//! let policy = Policy::read("datasets/census.toml")?;
+//! let table = Table::open(&["datasets/census.csv".into()], &ReadOptions::default())?;
+//! let progress = Progress::default();
+//! match Anonymize::new(&table, &policy, &out).run(&progress)? {
+//!     Outcome::Published(summary) => assert_eq!(summary.records, 5_000),
+//!     Outcome::Impossible(findings) => panic!("no safe release exists: {findings:?}"),
+//!     Outcome::Withheld(reason) => panic!("nothing is published: {reason}"),
+//! }
+//!
+//! let release = Release::open(&out)?;
+//! let verdict = release.check(None, &Resources::new(Budget::new(256 << 20), &progress))?;
+//! assert!(verdict.is_safe());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything that grows with a table is taken from a [`Budget`]; a peak of resident memory is at most the budget and a
+//! fixed allowance. The same table and policy give the same bytes for any budget, number of threads, order of rows, split
+//! into files and format.
 
-pub mod anonymize;
-pub mod check;
-pub mod cli;
-pub mod encode;
-pub mod error;
-pub mod generate;
-pub mod group;
-pub mod math;
-pub mod model;
-pub mod policy;
-pub mod profile;
-pub mod release;
-pub mod report;
-pub mod reproduce;
-pub mod resources;
-pub mod table;
+mod anonymize;
+mod check;
+mod cli;
+mod encode;
+mod error;
+mod generate;
+mod group;
+mod math;
+mod model;
+mod policy;
+mod profile;
+mod release;
+mod report;
+mod reproduce;
+mod resources;
+mod table;
 
-pub use error::{Error, Result};
+pub use anonymize::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use check::release::Release;
+pub use check::{JudgedColumn, Order, Verdict};
+#[doc(hidden)]
+pub use cli::main as command;
+pub use error::{Error, Mistake, Result, Setting};
+pub use group::lattice::LatticeMeasure;
+pub use group::lattice::full_domain::Searched;
+pub use math::exact::{Rational, parse_fraction};
+pub use math::skyline::Values;
+pub use model::Policy;
+pub use model::finding::{
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
+};
+pub use policy::Strategy;
+pub use release::penalty::{Penalty, Utility};
+pub use release::reader::{Cell, Covered, Label, LabelReader};
+pub use report::kept::KeptColumn;
+pub use resources::Resources;
+pub use resources::budget::{ALLOWANCE, Budget};
+pub use resources::progress::Progress;
+pub use table::ColumnKind;
+pub use table::read::{ColumnRequest, CsvType, Morsel, ReadOptions, Table};
+pub use table::write::{TableWriter, WriteOptions};
 
 /// What the benches measure. Not part of the public interface: it may change at any time.
 #[cfg(feature = "bench-internals")]
 #[doc(hidden)]
 pub mod bench {
     pub use crate::math::beliefs::prior::naive_prior;
-    pub use crate::math::exact::parse_fraction;
     pub use crate::model::beliefs::original::distance;
     pub use crate::model::beliefs::priors::{Means, kernels};
     pub use crate::model::beliefs::{KernelPriors, Original, Roles};
-    pub use crate::resources::Resources;
-    pub use crate::resources::budget::Budget;
-    pub use crate::resources::progress::Progress;
-    pub use crate::table::read::{ReadOptions, Table};
 }

@@ -1,5 +1,5 @@
 //! The command `skyveil`.
 
 fn main() -> std::process::ExitCode {
-    skyveil::cli::main()
+    skyveil::command()
 }

@@ -33,7 +33,7 @@ mod tests;
 mod values;
 mod verdict;
 
-pub use groups::{GroupDetail, SAMPLE, groups};
-pub use job::{Buckets, Columns, CountedTable, JointColumn, Subject, count};
+pub use groups::{GroupDetail, groups};
+pub use job::{Buckets, Columns, Subject, count};
 pub use judge::{Check, Skylines};
 pub use verdict::{JudgedColumn, Order, Verdict};

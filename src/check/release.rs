@@ -5,13 +5,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::beliefs::Membership;
 use super::job::{Buckets, Columns, Subject};
+use super::judge::{Check, Skylines};
 use super::policy::{Task, columns, tasks};
+use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
 use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle, hash};
 use crate::release::rows::COUNT;
 pub use crate::release::rows::GROUP;
+use crate::resources::Resources;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
 
@@ -34,7 +38,8 @@ pub fn is_release(path: &Path) -> bool {
 
 impl Release {
     /// Reads the manifest and opens the tables.
-    pub fn open(directory: &Path) -> Result<Self> {
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = directory.as_ref();
         let manifest = Manifest::read(directory)?;
         let open = |name: &str| Table::open(&[directory.join(name)], &ReadOptions::default());
         let tables = match manifest.style {
@@ -108,6 +113,27 @@ impl Release {
         let missing = |name: &&str| format!("{}: the file is missing", self.directory.join(name).display());
         changes.extend(listed.keys().map(missing));
         Ok(changes)
+    }
+
+    /// Judges the release by the policy it was made with.
+    ///
+    /// What takes the original table and is not given one is not judged, and so not safe.
+    pub fn check(&self, original: Option<&Table>, resources: &Resources<'_>) -> Result<Verdict> {
+        let subject = self.subject();
+        let number = [GROUP.to_string()];
+        let check = Check {
+            subject: &subject,
+            tasks: &self.tasks(&self.policy()?)?,
+            original,
+            distributions: None,
+            membership: match subject {
+                Subject::Table(_) => Membership::Labels(&number),
+                Subject::Buckets(_) => Membership::Own(&number),
+            },
+            manifest: Some(&self.manifest),
+            skylines: Skylines::Leave,
+        };
+        check.judge(resources)
     }
 
     /// The tables, as the check takes them.

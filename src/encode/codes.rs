@@ -34,11 +34,6 @@ impl Codes {
         }
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The code of a row.
     pub fn get(&self, row: usize) -> u16 {
         match self {
@@ -73,14 +68,6 @@ impl Codes {
         match self {
             Codes::Narrow(codes) => grown(codes, more),
             Codes::Wide(codes) => grown(codes, more),
-        }
-    }
-
-    /// Forgets all rows and keeps the room.
-    pub fn clear(&mut self) {
-        match self {
-            Codes::Narrow(codes) => codes.clear(),
-            Codes::Wide(codes) => codes.clear(),
         }
     }
 }

@@ -72,11 +72,6 @@ impl SensitiveColumns {
         }
     }
 
-    /// Whether nobody has a value.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The code of a combination, given by the codes of its values.
     pub fn code(&self, values: &[u16]) -> Option<u16> {
         match &self.columns[..] {

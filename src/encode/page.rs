@@ -168,11 +168,6 @@ impl<'s> PageStore<'s> {
         self.pages.len()
     }
 
-    /// Whether there is no page.
-    pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
-    }
-
     /// Number of rows of all pages.
     pub fn rows(&self) -> u64 {
         self.rows

@@ -220,11 +220,6 @@ impl SourceBatch {
         self.batch.num_rows()
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The column that names the person of each row, or counts the people.
     pub fn of_rows(&self) -> Option<&ArrayRef> {
         self.of_rows.as_ref()
@@ -334,6 +329,7 @@ pub struct TableValues {
 
 impl TableValues {
     /// Adds what was found in other rows of the same table; commutative and associative.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: TableValues) -> Result<()> {
         self.rows += other.rows;
         let own = self.quasi.iter_mut().chain(&mut self.sensitive);

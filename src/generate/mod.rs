@@ -15,4 +15,4 @@ mod synthetic;
 #[cfg(test)]
 mod tests;
 
-pub use synthetic::{CHUNK_ROWS, Generator, SyntheticTable, write};
+pub use synthetic::{Generator, SyntheticTable, write};

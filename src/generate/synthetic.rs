@@ -51,6 +51,7 @@ impl SyntheticTable {
     }
 
     /// The rows of the table with these numbers, counted from 0; `rows` may be any part of the table.
+    #[cfg(test)]
     pub fn batch(&self, rows: Range<u64>) -> Result<RecordBatch> {
         self.make(&self.maker(), rows)
     }

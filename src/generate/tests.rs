@@ -1,3 +1,4 @@
+use super::synthetic::CHUNK_ROWS;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};

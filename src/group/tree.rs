@@ -119,9 +119,4 @@ impl CutTree {
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
-
-    /// A tree has at least its root.
-    pub fn is_empty(&self) -> bool {
-        false
-    }
 }

@@ -133,6 +133,7 @@ impl<K: SampleKey, V> HashSample<K, V> {
     }
 
     /// Bytes that the keys hold in addition to their slots.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -22,7 +22,7 @@ pub mod shares;
 pub mod skyline;
 pub mod split;
 
-pub use adversaries::{Grouping, Model, Needs};
+pub use adversaries::{Grouping, Needs};
 pub use policy::Policy;
 pub use privacy::{Privacy, Target};
 

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::implications::ImplicationsTest;
+use super::implications::split::ImplicationsTest;
 use super::shares::SharesTest;
-use super::skyline::SkylineTest;
+use super::skyline::split::SkylineTest;
 use super::split::{MinimumSizes, Scratch, SplitTest};
 use crate::encode::group_counts::GroupCounts;
 use crate::math::confidence::{Confidence, Verdict};

@@ -1,3 +1,4 @@
+use super::adversaries::Model;
 use std::path::Path;
 
 use super::beliefs::BeliefBound;

@@ -21,11 +21,11 @@ mod tree;
 
 pub use bind::{Role, overlooked_delimiter};
 pub(crate) use canonical::{fraction_text, list_text, name_of};
-pub use columns::{ColumnType, Columns, Nearness, SensitiveRole};
+pub use columns::{ColumnType, Columns, Nearness};
 pub use document::TableRules;
 pub(crate) use document::{Document, parse_toml};
 pub use joint::{joint_parts, joint_value};
 pub use parse::closest;
 pub(crate) use parse::{Item, Mistakes, Section, quoted};
-pub use publish::{Coarseness, Cuts, Function, Publish, Ranges, Strategy, Style};
+pub use publish::{Coarseness, Cuts, Function, Ranges, Strategy, Style};
 pub use quasi::{End, Grid, Quasi, Shape};

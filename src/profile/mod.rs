@@ -21,10 +21,8 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use column::{ColumnProfile, TextShape};
+pub use column::ColumnProfile;
 pub use hierarchy::hierarchy_of;
 pub use policy::ReadingOptions;
-pub use privacy::{Feasible, ProposedProtection};
-pub use role::{OwnerChoices, PolicyProposal, Proposed, QuasiForm, propose};
-pub use scan::{ColumnCombination, Persons, Profile};
-pub use tally::{DistinctEstimate, DistinctTally};
+pub use role::{OwnerChoices, PolicyProposal, Proposed, propose};
+pub use scan::{ColumnCombination, Profile};

@@ -1,5 +1,7 @@
 //! Are columns counted rightly, and are the rules of thumb those that are documented?
 
+use super::role::QuasiForm;
+use super::tally::DistinctEstimate;
 use super::*;
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;

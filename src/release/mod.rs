@@ -14,5 +14,3 @@ pub mod reader;
 pub mod release;
 pub mod rows;
 pub mod staging;
-
-pub use reader::{Cell, Covered, Label, LabelReader};

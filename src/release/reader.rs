@@ -4,8 +4,7 @@
 //! values decide how a label is read: `2020-07` is a month for one column and a text for another.
 //!
 //! ```
-//! use skyveil::release::{Cell, LabelReader};
-//! use skyveil::table::{ColumnKind};
+//! use skyveil::{Cell, ColumnKind, LabelReader};
 //!
 //! let ages = LabelReader::unstated(&ColumnKind::Integer);
 //! let label = ages.read("null|[20,30)")?;

@@ -24,3 +24,11 @@ pub struct Resources<'a> {
     /// Where progress is counted.
     pub progress: &'a Progress,
 }
+
+impl<'a> Resources<'a> {
+    /// All threads that the system has, and its directory for temporary files.
+    pub fn new(budget: Arc<Budget>, progress: &'a Progress) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+        Resources { threads, budget, temp: std::env::temp_dir(), progress }
+    }
+}

@@ -7,4 +7,4 @@ pub mod row_counts;
 pub mod write;
 
 pub use kind::ColumnKind;
-pub use row_counts::{MOST_EQUAL_ROWS, RowCounts};
+pub use row_counts::RowCounts;

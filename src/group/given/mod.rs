@@ -17,7 +17,7 @@ mod people;
 mod property;
 
 pub use audited::{GivenFunctions, GroupedPeople, ReadFor};
-pub use functions::{CandidateFunction, MOST_FUNCTIONS};
+pub use functions::CandidateFunction;
 pub use groups::{FunctionGroup, PublishedAttributes};
-pub use people::{CodedPeople, ExtraColumns, MOST_PEOPLE};
-pub use property::{AuditedPoint, AuditedProperty};
+pub use people::CodedPeople;
+pub use property::AuditedPoint;

@@ -103,11 +103,6 @@ impl CodedPeople {
         self.rows.len()
     }
 
-    /// Whether there is nobody; such a table is not read.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// The code of every person's sensitive value.
     pub fn values(&self) -> Vec<u32> {
         (0..self.len()).map(|person| self.value(person).into()).collect()

@@ -20,4 +20,4 @@ mod tests;
 pub use cells::LatticeCells;
 pub use levels::ColumnLevels;
 pub use measure::LatticeMeasure;
-pub use search::{LatticeNode, NODES_LIMIT, minimal_safe, nodes};
+pub use search::{LatticeNode, minimal_safe, nodes};

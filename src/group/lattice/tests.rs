@@ -2,7 +2,7 @@ use super::*;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::GroupCounts;
 use crate::math::implications::Confidence;
-use crate::model::implications::ImplicationsTest;
+use crate::model::implications::split::ImplicationsTest;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 use proptest::prelude::*;
 

@@ -23,7 +23,7 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-pub use art::{SimilarGroups, group, group_part};
-pub use parts::{PartRange, parts};
+pub use art::{group, group_part};
+pub use parts::parts;
 pub use people::{PersonColumns, read_people};
-pub use rounds::{FirstParts, PlacedPeople, SimilarPeople};
+pub use rounds::{PlacedPeople, SimilarPeople};

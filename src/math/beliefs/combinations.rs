@@ -82,11 +82,6 @@ impl Combinations {
         self.starts.len() - 1
     }
 
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The number of quasi-identifiers.
     pub fn columns(&self) -> usize {
         self.columns

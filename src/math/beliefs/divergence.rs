@@ -81,6 +81,7 @@ impl Threshold {
     }
 
     /// Decides by floats where that is certain.
+    #[cfg(test)]
     pub fn decide(&self, measured: Measured) -> Verdict {
         let Measured { distance, bound } = measured;
         if !(distance.is_finite() && bound.is_finite() && bound >= 0.0) {

@@ -26,7 +26,6 @@ mod replay_tests;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Audit, Finding, FunctionAudit, Limits, Release, Sequence, Strategy};
-pub use estimate::{Estimate, EstimatedShare, Interval};
+pub use audit::{Audit, Finding, Limits, Release, Sequence, Strategy};
 pub use partition::Partition;
-pub use property::{Property, SharesSummary, SkylinePoint, WorstShare};
+pub use property::{Property, SharesSummary, SkylinePoint};

@@ -34,6 +34,7 @@ pub enum Property {
         l: usize,
     },
     /// Every share is less than this bound, in (0, 1].
+    #[cfg(test)]
     Confidence(Rational),
     /// Every point holds.
     Skyline(Vec<SkylinePoint>),
@@ -96,6 +97,7 @@ impl Judge {
                     _ => all(l - 2, c / (c + Rational::ONE)),
                 }
             }
+            #[cfg(test)]
             Property::Confidence(bound) => all(0, in_unit_interval(bound)?),
             Property::Skyline(points) => {
                 let condition = |point: &SkylinePoint| {

@@ -33,11 +33,6 @@ impl Bucket {
         Some(Bucket { people, top })
     }
 
-    /// The number of people.
-    pub fn people(&self) -> u64 {
-        self.people
-    }
-
     fn most_frequent(&self) -> u64 {
         self.top.first().copied().unwrap_or(self.people)
     }

@@ -47,7 +47,7 @@ mod scanner;
 
 pub use crate::math::confidence::{Confidence, Verdict};
 pub use bucket::Bucket;
-pub use disclosure::{Atoms, Disclosure, Point, Witness};
+pub use disclosure::{Atoms, Witness};
 pub use safety::Safety;
 pub use scanner::Scanner;
 

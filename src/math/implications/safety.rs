@@ -67,6 +67,7 @@ impl Safety {
     }
 
     /// The disclosure of all buckets ever admitted.
+    #[cfg(test)]
     pub fn disclosure(&self) -> &Disclosure {
         &self.admitted
     }

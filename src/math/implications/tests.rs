@@ -1,4 +1,5 @@
 use super::bucket::Placements;
+use super::disclosure::Disclosure;
 use super::reference::{self, Counts, Worlds};
 use super::*;
 use crate::math::exact::{Rational, parse_fraction, ratio};

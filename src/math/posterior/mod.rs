@@ -19,8 +19,7 @@ mod lattice;
 mod tests;
 
 pub use certified::{Against, compare, judge};
-pub use forward_backward::{Approximate, approximate, exact};
-pub use lattice::states;
+pub use forward_backward::{approximate, exact};
 
 /// Why a posterior was not computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,4 @@
+use super::lattice::states;
 use proptest::prelude::*;
 
 use super::*;

@@ -30,6 +30,6 @@ pub use conditions::{Test, delta_ceiling};
 pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};
-pub use requirement::{Infeasible, Requirement};
+pub use requirement::Requirement;
 pub(crate) use spread::{PriorLevels, Rank, Spread};
 pub use tuples::Tuples;

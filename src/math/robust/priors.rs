@@ -47,6 +47,7 @@ impl Priors {
     }
 
     /// The prior of `value` for a signature; 0 if it has none.
+    #[cfg(test)]
     pub fn prior(&self, set: usize, signature: u32, value: u32) -> Rational {
         self.levels.exact(self.rank(set, signature, value)).rational()
     }

@@ -1,3 +1,4 @@
+use super::requirement::Infeasible;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -20,11 +20,11 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use crate::math::confidence::{Confidence, Verdict};
-pub use explanation::{Seat, Seats, steps, useful};
-pub use group::{Group, Ranking};
+pub use crate::math::confidence::Confidence;
+pub use explanation::{Seats, steps, useful};
+pub use group::Ranking;
 pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
-pub use point::{Knowledge, Point, without_dominated};
+pub use point::{Knowledge, Point};
 pub use shape::Values;
-pub use state::{ProtectedCodes, SkylineState, TargetPoint};
-pub use statistics::{Breach, Statistics, Witness};
+pub use state::{ProtectedCodes, SkylineState};
+pub use statistics::{Breach, Statistics};

@@ -54,6 +54,7 @@ pub enum Breach {
 
 impl Breach {
     /// The breach, or a bound on it, as a fraction.
+    #[cfg(test)]
     pub fn upper_bound(&self) -> Rational {
         match self {
             Breach::Exact(exact) => exact.clone(),

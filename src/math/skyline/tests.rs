@@ -1,6 +1,7 @@
 use super::program::Program;
 use super::statistics::Breach;
 use super::*;
+use crate::math::confidence::Verdict;
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use proptest::prelude::*;
 use serde_json::Value;

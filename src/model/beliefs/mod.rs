@@ -12,7 +12,7 @@ pub use original::{Original, Roles};
 pub(super) use policy::KEYS;
 pub use policy::{BeliefBound, BeliefsModel};
 pub use priors::KernelPriors;
-pub use split::{BeliefsTest, TableRows};
+pub use split::TableRows;
 
 use crate::error::Result;
 use crate::math::beliefs::comparison::Comparison;

@@ -37,6 +37,7 @@ pub struct KernelPriors {
     /// One kernel per quasi-identifier.
     pub kernels: Vec<Kernel>,
     /// How they were computed.
+    #[cfg_attr(not(feature = "bench-internals"), expect(dead_code, reason = "shown by the bench"))]
     pub method: PriorMethod,
     priors: Vec<f64>,
     error: f64,

@@ -2,8 +2,7 @@
 
 pub mod judge;
 mod policy;
-mod split;
+pub mod split;
 
 pub use policy::ImplicationsModel;
 pub(super) use policy::KEYS;
-pub use split::ImplicationsTest;

@@ -31,6 +31,7 @@ impl ImplicationsTest {
     /// Takes in the groups that another test against as many implications accepted; they may be unsafe together.
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: &ImplicationsTest) -> Verdict {
         self.safety.merge(&other.safety)
     }

@@ -95,11 +95,6 @@ impl Census {
         self.count
     }
 
-    /// Whether the table has no rows; such a table is not read.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// The numbers of a combination, one per known column.
     pub fn combination(&self, at: usize) -> &[u32] {
         let width = self.columns.len();

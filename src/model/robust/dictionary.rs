@@ -90,11 +90,6 @@ impl Dictionary {
         self.next as usize
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.next == 0
-    }
-
     /// The text of every value by its number; `None` for null.
     pub fn texts(&self) -> Vec<Option<&str>> {
         let mut texts = vec![None; self.len()];

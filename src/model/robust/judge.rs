@@ -178,6 +178,7 @@ impl RobustJudge {
     }
 
     /// Takes in what another judge with the same distributions observed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: &RobustJudge) {
         self.by_posterior += other.by_posterior;
         self.by_ratio += other.by_ratio;

@@ -4,8 +4,7 @@
 pub mod judge;
 pub mod knowledge;
 mod policy;
-mod split;
+pub mod split;
 
 pub(super) use policy::{KEYS, L_DIVERSITY};
 pub use policy::{ProtectedValues, SkylineModel, SkylineRequirement};
-pub use split::SkylineTest;

@@ -26,6 +26,7 @@ impl SkylineTest {
     /// Takes in the groups that another test of the same skyline accepted; they may be unsafe together.
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: &SkylineTest) -> Verdict {
         self.state.merge(&other.state);
         self.state.verdict()

@@ -11,11 +11,6 @@ use super::rows::{Problem, Row, from_rows};
 use super::tree::Hierarchy;
 use crate::math::exact::Rational;
 
-/// All values directly below the root, in the order given.
-pub fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Hierarchy, Vec<Problem>> {
-    grow(values.into_iter().map(|value| vec![value.to_string()]))
-}
-
 /// Numbers under half-open ranges whose ends are the multiples of each width, narrow widths first.
 ///
 /// Each width must be a positive multiple of the one before it.

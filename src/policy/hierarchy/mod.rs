@@ -16,7 +16,7 @@ mod rows;
 mod tree;
 
 pub use arx::{parse_arx, to_arx};
-pub use build::{by_dates, by_ends, by_prefixes, by_widths, decimal_text, flat, range_label};
+pub use build::{by_dates, by_ends, by_prefixes, by_widths, decimal_text, range_label};
 pub use dates::{DateLevel, parse_day};
 pub use rows::{Problem, Row, from_rows};
 pub use tree::{Hierarchy, Node};

@@ -26,6 +26,6 @@ mod tests;
 
 pub use contain::panic_is_contained;
 pub use csv::CsvType;
-pub use files::{ReadOptions, Table, TableFile};
-pub use plan::{ColumnForm, ColumnRequest};
+pub use files::{ReadOptions, Table};
+pub use plan::ColumnRequest;
 pub use scan::Morsel;

@@ -1,5 +1,6 @@
 //! Round trips through real files, the order of parallel scans, and what happens with bad input.
 
+use super::plan::ColumnForm;
 use std::fs::{self, File};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

@@ -19,5 +19,4 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use slab::SLAB_ROWS;
-pub use writer::{Compression, OutputFormat, StoredStatistics, TableWriter, WriteOptions, WrittenFile};
+pub use writer::{TableWriter, WriteOptions, WrittenFile};

@@ -1,3 +1,5 @@
+use super::slab::SLAB_ROWS;
+use super::writer::{Compression, StoredStatistics};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,17 +3,17 @@
 use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 use arrow_select::concat::concat_batches;
-use skyveil::anonymize::Anonymize;
-use skyveil::model::Policy;
-use skyveil::resources::progress::Progress;
-use skyveil::table::read::{ColumnRequest, Morsel, ReadOptions, Table};
-use skyveil::table::write::{TableWriter, WriteOptions};
+use skyveil::Anonymize;
+use skyveil::Policy;
+use skyveil::Progress;
+use skyveil::{ColumnRequest, Morsel, ReadOptions, Table};
+use skyveil::{TableWriter, WriteOptions};
 use std::path::{Path, PathBuf};
 
 pub use skyveil::Result;
-pub use skyveil::anonymize::{Outcome, Summary};
-pub use skyveil::math::exact::{Rational, parse_fraction, ratio};
-pub use skyveil::math::skyline::Values;
+pub use skyveil::Values;
+pub use skyveil::{Outcome, Summary};
+pub use skyveil::{Rational, parse_fraction};
 
 /// The rows of a table as they are; of some columns, or of all if none is named.
 pub fn read(path: &Path, columns: &[&str]) -> RecordBatch {
@@ -93,4 +93,9 @@ impl<'a> Run<'a> {
             outcome => panic!("{outcome:?}"),
         }
     }
+}
+
+/// A fraction.
+pub fn ratio(above: u64, below: u64) -> Rational {
+    Rational::from(above) / Rational::from(below)
 }

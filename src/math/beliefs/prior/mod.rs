@@ -34,5 +34,5 @@ mod plan;
 mod tests;
 mod trie;
 
-pub use pairs::{exact_prior, naive_prior};
-pub use plan::{CostEstimate, PriorMethod, PriorPlan, Workspace};
+pub use pairs::exact_prior;
+pub use plan::{PriorMethod, PriorPlan, Workspace};

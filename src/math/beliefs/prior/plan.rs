@@ -61,6 +61,7 @@ impl<'a> PriorPlan<'a> {
     }
 
     /// The plan that takes the given way, whatever it costs.
+    #[cfg(test)]
     pub fn with(combinations: &'a Combinations, kernels: &'a [Kernel], method: PriorMethod) -> Result<Self> {
         PriorPlan::build(combinations, kernels, |estimates| {
             estimates.iter().find(|estimate| estimate.method == method).copied()

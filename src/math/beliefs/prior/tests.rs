@@ -1,3 +1,4 @@
+use super::pairs::naive_prior;
 use proptest::prelude::*;
 
 use super::*;

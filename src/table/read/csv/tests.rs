@@ -13,7 +13,8 @@ use super::cell::{CsvType, TypeGuess, TypeOrigin, date, float, integer, timestam
 use super::file::PREFIX_BYTES;
 use super::record::{CsvCells, Dialect, whole_records};
 use crate::error::Result;
-use crate::table::read::{ColumnForm, ColumnRequest, ReadOptions, Table};
+use crate::table::read::plan::ColumnForm;
+use crate::table::read::{ColumnRequest, ReadOptions, Table};
 
 fn read(text: impl Into<Vec<u8>>, options: &ReadOptions) -> Result<RecordBatch> {
     let table = Table::from_reader("t.csv", Box::new(Cursor::new(text.into())), options)?;

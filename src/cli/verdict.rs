@@ -293,7 +293,7 @@ mod tests {
         let finding = Finding::new("sick", "beliefs", claims);
         assert_eq!(
             tables(&finding, 10),
-            "\nbandwidth             largest move  at most     margin  too far  undecided    verdict\n\
+            "\nbandwidth               largest move  at most     margin  too far  undecided    verdict\n\
              age 1/4, sex 2  0.062500 to 0.125000     1/10  -0.025000        0          2  estimated\n\
              1/2                         0.125000     1/10  -0.025000        4          1     unsafe\n"
         );

@@ -144,13 +144,13 @@ impl<'a> PublishedLabels<'a> {
     }
 
     /// The label columns of a batch, ready to be read.
-    pub fn open<'b>(&self, columns: &'b [ArrayRef]) -> Result<Vec<Opened<'b>>> {
+    pub fn open<'b>(&self, columns: &'b [ArrayRef]) -> Result<Vec<OpenedLabels<'b>>> {
         let mut columns = columns.iter();
         let mut next = || columns.next().ok_or_else(unfit);
         let open = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| {
             Ok(match form {
-                Form::Label => Opened::Label(Written::new(next()?, &quasi.name)?),
-                Form::Bounds(scale) => Opened::Bounds(
+                Form::Label => OpenedLabels::Label(Written::new(next()?, &quasi.name)?),
+                Form::Bounds(scale) => OpenedLabels::Bounds(
                     *scale,
                     [Written::new(next()?, &quasi.name)?, Written::new(next()?, &quasi.name)?],
                 ),
@@ -162,7 +162,7 @@ impl<'a> PublishedLabels<'a> {
     /// What the labels of a row cover.
     pub fn covers(
         &self,
-        labels: &[Opened<'_>],
+        labels: &[OpenedLabels<'_>],
         row: usize,
         known: &mut KnownCovers,
     ) -> Result<Vec<LabelCover>> {
@@ -171,11 +171,11 @@ impl<'a> PublishedLabels<'a> {
             let (reader, _) = &self.readers[i];
             let attribute = &self.attributes[i];
             covers.push(match label {
-                Opened::Bounds(scale, ends) => {
+                OpenedLabels::Bounds(scale, ends) => {
                     let [from, to] = [0, 1].map(|end| ends[end].key(row, *scale));
                     bounded(attribute, reader, from?, to?)
                 }
-                Opened::Label(written) => {
+                OpenedLabels::Label(written) => {
                     let text = written.text(row);
                     match known[i].get(&*text) {
                         Some(cover) => cover.clone(),
@@ -242,7 +242,7 @@ pub fn unfit() -> Error {
 }
 
 /// The labels of one column in a batch.
-pub enum Opened<'a> {
+pub enum OpenedLabels<'a> {
     /// One text.
     Label(Written<'a>),
     /// Two ends.

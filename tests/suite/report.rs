@@ -324,7 +324,7 @@ fn any_table_of_groups_has_a_report() {
     assert!(unsafe_page.contains("not safe at the requested") && unsafe_page.contains("unsafe"));
     let scattered = folder.write("scattered.csv", "grp,s,note\n1,a,n\n2,b,m\n1,b,n\n2,a,m\n");
     let page = plain(&run(&["report", &scattered, "--group", "grp", "--sensitive", "s"], 0));
-    assert!(page.contains("2 different values. How many people it tells apart"), "{page}");
+    assert!(page.contains("2 different values. How many people it singles out"), "{page}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn lists_where_they_do_not_belong() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lists.arrow");
     arrow_file(&path, &list_batch(&[(0, 1, vec!["a"])]), 1);
-    assert!(refused(&path, &GOOD).contains("--values set"));
+    assert!(refused(&path, &GOOD).contains("--values single, set or multiset"));
     let swapped = ["--group", "sick", "--sensitive", "grp", "--point", "0,0,0,1"];
     assert!(refused(&path, &swapped).contains("`sick` holds lists"));
 }

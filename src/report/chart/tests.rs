@@ -45,7 +45,7 @@ fn a_skyline_is_drawn_in_steps_down_to_the_axis() {
 fn charts_hold_finite_numbers_for_any_input() {
     let bars = |cases: Cases, values: Vec<f64>| Chart {
         title: "bars".into(),
-        horizontal: Axis::of_cases("x", values.iter().map(|value| format!("{value}").repeat(40))),
+        horizontal: Axis::of_cases("x", values.iter().map(|_| "wide ".repeat(40))),
         vertical: Axis::whole("y"),
         series: vec![Series::bars("", cases, values)],
     };

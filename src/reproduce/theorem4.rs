@@ -113,7 +113,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     ));
     findings.tables.push(table);
     findings.charts.push(Chart {
-        title: "Share of random partitionings for which Theorem 4 fails".to_string(),
+        title: "Theorem 4 fails: share of random partitionings".to_string(),
         horizontal: Axis::logarithmic("share of partitionings"),
         vertical: Axis::of_cases("", FAMILIES.iter().map(|family| family.name.to_string())),
         series,

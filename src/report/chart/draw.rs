@@ -120,7 +120,8 @@ impl Chart {
         let up = Range::new(&self.vertical, visible.iter().flatten().map(|point| point.1), VERTICAL_TICKS);
         let (legend, legend_rows) = self.legend();
         let vertical_ticks = up.ticks(VERTICAL_TICKS);
-        let longest = vertical_ticks.iter().map(|(_, label)| width(label)).fold(24.0, f64::max);
+        let longest =
+            vertical_ticks.iter().flat_map(|(_, label)| lines(label)).map(width).fold(24.0, f64::max);
         let title = if self.vertical.label.is_empty() { 4.0 } else { 24.0 };
         let top = 16.0 + LINE_HEIGHT * legend_rows as f64;
         let area = Area {
@@ -216,7 +217,11 @@ impl Area<'_> {
             @for (tick, label) in ticks {
                 @let y = self.y(*tick);
                 @if self.cases.1 == 0 { (rule((self.left, y), (self.right, y), "#ddd")) }
-                (text((self.left - 7.0, y + 4.5), "end", &shortened(label)))
+                @let rows = lines(label);
+                @for (row, part) in rows.iter().enumerate() {
+                    @let baseline = y + 4.5 + 15.0 * (row as f64 - (rows.len() - 1) as f64 / 2.0);
+                    (text((self.left - 7.0, baseline), "end", &shortened(part)))
+                }
             }
             @if !label.is_empty() {
                 text transform={ "translate(15 " (px(middle)) ") rotate(-90)" } text-anchor="middle" { (label) }
@@ -362,6 +367,11 @@ fn px(length: f64) -> String {
 
 fn width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
+}
+
+/// A label in at most two lines, the second after a comma and a blank. Numbers have no blanks.
+fn lines(label: &str) -> Vec<&str> {
+    label.splitn(2, ", ").collect()
 }
 
 /// The name of a case as far as it has room.

@@ -14,7 +14,7 @@ use crate::group::tree::CutTree;
 use crate::policy::Ranges;
 use crate::release::penalty::Utility;
 use crate::release::release::PartWriter;
-use crate::release::rows::{Columns, GroupLabel, GroupRows, GroupValues};
+use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and who is in neither.
@@ -39,7 +39,7 @@ impl<'a> BucketTables<'a> {
         let (folder, resources) = (workplace.staging.folder(), &workplace.resources);
         let options = WriteOptions { threads: resources.threads, ..WriteOptions::default() };
         let columns =
-            Columns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
+            RowColumns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);
         let values = GroupValues::new(sensitive);
         let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };

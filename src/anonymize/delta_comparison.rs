@@ -4,20 +4,20 @@
 
 use crate::error::Result;
 use crate::group::similar::group_part;
-use crate::math::robust::{Published, Requirement, Test, Tuples, delta_claims};
-use crate::model::robust::Known;
+use crate::math::robust::{PublishedGroup, Requirement, Test, Tuples, delta_claims};
+use crate::model::robust::KnownDistributions;
 use crate::model::robust::judge::{DeltaClaims, DeltaInstead, judged};
 use std::sync::{Mutex, PoisonError};
 
 /// Groups parts of a table by the printed condition, and judges them. Parts may come in any order, from any thread.
 pub(super) struct DeltaComparison<'a> {
-    known: &'a Known,
+    known: &'a KnownDistributions,
     requirement: &'a Requirement,
     found: Mutex<Option<DeltaInstead>>,
 }
 
 impl<'a> DeltaComparison<'a> {
-    pub(super) fn new(known: &'a Known, requirement: &'a Requirement) -> Self {
+    pub(super) fn new(known: &'a KnownDistributions, requirement: &'a Requirement) -> Self {
         DeltaComparison { known, requirement, found: Mutex::new(None) }
     }
 
@@ -35,7 +35,7 @@ impl<'a> DeltaComparison<'a> {
             let signatures: Vec<u32> = members
                 .flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize]))
                 .collect();
-            let published = Published { signatures: &signatures, values: &values };
+            let published = PublishedGroup { signatures: &signatures, values: &values };
             let verdict = judged(self.known, self.requirement, published)?.verdict;
             claims.add(delta_claims(self.known.priors(), self.requirement, published)?, &verdict);
         }

@@ -20,12 +20,12 @@ use crate::group::given::{
     CandidateFunction, CodedPeople, FunctionGroup, GivenFunctions, GroupedPeople, PublishedAttributes,
     ReadFor,
 };
-use crate::math::disclosure_sets::{self, Finding, Limits, Release};
+use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits};
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
 use crate::release::manifest::{Chosen, Input, ReleaseStyle};
-use crate::release::output::{Output, Shape};
+use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::{Measure, Utility};
 
 /// Writes the groups of the generalization function that a strategy chooses.
@@ -50,7 +50,7 @@ pub(super) fn write_groups(
         threads: job.threads,
     };
     workplace.resources.progress.start("auditing", None);
-    let case = GroupedPeople::read(&given, ReadFor::Release)?;
+    let case = GroupedPeople::read(&given, ReadFor::AuditedRelease)?;
     let chosen = match chosen(&case, strategy) {
         Ok(chosen) => chosen,
         Err(reason) => return Ok(Attempt::Nothing(Outcome::Withheld(reason))),
@@ -88,7 +88,7 @@ fn write_tables(
     let fields: Vec<_> = people.travelling.0.iter().collect();
     let payload = if fields.is_empty() { None } else { Some(Payload::new(&fields)?) };
     let sensitive = SensitiveColumns::one(people.sensitive.clone());
-    let shape = Shape {
+    let shape = ReleaseShape {
         style: job.policy.publish.style,
         values: Values::Single,
         ranges: job.policy.publish.ranges,
@@ -126,20 +126,20 @@ fn chosen(case: &GroupedPeople, strategy: Strategy) -> Result<Chosen, String> {
         return Err("every function has a group below the minimum size of the policy".to_string());
     };
     let (name, rule) = match strategy {
-        Strategy::Inclusive => ("inclusive", disclosure_sets::Strategy::Inclusive),
-        Strategy::Exclusive => ("exclusive", disclosure_sets::Strategy::Exclusive),
+        Strategy::Inclusive => ("inclusive", disclosure_sets::ReplayStrategy::Inclusive),
+        Strategy::Exclusive => ("exclusive", disclosure_sets::ReplayStrategy::Exclusive),
     };
     let number = |place: usize| case.tried[place] + 1;
-    let undecided = |place: usize, finding: &Finding| {
+    let undecided = |place: usize, finding: &AuditFinding| {
         let reason = match finding {
-            Finding::Refused { reason, .. } => reason,
-            Finding::Exact(_) => "the limits do not suffice",
+            AuditFinding::Refused { reason, .. } => reason,
+            AuditFinding::Exact(_) => "the limits do not suffice",
         };
         Err(format!("the {name} strategy cannot decide on function {}: {reason}", number(place)))
     };
     match sequence.release(rule) {
-        Release::Function(place) => match sequence.left(rule, place) {
-            Finding::Exact(left) if left.holds => Ok(Chosen {
+        AuditedRelease::Function(place) => match sequence.left(rule, place) {
+            AuditFinding::Exact(left) if left.holds => Ok(Chosen {
                 strategy: name,
                 function: number(place),
                 functions: case.candidates.len(),
@@ -149,14 +149,16 @@ fn chosen(case: &GroupedPeople, strategy: Strategy) -> Result<Chosen, String> {
             }),
             finding => undecided(place, &finding),
         },
-        Release::Undecided(place) => undecided(place, &sequence.left(rule, place)),
-        Release::Nothing => Err(match (strategy, sequence.release(disclosure_sets::Strategy::Naive)) {
-            (Strategy::Exclusive, Release::Function(place)) => format!(
-                "function {} looks safe, but not to an adversary who replays the choice",
-                number(place)
-            ),
-            _ => "no function is safe".to_string(),
-        }),
+        AuditedRelease::Undecided(place) => undecided(place, &sequence.left(rule, place)),
+        AuditedRelease::Nothing => {
+            Err(match (strategy, sequence.release(disclosure_sets::ReplayStrategy::Naive)) {
+                (Strategy::Exclusive, AuditedRelease::Function(place)) => format!(
+                    "function {} looks safe, but not to an adversary who replays the choice",
+                    number(place)
+                ),
+                _ => "no function is safe".to_string(),
+            })
+        }
     }
 }
 

@@ -23,8 +23,8 @@ use crate::error::{Error, Result};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::{Requirement, Tuples};
 use crate::model::Target;
-use crate::model::robust::census::{Census, Counted};
-use crate::model::robust::{Distributions, Known, RobustModel};
+use crate::model::robust::census::{Census, CountedColumns};
+use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
 use crate::policy::{Quasi, Style};
 use crate::release::manifest::{Input, ReleaseStyle};
 use crate::resources::budget::release_freed;
@@ -57,16 +57,16 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let columns = PersonColumns::bind(job.table, job.policy, robust)?;
     let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
     let null_is = job.policy.columns.sensitive(&columns.sensitive).and_then(|own| own.null_is.as_deref());
-    let counted = Counted { columns: &columns.known, sensitive: &columns.sensitive, null_is };
+    let counted = CountedColumns { columns: &columns.known, sensitive: &columns.sensitive, null_is };
     let census = Census::read(job.table, &counted, resources)?;
     if let Err(infeasible) = requirement.check_feasible(&census.value_counts()) {
         let reason = format!("{infeasible}\n  {}", infeasible.remedy());
         return Ok(Attempt::Nothing(Outcome::Withheld(reason)));
     }
     let known = match &robust.distributions {
-        Distributions::Estimated => Known::estimated(&census, robust, budget)?,
+        Distributions::Estimated => KnownDistributions::estimated(&census, robust, budget)?,
         Distributions::File { path, .. } => {
-            Known::from_file(path, robust, &columns.sensitive, null_is, resources)?
+            KnownDistributions::from_file(path, robust, &columns.sensitive, null_is, resources)?
         }
     };
     let similar = Similarity { job, robust, requirement: &requirement, columns: &columns, null_is };
@@ -86,7 +86,7 @@ impl Similarity<'_> {
     fn write(
         &self,
         census: &Census,
-        known: Known,
+        known: KnownDistributions,
         mut list: SuppressedList,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {

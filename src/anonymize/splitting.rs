@@ -29,7 +29,7 @@ use crate::model::split::{Scratch, SplitTest};
 use crate::policy::{Cuts, Quasi};
 use crate::release::label::Labels;
 use crate::release::manifest::{self, Input, ReleaseStyle};
-use crate::release::output::{Output, Shape};
+use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::resources::budget::release_freed;
 use crate::resources::threads::thread_pool;
@@ -125,7 +125,7 @@ impl<'s> CodedTable<'s> {
         let progress = workplace.resources.progress;
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
         let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
-        let shape = Shape {
+        let shape = ReleaseShape {
             style: job.policy.publish.style,
             values: protection.values(),
             ranges: job.policy.publish.ranges,

@@ -7,7 +7,7 @@ use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Result};
 use crate::group::lattice::full_domain::Searched;
-use crate::model::robust::Known;
+use crate::model::robust::KnownDistributions;
 use crate::model::robust::judge::DeltaInstead;
 use crate::model::skyline::judge::Absent;
 use crate::release::manifest::{self, Evidence, Input, PublishedColumn, ReleaseStyle};
@@ -36,7 +36,7 @@ pub(super) struct Written {
     pub utility: Utility,
     pub searched: Option<Searched>,
     /// The distributions by which the groups were formed, if they are in memory.
-    pub distributions: Option<Known>,
+    pub distributions: Option<KnownDistributions>,
     /// What the printed Delta condition would have made of the table.
     pub delta_instead: Option<DeltaInstead>,
     /// Who is in no group.

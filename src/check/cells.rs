@@ -13,8 +13,8 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 
-use super::job::{Columns, JointColumn};
-use super::values::{Codes, Translation};
+use super::job::{ColumnRoles, JointColumn};
+use super::values::{Translation, ValueCodes};
 use crate::error::Result;
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
@@ -23,7 +23,7 @@ use crate::table::RowCounts;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {
-    codes: &'a Codes,
+    codes: &'a ValueCodes,
     values: Values,
     parts: &'a [JointColumn],
     /// The name of the value that a null of each part stands for.
@@ -77,7 +77,7 @@ impl BatchCells {
 
 impl<'a> Cells<'a> {
     /// For the sensitive column of `columns`.
-    pub fn new(columns: &'a Columns, codes: &'a Codes) -> Result<Self> {
+    pub fn new(columns: &'a ColumnRoles, codes: &'a ValueCodes) -> Result<Self> {
         let null_code = columns.null_is.as_deref().map(|name| codes.named(name)).transpose()?;
         let null_part = |(i, part): (usize, &JointColumn)| {
             part.null_is.as_deref().map(|meaning| codes.part_name_of(i, meaning))
@@ -94,7 +94,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Gives the values of a batch their codes; the columns are those of [`Columns::of_value`].
+    /// Gives the values of a batch their codes; the columns are those of [`ColumnRoles::of_value`].
     pub fn open(&mut self, columns: &[ArrayRef]) -> Result<BatchCells> {
         let (values, counts) = columns.split_at(self.parts.len().max(1));
         let counts = counts.first().map(RowCounts::of);

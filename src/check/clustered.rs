@@ -11,9 +11,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
-use super::job::{Columns, not_together};
+use super::job::{ColumnRoles, not_together};
 use super::recurrence::{Begins, Finished, Returned, Trail};
-use super::values::Codes;
+use super::values::ValueCodes;
 use crate::error::Result;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
@@ -22,15 +22,15 @@ use crate::table::group_keys::KeyConverter;
 use crate::table::read::{ColumnRequest, Table};
 
 /// What one scan can tell.
-pub(super) enum Outcome {
+pub(super) enum ClusteredScan {
     /// The table is clustered, and this is in it.
-    Counted(Box<Counted>),
+    CountedRows(Box<CountedRows>),
     /// A group may have come back: the counts mean nothing.
     Scattered,
 }
 
 /// All groups of a table, judged.
-pub(super) struct Counted {
+pub(super) struct CountedRows {
     pub judge: Judge,
     pub rows: u64,
     /// What rows should have had, and did not.
@@ -63,11 +63,11 @@ struct Border {
 /// Counts a table in one scan.
 pub(super) fn count(
     table: &Table,
-    columns: &Columns,
+    columns: &ColumnRoles,
     charge: &Arc<Charge>,
-    codes: &Codes,
+    codes: &ValueCodes,
     resources: &Resources<'_>,
-) -> Result<Outcome> {
+) -> Result<ClusteredScan> {
     let names = columns.groups.iter().map(String::as_str).chain(columns.of_value());
     let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
     let mut joined = Joined::new(charge, resources)?;
@@ -91,19 +91,19 @@ pub(super) fn count(
     );
     resources.progress.finish();
     if returned == Returned::Perhaps {
-        return Ok(Outcome::Scattered);
+        return Ok(ClusteredScan::Scattered);
     }
     outcome?;
-    joined.finish().map(|counted| Outcome::Counted(Box::new(counted)))
+    joined.finish().map(|counted| ClusteredScan::CountedRows(Box::new(counted)))
 }
 
 /// Counts consecutive rows that begin at `first_row`; the batches hold the group columns and those of the value.
 pub(super) fn count_part(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     first_row: u64,
-    columns: &Columns,
+    columns: &ColumnRoles,
     charge: &Arc<Charge>,
-    codes: &Codes,
+    codes: &ValueCodes,
 ) -> Result<Stretch> {
     let mut cells = Cells::new(columns, codes)?;
     let mut keys = None;
@@ -240,10 +240,10 @@ impl Joined {
     }
 
     /// The end of the table.
-    pub fn finish(mut self) -> Result<Counted> {
+    pub fn finish(mut self) -> Result<CountedRows> {
         if let Some(border) = self.border.take() {
             self.judge.observe(&border.count, border.number);
         }
-        Ok(Counted { judge: self.judge, rows: self.rows, gaps: self.gaps })
+        Ok(CountedRows { judge: self.judge, rows: self.rows, gaps: self.gaps })
     }
 }

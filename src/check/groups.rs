@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 
 use super::cells::Cells;
-use super::job::{Columns, Subject};
-use super::values::Codes;
+use super::job::{ColumnRoles, Subject};
+use super::values::ValueCodes;
 use super::verdict::Order;
 use crate::error::{Error, Result};
 use crate::model::counted_group::CountedGroup;
@@ -53,7 +53,7 @@ struct Gathered {
 /// The groups with these numbers, as the evidence of a check of that order names them.
 pub fn groups(
     subject: &Subject<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
     order: Order,
     numbers: &[u64],
     label: &[String],
@@ -81,7 +81,7 @@ pub fn groups(
             ));
         }
     };
-    let codes = Codes::new(subject, columns, &resources.budget)?;
+    let codes = ValueCodes::new(subject, columns, &resources.budget)?;
     let mut gathered = match subject {
         Subject::Table(table) => {
             gather(table, columns, &keys, label, Read::PeopleWithValues, &codes, resources)?
@@ -114,7 +114,7 @@ pub fn groups(
 /// The keys of the groups at these rows.
 fn keys_at(
     table: &Table,
-    columns: &Columns,
+    columns: &ColumnRoles,
     rows: &[u64],
     resources: &Resources<'_>,
 ) -> Result<Vec<Box<[u8]>>> {
@@ -156,11 +156,11 @@ enum Read<'a> {
 
 fn gather(
     table: &Table,
-    columns: &Columns,
+    columns: &ColumnRoles,
     keys: &[Box<[u8]>],
     label: &[String],
     read: Read<'_>,
-    codes: &Codes,
+    codes: &ValueCodes,
     resources: &Resources<'_>,
 ) -> Result<Vec<Gathered>> {
     let extra: Vec<&String> = label.iter().filter(|name| !columns.groups.contains(name)).collect();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::clustered::{self, Counted, Outcome};
-use super::values::Codes;
+use super::clustered::{self, ClusteredScan, CountedRows};
+use super::values::ValueCodes;
 use super::verdict::{JudgedColumn, Order};
 use super::{scattered, share_rules};
 use crate::error::{Error, Result, Setting, number_of};
@@ -17,7 +17,7 @@ use crate::table::{ColumnKind, RowCounts};
 
 /// What the columns of the table mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns {
+pub struct ColumnRoles {
     /// Rows that agree in all of these are a group.
     pub groups: Vec<String>,
     /// The sensitive values; a list column where a person may have several. If there are `parts`, their name.
@@ -43,16 +43,16 @@ pub struct JointColumn {
     pub null_is: Option<String>,
 }
 
-impl Columns {
+impl ColumnRoles {
     /// For these groups of people with one value each, in a row of their own.
     pub fn single(groups: Vec<String>, sensitive: String) -> Self {
         let (parts, individual, null_is, count) = (Vec::new(), None, None, None);
-        Columns { groups, sensitive, parts, values: Values::Single, individual, null_is, count }
+        ColumnRoles { groups, sensitive, parts, values: Values::Single, individual, null_is, count }
     }
 
     /// The same columns in a release, whose rows are people, whatever the rows of the source were.
     pub fn of_release(self) -> Self {
-        Columns { individual: None, count: None, ..self }
+        ColumnRoles { individual: None, count: None, ..self }
     }
 
     /// The columns that are read for the sensitive value of a row, and after them its count, if there is one.
@@ -100,13 +100,13 @@ pub struct CountedTable {
 /// Fails if the table contradicts what is declared of it, or lacks a value that a point names.
 pub fn count(
     subject: &Subject<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
     requirements: &Requirements,
     wanted: &WantedSkylines,
     resources: &Resources<'_>,
 ) -> Result<CountedTable> {
     validate(subject, columns, requirements)?;
-    let codes = Codes::new(subject, columns, &resources.budget)?;
+    let codes = ValueCodes::new(subject, columns, &resources.budget)?;
     let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, resources)?;
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
@@ -125,8 +125,8 @@ pub fn count(
         }
         (Subject::Table(table), None) => {
             match clustered::count(table, columns, &charge, &codes, resources)? {
-                Outcome::Counted(counted) => (*counted, Order::Clustered, 0),
-                Outcome::Scattered => {
+                ClusteredScan::CountedRows(counted) => (*counted, Order::Clustered, 0),
+                ClusteredScan::Scattered => {
                     let spill = spill()?;
                     let counted = scattered::by_group(table, columns, &charge, &codes, &spill, resources)?;
                     (counted, Order::Scattered, spill.bytes())
@@ -134,7 +134,7 @@ pub fn count(
             }
         }
     };
-    let Counted { mut judge, rows, gaps } = counted;
+    let CountedRows { mut judge, rows, gaps } = counted;
     columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
     refuse_gaps(gaps.values, rows, columns)?;
     let (names, ordered) = (codes.names(), codes.are_ordered());
@@ -142,7 +142,7 @@ pub fn count(
     Ok(CountedTable { judge, names, order, rows, ordered, spilled_bytes })
 }
 
-fn refuse_gaps(missing: u64, rows: u64, columns: &Columns) -> Result<()> {
+fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
     if missing > 0 {
         return Err(Error::missing(
             format!(
@@ -162,7 +162,7 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &Columns) -> Result<()> {
 
 impl CountedTable {
     /// What was found about the column.
-    pub fn finish(mut self, columns: &Columns, requirements: &Requirements) -> Result<JudgedColumn> {
+    pub fn finish(mut self, columns: &ColumnRoles, requirements: &Requirements) -> Result<JudgedColumn> {
         let values = ValueNames { column: &columns.sensitive, names: &self.names, ordered: self.ordered };
         let mut finding = self.judge.finish(&values)?;
         finding.sort_by_value();
@@ -186,7 +186,7 @@ impl CountedTable {
 }
 
 /// Fails before a row is read.
-fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirements) -> Result<()> {
+fn validate(subject: &Subject<'_>, columns: &ColumnRoles, requirements: &Requirements) -> Result<()> {
     if columns.groups.is_empty() {
         return Err(Error::missing("no group columns are given", "name them", Setting::Groups));
     }
@@ -205,7 +205,7 @@ fn validate(subject: &Subject<'_>, columns: &Columns, requirements: &Requirement
 }
 
 /// Counts of rows need a table of such rows.
-fn expect_counts(subject: &Subject<'_>, columns: &Columns, count: &str) -> Result<()> {
+fn expect_counts(subject: &Subject<'_>, columns: &ColumnRoles, count: &str) -> Result<()> {
     let Subject::Table(table) = subject else {
         return Err(Error::missing(
             format!("column `{count}` cannot count the rows of a release, which holds every person"),
@@ -224,7 +224,7 @@ fn expect_counts(subject: &Subject<'_>, columns: &Columns, count: &str) -> Resul
 }
 
 /// Lists are sensitive values of one person, and nothing else.
-fn refuse_lists(subject: &Subject<'_>, columns: &Columns) -> Result<()> {
+fn refuse_lists(subject: &Subject<'_>, columns: &ColumnRoles) -> Result<()> {
     let (groups, sensitive) = match subject {
         Subject::Table(table) => (*table, *table),
         Subject::Buckets(buckets) => (buckets.people, buckets.values),

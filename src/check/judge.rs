@@ -10,7 +10,7 @@ use super::verdict::{JudgedColumn, Verdict};
 use crate::error::{Error, Result};
 use crate::model::beliefs::Question;
 use crate::model::judge::Basis;
-use crate::model::robust::Known;
+use crate::model::robust::KnownDistributions;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
@@ -25,7 +25,7 @@ pub struct Check<'a> {
     /// The table that the groups were made from. What takes it and is not given is not judged, and so not safe.
     pub original: Option<&'a Table>,
     /// The distributions that the adversary knows, where they are in memory already.
-    pub distributions: Option<&'a Known>,
+    pub distributions: Option<&'a KnownDistributions>,
     /// How people of the original find their groups.
     pub membership: Membership<'a>,
     /// What the manifest of a release says of its original.
@@ -95,7 +95,7 @@ impl Check<'_> {
         match self.original {
             None => judged.finding.add(question.open_claims()),
             Some(original) => {
-                let tables = beliefs::Release {
+                let tables = beliefs::GroupTables {
                     subject: self.subject,
                     membership: &self.membership,
                     manifest: self.manifest,

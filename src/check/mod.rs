@@ -34,6 +34,6 @@ mod values;
 mod verdict;
 
 pub use groups::{GroupDetail, groups};
-pub use job::{Buckets, Columns, Subject, count};
+pub use job::{Buckets, ColumnRoles, Subject, count};
 pub use judge::{Check, Skylines};
 pub use verdict::{JudgedColumn, Order, Verdict};

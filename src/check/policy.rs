@@ -1,6 +1,6 @@
 //! What does a policy require of a table of groups?
 
-use super::job::{Columns, JointColumn};
+use super::job::{ColumnRoles, JointColumn};
 use crate::error::{Error, Result};
 use crate::model::judge::Requirements;
 use crate::model::{Policy, Target};
@@ -9,7 +9,7 @@ use crate::model::{Policy, Target};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// What the columns of the table mean.
-    pub columns: Columns,
+    pub columns: ColumnRoles,
     /// What must hold.
     pub requirements: Requirements,
 }
@@ -24,7 +24,7 @@ fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
 }
 
 /// What the columns of a table mean for one target of a policy.
-pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Columns> {
+pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<ColumnRoles> {
     let null_is = |name: &String| policy.columns.sensitive(name).and_then(|column| column.null_is.clone());
     let (parts, null) = match &target.columns[..] {
         [] => {
@@ -39,7 +39,7 @@ pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Co
             (several.iter().map(part).collect(), None)
         }
     };
-    Ok(Columns {
+    Ok(ColumnRoles {
         groups: groups.to_vec(),
         sensitive: target.name(),
         parts,

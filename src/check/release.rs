@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::beliefs::Membership;
-use super::job::{Buckets, Columns, Subject};
+use super::job::{Buckets, ColumnRoles, Subject};
 use super::judge::{Check, Skylines};
 use super::policy::{Task, columns, tasks};
 use super::verdict::Verdict;
@@ -80,7 +80,7 @@ impl Release {
     }
 
     /// What the columns of the release mean for one target of a policy.
-    pub fn columns(&self, policy: &Policy, target: &Target) -> Result<Columns> {
+    pub fn columns(&self, policy: &Policy, target: &Target) -> Result<ColumnRoles> {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 

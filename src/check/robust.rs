@@ -12,16 +12,16 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
-use super::job::{Buckets, Columns, Subject};
+use super::job::{Buckets, ColumnRoles, Subject};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting};
-use crate::math::robust::Published;
+use crate::math::robust::PublishedGroup;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
-use crate::model::robust::census::{Census, Counted};
+use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::dictionary::{Coder, UNKNOWN};
 use crate::model::robust::judge::{AssessedGroup, RobustJudge, Robustness, assessed};
-use crate::model::robust::{Distributions, Known, known_columns};
+use crate::model::robust::{Distributions, KnownDistributions, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
@@ -34,10 +34,10 @@ const BATCH: usize = 1 << 18;
 /// The distributions that the adversary knows: those of the file that the policy names, or estimated from the original.
 pub(super) fn known(
     robustness: &Robustness,
-    columns: &Columns,
+    columns: &ColumnRoles,
     original: Option<&Table>,
     resources: &Resources<'_>,
-) -> Result<Known> {
+) -> Result<KnownDistributions> {
     let (robust, null_is) = (&robustness.model, columns.null_is.as_deref());
     match (&robust.distributions, original) {
         (Distributions::File { path, .. }, _) if !path.is_file() => Err(Error::missing(
@@ -46,7 +46,7 @@ pub(super) fn known(
             Setting::Policy,
         )),
         (Distributions::File { path, .. }, _) => {
-            Known::from_file(path, robust, &columns.sensitive, null_is, resources)
+            KnownDistributions::from_file(path, robust, &columns.sensitive, null_is, resources)
         }
         (Distributions::Estimated, None) => Err(Error::missing(
             "what the adversary knows is estimated from the original table, which is not given",
@@ -55,8 +55,12 @@ pub(super) fn known(
         )),
         (Distributions::Estimated, Some(table)) => {
             let known = known_columns(robust);
-            let counted = Counted { columns: &known, sensitive: &columns.sensitive, null_is };
-            Known::estimated(&Census::read(table, &counted, resources)?, robust, &resources.budget)
+            let counted = CountedColumns { columns: &known, sensitive: &columns.sensitive, null_is };
+            KnownDistributions::estimated(
+                &Census::read(table, &counted, resources)?,
+                robust,
+                &resources.budget,
+            )
         }
     }
 }
@@ -65,9 +69,9 @@ pub(super) fn known(
 pub(super) fn add(
     finding: &mut Finding,
     subject: &Subject<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
     robustness: &Robustness,
-    known: &Known,
+    known: &KnownDistributions,
     resources: &Resources<'_>,
 ) -> Result<()> {
     let charge = RobustCharge { known, robustness };
@@ -76,7 +80,7 @@ pub(super) fn add(
 }
 
 /// Distributions are known of people with one row and one value each.
-pub(super) fn expect_rows(columns: &Columns) -> Result<()> {
+pub(super) fn expect_rows(columns: &ColumnRoles) -> Result<()> {
     if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
             "the model \"robust\" is defined for one row and one value per person",
@@ -89,13 +93,13 @@ pub(super) fn expect_rows(columns: &Columns) -> Result<()> {
 
 /// What every group is assessed by.
 struct RobustCharge<'a> {
-    known: &'a Known,
+    known: &'a KnownDistributions,
     robustness: &'a Robustness,
 }
 
 fn judge(
     subject: &Subject<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
     charge: &RobustCharge<'_>,
     resources: &Resources<'_>,
 ) -> Result<RobustJudge> {
@@ -160,7 +164,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(cells: &Cells<'_>, columns: &Columns, known: &Known) -> Self {
+    fn new(cells: &Cells<'_>, columns: &ColumnRoles, known: &KnownDistributions) -> Self {
         let mut names: Vec<String> = Vec::new();
         let people = known.columns().iter().filter(|_| cells.people);
         let value = cells.values.then_some(&columns.sensitive);
@@ -192,8 +196,8 @@ struct Unknown {
 fn gather(
     table: &Table,
     cells: &Cells<'_>,
-    columns: &Columns,
-    known: &Known,
+    columns: &ColumnRoles,
+    known: &KnownDistributions,
     resources: &Resources<'_>,
     sorter: &Mutex<Sorter<'_>>,
 ) -> Result<()> {
@@ -224,7 +228,7 @@ fn gather(
 struct RowReader<'a> {
     cells: &'a Cells<'a>,
     places: &'a Places,
-    known: &'a Known,
+    known: &'a KnownDistributions,
     coders: Vec<Coder<'a>>,
     value_coder: Option<Coder<'a>>,
     /// The value that a null stands for.
@@ -240,8 +244,8 @@ impl<'a> RowReader<'a> {
         table: &Table,
         cells: &'a Cells<'a>,
         places: &'a Places,
-        columns: &'a Columns,
-        known: &'a Known,
+        columns: &'a ColumnRoles,
+        known: &'a KnownDistributions,
     ) -> Result<Self> {
         let coders: Vec<Coder<'a>> = if cells.people { known.coders(table)? } else { Vec::new() };
         let value_coder = match cells.values {
@@ -313,7 +317,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-fn refuse_unknown(unknown: Unknown, columns: &Columns, known: &Known) -> Result<()> {
+fn refuse_unknown(unknown: Unknown, columns: &ColumnRoles, known: &KnownDistributions) -> Result<()> {
     let problem = match (unknown.people, unknown.values) {
         (0, 0) => return Ok(()),
         (0, rows) => format!(
@@ -389,7 +393,7 @@ impl Batch {
     /// The assessment of each group.
     fn assessed(&self, charge: &RobustCharge<'_>) -> Result<Vec<AssessedGroup>> {
         let one = |group: &Group| {
-            let published = Published { signatures: &group.signatures, values: &group.values };
+            let published = PublishedGroup { signatures: &group.signatures, values: &group.values };
             assessed(charge.known, &charge.robustness.requirement, published)
         };
         self.groups.par_iter().map(one).collect()

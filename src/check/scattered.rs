@@ -12,9 +12,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
 use super::cells::{Cells, Gaps};
-use super::clustered::Counted;
-use super::job::{Buckets, Columns};
-use super::values::Codes;
+use super::clustered::CountedRows;
+use super::job::{Buckets, ColumnRoles};
+use super::values::ValueCodes;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
@@ -32,12 +32,12 @@ const PERSON: u32 = u32::MAX;
 /// Counts a table by group; each row is a person.
 pub(super) fn by_group(
     table: &Table,
-    columns: &Columns,
+    columns: &ColumnRoles,
     charge: &Arc<Charge>,
-    codes: &Codes,
+    codes: &ValueCodes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
-) -> Result<Counted> {
+) -> Result<CountedRows> {
     let numbers = Numbers::of(table, columns)?;
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
@@ -72,19 +72,19 @@ pub(super) fn by_group(
         Ok((rows, cells.gaps))
     })?;
     let (rows, gaps) = counts;
-    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
+    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
 }
 
 /// Counts a table in which the rows of a person are those with the same value of the individual column.
 pub(super) fn by_person(
     table: &Table,
-    columns: &Columns,
+    columns: &ColumnRoles,
     individual: &str,
     charge: &Arc<Charge>,
-    codes: &Codes,
+    codes: &ValueCodes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
-) -> Result<Counted> {
+) -> Result<CountedRows> {
     let numbers = Numbers::of(table, columns)?;
     let mut people = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut people);
@@ -136,7 +136,7 @@ pub(super) fn by_person(
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
     let (rows, gaps) = counts;
-    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
+    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
 }
 
 /// Persons that contradict what was said of the table.
@@ -147,7 +147,7 @@ struct Faults {
 }
 
 impl Faults {
-    fn report(&self, individual: &str, columns: &Columns) -> Result<()> {
+    fn report(&self, individual: &str, columns: &ColumnRoles) -> Result<()> {
         if self.in_two_groups > 0 {
             return Err(Error::input(
                 format!(
@@ -205,12 +205,12 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
 /// Counts a release in which people and values stand in two tables.
 pub(super) fn by_bucket(
     buckets: &Buckets<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
     charge: &Arc<Charge>,
-    codes: &Codes,
+    codes: &ValueCodes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
-) -> Result<Counted> {
+) -> Result<CountedRows> {
     for name in &columns.groups {
         if buckets.people.kind(name)? != buckets.values.kind(name)? {
             return Err(Error::input(
@@ -277,7 +277,7 @@ pub(super) fn by_bucket(
         }
         Ok((0, cells.gaps))
     })?;
-    Ok(Counted { judge: judge(groups, charge, numbers, resources)?, rows: people.0, gaps: values.1 })
+    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows: people.0, gaps: values.1 })
 }
 
 /// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
@@ -319,17 +319,17 @@ enum Numbers {
     /// By the number that the table gives them.
     Own,
     /// By the order in which they come.
-    Counted,
+    CountedRows,
 }
 
 impl Numbers {
-    fn of(table: &Table, columns: &Columns) -> Result<Self> {
-        Ok(if numbered_by_value(table, columns)? { Numbers::Own } else { Numbers::Counted })
+    fn of(table: &Table, columns: &ColumnRoles) -> Result<Self> {
+        Ok(if numbered_by_value(table, columns)? { Numbers::Own } else { Numbers::CountedRows })
     }
 }
 
 /// Whether groups that do not stand together are numbered by the value of their one column, a whole number.
-pub(super) fn numbered_by_value(table: &Table, columns: &Columns) -> Result<bool> {
+pub(super) fn numbered_by_value(table: &Table, columns: &ColumnRoles) -> Result<bool> {
     match &columns.groups[..] {
         [only] => Ok(table.kind(only)? == ColumnKind::Integer),
         _ => Ok(false),

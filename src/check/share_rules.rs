@@ -8,8 +8,8 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
 use super::cells::Cells;
-use super::job::{Columns, Subject};
-use super::values::Codes;
+use super::job::{ColumnRoles, Subject};
+use super::values::ValueCodes;
 use crate::error::Result;
 use crate::math::shares::ShareRule;
 use crate::model::counted_group::CountedGroup;
@@ -22,8 +22,8 @@ use crate::table::read::ColumnRequest;
 pub(super) fn rules(
     required: &[ShareRequirement],
     subject: &Subject<'_>,
-    columns: &Columns,
-    codes: &Codes,
+    columns: &ColumnRoles,
+    codes: &ValueCodes,
     resources: &Resources<'_>,
 ) -> Result<Vec<ShareRule>> {
     if required.is_empty() {
@@ -58,8 +58,8 @@ pub(super) fn rules(
 /// How often each value occurs in the whole table.
 fn count_whole(
     subject: &Subject<'_>,
-    columns: &Columns,
-    codes: &Codes,
+    columns: &ColumnRoles,
+    codes: &ValueCodes,
     resources: &Resources<'_>,
 ) -> Result<CountedGroup> {
     let (table, count) = match subject {

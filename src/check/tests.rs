@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
-use super::job::Columns;
+use super::job::ColumnRoles;
 use super::recurrence::Returned;
-use super::values::Codes;
+use super::values::ValueCodes;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::Finding;
@@ -18,8 +18,8 @@ use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 
-fn columns() -> Columns {
-    Columns::single(vec!["grp".to_string()], "sick".to_string())
+fn columns() -> ColumnRoles {
+    ColumnRoles::single(vec!["grp".to_string()], "sick".to_string())
 }
 
 fn skyline() -> Requirements {
@@ -46,7 +46,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let budget = Budget::new(1 << 20);
     let resources =
         Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
-    let codes = Codes::with("sick", vec![None], &budget).unwrap();
+    let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
     let mut joined = Joined::new(&charge, &resources).unwrap();
     let mut first_row = 0;
@@ -64,13 +64,13 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     Some((finding, counted.rows, counted.judge.sizes.groups))
 }
 
-fn charge(requirements: &Requirements, codes: &Codes) -> Arc<Charge> {
+fn charge(requirements: &Requirements, codes: &ValueCodes) -> Arc<Charge> {
     let code = &mut |name: &str| codes.named(name);
     let wanted = WantedSkylines::NOTHING;
     Arc::new(Charge::new(Values::Single, requirements, Vec::new(), &wanted, code).unwrap())
 }
 
-fn finding(judge: &mut Judge, codes: &Codes) -> crate::Result<Finding> {
+fn finding(judge: &mut Judge, codes: &ValueCodes) -> crate::Result<Finding> {
     judge.finish(&ValueNames { column: "sick", names: &codes.names(), ordered: false })
 }
 
@@ -105,7 +105,7 @@ fn a_group_that_comes_back_is_noticed_wherever_the_cut_is() {
 
 #[test]
 fn counts_that_overflow_fit_no_number_of_people() {
-    let codes = Codes::with("sick", vec![None], &Budget::new(1 << 20)).unwrap();
+    let codes = ValueCodes::with("sick", vec![None], &Budget::new(1 << 20)).unwrap();
     let mut group = CountedGroup::of(4);
     // Modulo 2^64 these are four.
     for (code, times) in [(0, u64::MAX), (1, 3), (2, 2)] {

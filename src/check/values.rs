@@ -1,6 +1,6 @@
 //! Which code does each sensitive value have, and what is it called?
 //!
-//! Codes are given in the order in which workers meet values, so they mean nothing outside of a run.
+//! ValueCodes are given in the order in which workers meet values, so they mean nothing outside of a run.
 //! Memory: O(distinct values), reserved from the budget. A dictionary is looked up entry by entry once, not
 //! once per row. A number, date or time has one name, whatever the type of its column and however a person wrote it.
 
@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 
-use super::job::{Columns, Subject};
+use super::job::{ColumnRoles, Subject};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::{joint_parts, joint_value};
@@ -21,7 +21,7 @@ use crate::resources::budget::{Budget, Reservation};
 use crate::table::ColumnKind;
 
 /// The codes of the sensitive values met so far; shared by the workers.
-pub(super) struct Codes {
+pub(super) struct ValueCodes {
     column: String,
     /// What the values of the column, or of each part of it, are if they are no texts.
     scales: Vec<Option<Scale>>,
@@ -39,9 +39,9 @@ struct State {
 /// What one more value takes beside its text: an entry in each table, with room to grow.
 const ENTRY_BYTES: u64 = 128;
 
-impl Codes {
+impl ValueCodes {
     /// No values yet, of the sensitive column, or of its parts.
-    pub fn new(subject: &Subject<'_>, columns: &Columns, budget: &Arc<Budget>) -> Result<Self> {
+    pub fn new(subject: &Subject<'_>, columns: &ColumnRoles, budget: &Arc<Budget>) -> Result<Self> {
         let table = match subject {
             Subject::Table(table) => *table,
             Subject::Buckets(buckets) => buckets.values,
@@ -56,14 +56,14 @@ impl Codes {
             [] => vec![scale(&columns.sensitive)?],
             parts => parts.iter().map(|part| scale(&part.name)).collect::<Result<_>>()?,
         };
-        Codes::with(&columns.sensitive, scales, budget)
+        ValueCodes::with(&columns.sensitive, scales, budget)
     }
 
     /// No values yet, of a column with that name and what it holds.
     pub fn with(column: &str, scales: Vec<Option<Scale>>, budget: &Arc<Budget>) -> Result<Self> {
         let reserved = budget.reserve("the list of sensitive values", 0)?;
         let state = State { codes: HashMap::new(), names: Vec::new(), text: 0, reserved };
-        Ok(Codes { column: column.to_string(), scales, state: RwLock::new(state) })
+        Ok(ValueCodes { column: column.to_string(), scales, state: RwLock::new(state) })
     }
 
     /// The name of what a person calls so.
@@ -191,7 +191,7 @@ impl Translation {
     }
 
     /// The code of each entry of the dictionary.
-    pub fn of(&mut self, codes: &Codes, dictionary: &DictionaryArray<Int32Type>) -> Result<&[u32]> {
+    pub fn of(&mut self, codes: &ValueCodes, dictionary: &DictionaryArray<Int32Type>) -> Result<&[u32]> {
         let entries = dictionary.values();
         let known = self.entries.as_ref().is_some_and(|known| same(known, entries));
         if !known {

@@ -11,7 +11,7 @@ use super::flags::{ResourceFlags, read_delimiter, read_options};
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
 use crate::check::Subject;
-use crate::check::beliefs::{Membership, Release, attack};
+use crate::check::beliefs::{GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
@@ -125,7 +125,8 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
         Subject::Table(_) => Membership::Labels(&groups),
         Subject::Buckets(_) => Membership::Own(&groups),
     };
-    let tables = Release { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };
+    let tables =
+        GroupTables { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };
     follow(args, &original, &tables, asked)
 }
 
@@ -141,14 +142,14 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
         false => Some(Table::open(&args.original, &options)?),
     };
     let (subject, membership) = (Subject::Table(&table), Membership::Own(&args.group));
-    let tables = Release { subject: &subject, membership: &membership, manifest: None };
+    let tables = GroupTables { subject: &subject, membership: &membership, manifest: None };
     follow(args, original.as_ref().unwrap_or(&table), &tables, asked)
 }
 
 fn follow(
     args: &AttackArgs,
     original: &Table,
-    tables: &Release<'_>,
+    tables: &GroupTables<'_>,
     question: Question,
 ) -> Result<AttackReport> {
     with_progress(|progress| {

@@ -5,7 +5,7 @@ use super::flags::{read_delimiter, read_options};
 use super::terminal::{print, visible};
 use crate::error::{Result, number_of};
 use crate::group::given::{AuditedPoint, GivenFunctions, GroupedPeople, ReadFor};
-use crate::math::disclosure_sets::{Audit, Finding, Limits, Release, SharesSummary};
+use crate::math::disclosure_sets::{Audit, AuditFinding, AuditedRelease, Limits, SharesSummary};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::model::Policy;
 use crate::policy::Strategy;
@@ -58,7 +58,7 @@ pub fn run(args: &AuditArgs) -> Result<Answer> {
     let case = GroupedPeople::read(&job, ReadFor::Report)?;
     let audit = case.audit();
     print(&if args.json { format!("{}\n", to_json(&case, &audit)) } else { to_text(&case, &audit) })?;
-    let publishes = |release: Release| matches!(release, Release::Function(_));
+    let publishes = |release: AuditedRelease| matches!(release, AuditedRelease::Function(_));
     let safe = match policy.publish.strategy {
         Some(Strategy::Inclusive) => publishes(audit.inclusive),
         Some(Strategy::Exclusive) => publishes(audit.exclusive),
@@ -95,10 +95,10 @@ fn to_json(case: &GroupedPeople, audit: &Audit) -> Value {
         }
         entry
     });
-    let release = |release: Release| match release {
-        Release::Function(place) => json!({"publishes": case.tried[place] + 1}),
-        Release::Nothing => json!({"publishes": null}),
-        Release::Undecided(place) => json!({"publishes": null, "undecided": case.tried[place] + 1}),
+    let release = |release: AuditedRelease| match release {
+        AuditedRelease::Function(place) => json!({"publishes": case.tried[place] + 1}),
+        AuditedRelease::Nothing => json!({"publishes": null}),
+        AuditedRelease::Undecided(place) => json!({"publishes": null, "undecided": case.tried[place] + 1}),
     };
     let mut naive = release(audit.naive);
     naive["replay"] = audit.naive_adversary().map_or(Value::Null, |finding| finding_json(finding, &texts));
@@ -131,10 +131,10 @@ fn summary_json(summary: &SharesSummary, texts: &[String]) -> Value {
     })
 }
 
-fn finding_json(finding: &Finding, texts: &[String]) -> Value {
+fn finding_json(finding: &AuditFinding, texts: &[String]) -> Value {
     let (reason, estimate) = match finding {
-        Finding::Exact(summary) => return summary_json(summary, texts),
-        Finding::Refused { reason, estimate } => (reason, estimate),
+        AuditFinding::Exact(summary) => return summary_json(summary, texts),
+        AuditFinding::Refused { reason, estimate } => (reason, estimate),
     };
     let estimate = estimate.as_ref().map(|estimate| {
         let largest = estimate.largest.as_ref().map(|largest| {
@@ -177,14 +177,14 @@ fn to_text(case: &GroupedPeople, audit: &Audit) -> String {
             continue;
         };
         let found = &audit.functions[place];
-        text.push_str(&line("release alone", &Finding::Exact(found.per.clone()), &texts));
+        text.push_str(&line("release alone", &AuditFinding::Exact(found.per.clone()), &texts));
         text.push_str(&line("inclusive", &found.inclusive, &texts));
         text.push_str(&line("exclusive, naive", &found.exclusive, &texts));
     }
-    let publishes = |release: Release| match release {
-        Release::Function(place) => format!("publishes function {}", case.tried[place] + 1),
-        Release::Nothing => "publishes nothing".to_string(),
-        Release::Undecided(place) => {
+    let publishes = |release: AuditedRelease| match release {
+        AuditedRelease::Function(place) => format!("publishes function {}", case.tried[place] + 1),
+        AuditedRelease::Nothing => "publishes nothing".to_string(),
+        AuditedRelease::Undecided(place) => {
             format!("publishes nothing: function {} is too large to count", case.tried[place] + 1)
         }
     };
@@ -216,7 +216,7 @@ fn promise(point: &AuditedPoint) -> String {
     format!("the chance of {values} is below {}{knowing}", point.confidence)
 }
 
-fn line(title: &str, finding: &Finding, texts: &[String]) -> String {
+fn line(title: &str, finding: &AuditFinding, texts: &[String]) -> String {
     let verdict = match finding.holds() {
         Some(true) => "holds",
         Some(false) => "FAILS",
@@ -226,18 +226,18 @@ fn line(title: &str, finding: &Finding, texts: &[String]) -> String {
 }
 
 /// What is left of the tables, in words.
-fn left(finding: &Finding, texts: &[String]) -> String {
+fn left(finding: &AuditFinding, texts: &[String]) -> String {
     let who =
         |person: usize, value: u32| format!("row {} has {:?}", person + 1, visible(&texts[value as usize]));
     match finding {
-        Finding::Exact(SharesSummary { size, largest: Some(worst), .. }) => {
+        AuditFinding::Exact(SharesSummary { size, largest: Some(worst), .. }) => {
             let tables = shorten(&size.to_string());
             let share = share(&worst.share);
             format!("{tables} tables, largest share {share} ({})", who(worst.person, worst.value))
         }
-        Finding::Exact(_) => "no table".to_string(),
-        Finding::Refused { reason, estimate: None } => format!("{reason}; no estimate"),
-        Finding::Refused { reason, estimate: Some(estimate) } => {
+        AuditFinding::Exact(_) => "no table".to_string(),
+        AuditFinding::Refused { reason, estimate: None } => format!("{reason}; no estimate"),
+        AuditFinding::Refused { reason, estimate: Some(estimate) } => {
             let estimated = match &estimate.largest {
                 None => format!("none of {} sampled tables is left", estimate.samples),
                 Some(largest) => format!(

@@ -9,7 +9,7 @@ use super::Answer;
 use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::{aligned, exact_text};
-use crate::check::{Columns, JudgedColumn, Order, Subject, count};
+use crate::check::{ColumnRoles, JudgedColumn, Order, Subject, count};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::math::implications::IMPLICATIONS_LIMIT;
@@ -53,7 +53,7 @@ pub fn run(args: &DisclosureArgs) -> Result<Answer> {
 fn measured(
     args: &DisclosureArgs,
     subject: &Subject<'_>,
-    columns: &Columns,
+    columns: &ColumnRoles,
 ) -> Result<(JudgedColumn, Vec<DisclosurePoint>)> {
     let implications = Implications { up_to: args.up_to.into(), confidence: None };
     let requirements =

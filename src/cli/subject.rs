@@ -8,7 +8,7 @@ use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
 use crate::check::beliefs::Membership;
 use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release, labelled_groups};
-use crate::check::{Columns, Subject};
+use crate::check::{ColumnRoles, Subject};
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::{Policy, Target};
@@ -27,7 +27,7 @@ pub struct SubjectFlags {
     /// The policy that says what the columns mean and what must hold; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Columns that make a group: rows that agree in all of them.
+    /// ColumnRoles that make a group: rows that agree in all of them.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub group: Vec<String>,
     /// The sensitive column.
@@ -83,7 +83,7 @@ impl Opened {
     }
 
     /// The columns of the groups' published label.
-    pub fn label_columns(&self, columns: &Columns) -> Vec<String> {
+    pub fn label_columns(&self, columns: &ColumnRoles) -> Vec<String> {
         match (self, self.subject()) {
             (Opened::Table(..), _) | (_, Subject::Buckets(_)) => columns.groups.clone(),
             (Opened::Release(opened), Subject::Table(table)) => {
@@ -98,13 +98,13 @@ impl Opened {
 
 impl SubjectFlags {
     /// Opens the tables and settles what their columns mean for one sensitive column.
-    pub fn open(&self) -> Result<(Opened, Columns)> {
+    pub fn open(&self) -> Result<(Opened, ColumnRoles)> {
         let opened = self.open_tables()?;
         let columns = self.columns(&opened)?;
         Ok((opened, columns))
     }
 
-    fn columns(&self, opened: &Opened) -> Result<Columns> {
+    fn columns(&self, opened: &Opened) -> Result<ColumnRoles> {
         Ok(match opened {
             Opened::Release(release) => {
                 self.with_flags(release.0.columns(&release.1, self.target(&release.1)?)?)
@@ -136,14 +136,14 @@ impl SubjectFlags {
     }
 
     /// What the flags alone say of the columns.
-    pub fn flag_columns(&self) -> Result<Columns> {
+    pub fn flag_columns(&self) -> Result<ColumnRoles> {
         let sensitive = self.sensitive.clone().ok_or_else(|| {
             Error::input(
                 "no sensitive column is given",
                 "name it with --sensitive, or give a policy or a release",
             )
         })?;
-        Ok(self.with_flags(Columns::single(self.group.clone(), sensitive)))
+        Ok(self.with_flags(ColumnRoles::single(self.group.clone(), sensitive)))
     }
 
     /// Opens the tables.
@@ -214,7 +214,7 @@ impl SubjectFlags {
     }
 
     /// Flags win over the policy.
-    fn with_flags(&self, mut columns: Columns) -> Columns {
+    fn with_flags(&self, mut columns: ColumnRoles) -> ColumnRoles {
         if !self.group.is_empty() {
             columns.groups.clone_from(&self.group);
         }

@@ -8,13 +8,13 @@ use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, parse_fraction};
 use crate::math::hash_sample::SampleKey;
 use crate::policy::hierarchy::{self, DateLevel, Hierarchy, Problem};
-use crate::policy::{End, Quasi, Shape};
+use crate::policy::{End, Quasi, QuasiShape};
 use crate::table::ColumnKind;
 
 impl<'a> Collector<'a> {
     /// For a quasi-identifier of this kind.
     pub fn of_quasi(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
-        let grain = if matches!(quasi.shape, Shape::Dates(_)) { Grain::Day } else { Grain::Value };
+        let grain = if matches!(quasi.shape, QuasiShape::Dates(_)) { Grain::Day } else { Grain::Value };
         Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain)
     }
 }
@@ -22,8 +22,8 @@ impl<'a> Collector<'a> {
 /// The texts that the policy lists for a column, if it has no place for others.
 fn listed(quasi: &Quasi) -> Option<ListedTexts<'_>> {
     match &quasi.shape {
-        Shape::Hierarchy(hierarchy) => Some(ListedTexts::Tree(hierarchy)),
-        Shape::Order(values) if quasi.other.is_none() => Some(ListedTexts::Order(values)),
+        QuasiShape::Hierarchy(hierarchy) => Some(ListedTexts::Tree(hierarchy)),
+        QuasiShape::Order(values) if quasi.other.is_none() => Some(ListedTexts::Order(values)),
         _ => None,
     }
 }
@@ -43,7 +43,7 @@ fn uncovered(quasi: &Quasi, values: ColumnValues) -> Error {
     let values = number_of(values as u64, "value", "values");
     let at_least = if exact { "" } else { "at least " };
     let (listed, other) = match quasi.shape {
-        Shape::Order(_) => ("order", "the name of one that is listed"),
+        QuasiShape::Order(_) => ("order", "the name of one that is listed"),
         _ => ("hierarchy", "a name of your choice"),
     };
     Error::input(
@@ -77,17 +77,17 @@ fn text_coding(
 ) -> Result<Coding> {
     let name = &quasi.name;
     Ok(match &quasi.shape {
-        Shape::Plain => Coding::texts(distinct, frequencies),
-        Shape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText },
-        Shape::Order(values) => ordered(values, quasi.other.as_ref()),
-        Shape::Prefix(lengths) => {
+        QuasiShape::Plain => Coding::texts(distinct, frequencies),
+        QuasiShape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText },
+        QuasiShape::Order(values) => ordered(values, quasi.other.as_ref()),
+        QuasiShape::Prefix(lengths) => {
             let values = exact(name, distinct)?;
             let tree = hierarchy::by_prefixes(values.iter().map(|value| &**value), lengths);
             Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::ByText }
         }
-        Shape::Widths(_) => return Err(not_for(name, "levels", "numbers")),
-        Shape::Ends(_) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
-        Shape::Dates(_) => return Err(not_for(name, "dates", "dates and timestamps")),
+        QuasiShape::Widths(_) => return Err(not_for(name, "levels", "numbers")),
+        QuasiShape::Ends(_) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
+        QuasiShape::Dates(_) => return Err(not_for(name, "dates", "dates and timestamps")),
     })
 }
 
@@ -95,24 +95,24 @@ fn number_coding(quasi: &Quasi, scale: Scale, distinct: DistinctValues<i64>) -> 
     let name = &quasi.name;
     let text = |key: &i64| scale.text(*key);
     let (keys, tree) = match &quasi.shape {
-        Shape::Plain => return Ok(Coding::numbers(scale, distinct)),
-        Shape::Dates(levels) => return date_coding(name, scale, distinct, levels),
-        Shape::Order(_) => return Err(not_for(name, "order", "texts")),
-        Shape::Hierarchy(tree) => (exact(name, distinct)?, tree.clone()),
-        Shape::Prefix(lengths) => {
+        QuasiShape::Plain => return Ok(Coding::numbers(scale, distinct)),
+        QuasiShape::Dates(levels) => return date_coding(name, scale, distinct, levels),
+        QuasiShape::Order(_) => return Err(not_for(name, "order", "texts")),
+        QuasiShape::Hierarchy(tree) => (exact(name, distinct)?, tree.clone()),
+        QuasiShape::Prefix(lengths) => {
             let keys = exact(name, distinct)?;
             let texts: Vec<String> = keys.iter().map(text).collect();
             let tree = hierarchy::by_prefixes(texts.iter().map(String::as_str), lengths);
             (keys, built(name, tree)?)
         }
-        Shape::Widths(widths) => {
+        QuasiShape::Widths(widths) => {
             let keys = exact(name, distinct)?;
             let value = |key: &i64| Some((parse_fraction(&text(key))?, text(key)));
             let values: Option<Vec<(Rational, String)>> = keys.iter().map(value).collect();
             let values = values.ok_or_else(|| not_for(name, "levels", "numbers"))?;
             (keys, built(name, hierarchy::by_widths(&values, widths))?)
         }
-        Shape::Ends(levels) => {
+        QuasiShape::Ends(levels) => {
             let keys = exact(name, distinct)?;
             let end = |end: &End| Some((scale.parse(&end.text)?, end.text.clone()));
             let levels: Option<Vec<Vec<(i64, String)>>> =
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn moments_are_distinguished_by_the_day_where_periods_are_declared() {
         let levels = vec![DateLevel::Week];
-        let shape = Shape::Dates(levels);
+        let shape = QuasiShape::Dates(levels);
         let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
         let kind = ColumnKind::Timestamp { unit: TimeUnit::Second, zone: None };
         let mut collector = Collector::of_quasi(&quasi, &kind);

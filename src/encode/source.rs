@@ -16,7 +16,7 @@ use super::page::{Layout, Page, PageStore};
 use super::payload::Payload;
 use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
 use crate::error::Result;
-use crate::policy::{Quasi, Shape};
+use crate::policy::{Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::table::read::{Morsel, Table};
@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         };
         let layout = self.layout(attributes, sensitive);
         let long = LongTable { source: self, individual, layout: &layout, sensitive, payload };
-        let plain: Vec<bool> = self.quasi().map(|quasi| matches!(quasi.shape, Shape::Plain)).collect();
+        let plain: Vec<bool> = self.quasi().map(|quasi| matches!(quasi.shape, QuasiShape::Plain)).collect();
         long.read(attributes, &plain, spill)
     }
 

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::draw::{Draw, WeightedChoice};
 use super::marginals::*;
-use super::synthetic::Labels;
+use super::synthetic::ColumnLabels;
 use crate::table::kind::text_type;
 
 /// The columns of labels, in the order of the table; `age` stands before `sex`, `cost` at the end.
@@ -23,7 +23,7 @@ const LABEL_COLUMNS: [&str; 9] =
 
 /// Everything that is known of all people before one is drawn.
 pub(super) struct Country {
-    labels: [Labels; LABEL_COLUMNS.len()],
+    labels: [ColumnLabels; LABEL_COLUMNS.len()],
     place: WeightedChoice,
     /// Region, county and setting of each tract, as numbers of their labels and of [`SETTINGS`].
     tracts: Vec<(i32, i32, usize)>,
@@ -58,20 +58,21 @@ impl Country {
 
     pub fn new() -> Self {
         let map = Map::draw();
-        let by_setting = |choice: &dyn Fn(Setting) -> Vec<WeightedChoice>| SETTINGS.map(choice).to_vec();
+        let by_setting =
+            |choice: &dyn Fn(MarginalSetting) -> Vec<WeightedChoice>| SETTINGS.map(choice).to_vec();
         let by_sex =
             |choice: &dyn Fn(usize) -> Vec<WeightedChoice>| (0..SEXES.len()).map(choice).collect::<Vec<_>>();
         Country {
             labels: [
-                Labels::new(SEXES),
-                Labels::new(&map.regions),
-                Labels::new(&map.counties),
-                Labels::new(&map.tracts),
-                Labels::new(EDUCATION),
-                Labels::new(MARITAL),
-                Labels::new(OCCUPATION),
-                Labels::new(INDUSTRY),
-                Labels::new(DIAGNOSES.iter().map(|diagnosis| diagnosis.name)),
+                ColumnLabels::new(SEXES),
+                ColumnLabels::new(&map.regions),
+                ColumnLabels::new(&map.counties),
+                ColumnLabels::new(&map.tracts),
+                ColumnLabels::new(EDUCATION),
+                ColumnLabels::new(MARITAL),
+                ColumnLabels::new(OCCUPATION),
+                ColumnLabels::new(INDUSTRY),
+                ColumnLabels::new(DIAGNOSES.iter().map(|diagnosis| diagnosis.name)),
             ],
             place: WeightedChoice::new(map.weights),
             tracts: map.places,

@@ -5,26 +5,26 @@
 
 /// What life in a region is like; most marginals lean on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(super) enum MarginalSetting {
     Capital,
     Industrial,
     Mixed,
     Rural,
 }
 
-pub(super) const SETTINGS: [Setting; 4] =
-    [Setting::Capital, Setting::Industrial, Setting::Mixed, Setting::Rural];
+pub(super) const SETTINGS: [MarginalSetting; 4] =
+    [MarginalSetting::Capital, MarginalSetting::Industrial, MarginalSetting::Mixed, MarginalSetting::Rural];
 
 /// People per mille, number of counties, setting. Region numbers count from 1 and have one digit.
-pub(super) const REGIONS: [(u32, u32, Setting); 8] = [
-    (260, 8, Setting::Capital),
-    (180, 8, Setting::Industrial),
-    (140, 9, Setting::Mixed),
-    (120, 7, Setting::Rural),
-    (100, 7, Setting::Industrial),
-    (80, 6, Setting::Rural),
-    (70, 5, Setting::Mixed),
-    (50, 5, Setting::Rural),
+pub(super) const REGIONS: [(u32, u32, MarginalSetting); 8] = [
+    (260, 8, MarginalSetting::Capital),
+    (180, 8, MarginalSetting::Industrial),
+    (140, 9, MarginalSetting::Mixed),
+    (120, 7, MarginalSetting::Rural),
+    (100, 7, MarginalSetting::Industrial),
+    (80, 6, MarginalSetting::Rural),
+    (70, 5, MarginalSetting::Mixed),
+    (50, 5, MarginalSetting::Rural),
 ];
 
 /// Tracts of the county with this number in its region: the first county holds the largest town.
@@ -39,12 +39,12 @@ pub(super) const PYRAMID: [(u32, u32); 9] =
     [(0, 1000), (20, 1120), (35, 1300), (50, 1380), (65, 1100), (75, 750), (85, 320), (95, 50), (OLDEST, 10)];
 
 /// How a setting bends the pyramid, in percent.
-pub(super) fn pyramid_tilt(setting: Setting, age: u32) -> u32 {
+pub(super) fn pyramid_tilt(setting: MarginalSetting, age: u32) -> u32 {
     match (setting, age) {
-        (Setting::Capital, 20..=39) => 135,
-        (Setting::Capital, 65..) => 75,
-        (Setting::Rural, 20..=39) => 75,
-        (Setting::Rural, 65..) => 130,
+        (MarginalSetting::Capital, 20..=39) => 135,
+        (MarginalSetting::Capital, 65..) => 75,
+        (MarginalSetting::Rural, 20..=39) => 75,
+        (MarginalSetting::Rural, 65..) => 130,
         _ => 100,
     }
 }
@@ -88,10 +88,10 @@ pub(super) const EDUCATION_BY_AGE: [(u32, [u32; 8]); 8] = [
     (OLDEST, [6, 20, 22, 22, 20, 6, 3, 1]),
 ];
 
-pub(super) fn education_tilt(setting: Setting, level: usize) -> u32 {
+pub(super) fn education_tilt(setting: MarginalSetting, level: usize) -> u32 {
     match setting {
-        Setting::Capital if level >= FIRST_DEGREE => 170,
-        Setting::Rural if level >= FIRST_DEGREE => 60,
+        MarginalSetting::Capital if level >= FIRST_DEGREE => 170,
+        MarginalSetting::Rural if level >= FIRST_DEGREE => 60,
         _ => 100,
     }
 }
@@ -207,12 +207,12 @@ pub(super) const INDUSTRY_BY_OCCUPATION: [[u32; 12]; 10] = [
     [0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0],
 ];
 
-pub(super) fn industry_tilt(setting: Setting, industry: usize) -> u32 {
+pub(super) fn industry_tilt(setting: MarginalSetting, industry: usize) -> u32 {
     match (setting, INDUSTRY[industry]) {
-        (Setting::Rural, "Agriculture") => 250,
-        (Setting::Capital, "Agriculture") => 25,
-        (Setting::Industrial, "Manufacturing") => 180,
-        (Setting::Capital, "Information" | "Finance" | "Public administration") => 180,
+        (MarginalSetting::Rural, "Agriculture") => 250,
+        (MarginalSetting::Capital, "Agriculture") => 25,
+        (MarginalSetting::Industrial, "Manufacturing") => 180,
+        (MarginalSetting::Capital, "Information" | "Finance" | "Public administration") => 180,
         _ => 100,
     }
 }

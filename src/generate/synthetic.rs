@@ -83,7 +83,7 @@ impl SyntheticTable {
 /// What is computed once for all rows of a table.
 enum Maker {
     Agrawal,
-    Groups(Labels),
+    Groups(ColumnLabels),
     Census(Box<Country>),
 }
 
@@ -132,13 +132,13 @@ pub fn write(
 }
 
 /// The texts of a column, numbered from 0 and shared by all its parts.
-pub(super) struct Labels {
+pub(super) struct ColumnLabels {
     texts: Arc<StringArray>,
 }
 
-impl Labels {
+impl ColumnLabels {
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
-        Labels { texts: Arc::new(StringArray::from_iter_values(texts)) }
+        ColumnLabels { texts: Arc::new(StringArray::from_iter_values(texts)) }
     }
 
     /// A column of these texts; every code is the number of a text.

@@ -58,7 +58,7 @@ impl Confidence {
 
 /// Whether a risk is below its threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ThresholdVerdict {
     /// Certainly below.
     Safe,
     /// Not below, or not certainly below.

@@ -7,7 +7,7 @@ use super::shares::SharesTest;
 use super::skyline::split::SkylineTest;
 use super::split::{MinimumSizes, Scratch, SplitTest};
 use crate::encode::group_counts::GroupCounts;
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, ratio};
 use crate::math::shares::{Ground, ShareRule};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
@@ -58,14 +58,14 @@ fn grown<T: SplitTest>(mut test: T, groups: &[GroupCounts]) -> (T, Vec<GroupCoun
 /// `measures` are exact: they change with every group that discloses more than the others.
 fn merges<T: SplitTest + Clone>(
     fresh: impl Fn() -> T,
-    merge: impl Fn(&mut T, &T) -> Verdict,
+    merge: impl Fn(&mut T, &T) -> ThresholdVerdict,
     measures: impl Fn(&T) -> Vec<Rational>,
     [a, b, c]: [&[GroupCounts]; 3],
 ) -> Result<(), TestCaseError> {
     let [(a, of_a), (b, of_b), (c, of_c)] = [a, b, c].map(|groups| grown(fresh(), groups));
     let joined = |parts: [&T; 3]| {
         let mut all = fresh();
-        let verdict = parts.iter().fold(Verdict::Safe, |_, part| merge(&mut all, part));
+        let verdict = parts.iter().fold(ThresholdVerdict::Safe, |_, part| merge(&mut all, part));
         (verdict, measures(&all))
     };
     let expected = joined([&a, &b, &c]);
@@ -78,7 +78,7 @@ fn merges<T: SplitTest + Clone>(
     let all = [of_a, of_b, of_c].concat();
     let mut once = fresh();
     let safe = all.is_empty() || once.admits(&all, &mut Scratch::default());
-    prop_assert_eq!(expected.0 == Verdict::Safe, safe);
+    prop_assert_eq!(expected.0 == ThresholdVerdict::Safe, safe);
     if safe {
         once.accept(&all);
         prop_assert_eq!(expected.1, measures(&once));

@@ -8,7 +8,7 @@ use super::columns::{ColumnType, Columns, Nearness};
 use super::document::TableRules;
 use super::parse::quoted;
 use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
-use super::quasi::{End, Grid, Quasi, Shape};
+use super::quasi::{End, Grid, Quasi, QuasiShape};
 use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
 
@@ -83,20 +83,22 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
         writeln!(text, "other = {}", quoted(name))?;
     }
     match &quasi.shape {
-        Shape::Plain => Ok(()),
-        Shape::Hierarchy(tree) => write_hierarchy(tree, text),
-        Shape::Widths(widths) => writeln!(text, "levels = {}", list_text(widths.iter().map(fraction_text))),
-        Shape::Ends(levels) => {
+        QuasiShape::Plain => Ok(()),
+        QuasiShape::Hierarchy(tree) => write_hierarchy(tree, text),
+        QuasiShape::Widths(widths) => {
+            writeln!(text, "levels = {}", list_text(widths.iter().map(fraction_text)))
+        }
+        QuasiShape::Ends(levels) => {
             writeln!(text, "ends = {}", list_text(levels.iter().map(|ends| list_text(ends.iter().map(end)))))
         }
-        Shape::Prefix(lengths) => {
+        QuasiShape::Prefix(lengths) => {
             writeln!(text, "prefix = {}", list_text(lengths.iter().map(u64::to_string)))
         }
-        Shape::Dates(levels) => {
+        QuasiShape::Dates(levels) => {
             let name = |level: &DateLevel| format!("\"{}\"", level.name());
             writeln!(text, "dates = {}", list_text(levels.iter().map(name)))
         }
-        Shape::Order(values) => {
+        QuasiShape::Order(values) => {
             writeln!(text, "order = {}", list_text(values.iter().map(|value| quoted(value))))
         }
     }
@@ -120,7 +122,7 @@ fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn coarseness(coarse: &Coarseness, shape: &Shape) -> String {
+fn coarseness(coarse: &Coarseness, shape: &QuasiShape) -> String {
     let listed = |level: u32, name: &dyn Fn(usize) -> Option<String>| match level.checked_sub(1) {
         Some(at) => name(at as usize).unwrap_or("\"*\"".to_string()),
         None => "0".to_string(),
@@ -128,13 +130,13 @@ fn coarseness(coarse: &Coarseness, shape: &Shape) -> String {
     match (coarse, shape) {
         (Coarseness::All, _) => "\"*\"".to_string(),
         (Coarseness::Width(width), _) => fraction_text(width),
-        (Coarseness::Level(level), Shape::Widths(widths)) => {
+        (Coarseness::Level(level), QuasiShape::Widths(widths)) => {
             listed(*level, &|at| widths.get(at).map(|width| quoted(&decimal_text(width))))
         }
-        (Coarseness::Level(level), Shape::Prefix(lengths)) => {
+        (Coarseness::Level(level), QuasiShape::Prefix(lengths)) => {
             listed(*level, &|at| lengths.get(at).map(u64::to_string))
         }
-        (Coarseness::Level(level), Shape::Dates(levels)) => {
+        (Coarseness::Level(level), QuasiShape::Dates(levels)) => {
             listed(*level, &|at| levels.get(at).map(|level| quoted(level.name())))
         }
         (Coarseness::Level(level), _) => level.to_string(),

@@ -261,7 +261,8 @@ fn read_quasi(section: &Section, folder: &Path, places: &mut Places, mistakes: &
     if !item.is_table() {
         // A bare list is enough where nothing else is to be said about the columns.
         let names = place("quasi", item.texts("[columns.quasi.NAME]", mistakes), places, mistakes);
-        let plain = |name| Quasi { name, shape: super::Shape::Plain, domain: None, grid: None, other: None };
+        let plain =
+            |name| Quasi { name, shape: super::QuasiShape::Plain, domain: None, grid: None, other: None };
         let mut columns: Vec<Quasi> = names.into_iter().map(plain).collect();
         columns.sort_by(|one, another| one.name.cmp(&another.name));
         return columns;

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::parse::{Item, Mistakes, Section, closest, quoted};
-use super::quasi::{Quasi, Shape};
+use super::quasi::{Quasi, QuasiShape};
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::decimal_text;
 
@@ -93,17 +93,17 @@ pub enum Coarseness {
 
 impl Coarseness {
     /// In the words of the column's list: a width, a length, a period, or a level.
-    pub fn name(&self, shape: &Shape) -> String {
+    pub fn name(&self, shape: &QuasiShape) -> String {
         let level = match self {
             Coarseness::All => return "*".to_string(),
             Coarseness::Width(width) => return decimal_text(width),
             Coarseness::Level(level) => *level,
         };
         let listed = level.checked_sub(1).and_then(|at| match shape {
-            Shape::Widths(widths) => widths.get(at as usize).map(decimal_text),
-            Shape::Prefix(lengths) => lengths.get(at as usize).map(u64::to_string),
-            Shape::Dates(levels) => levels.get(at as usize).map(|level| level.name().to_string()),
-            Shape::Plain | Shape::Hierarchy(_) | Shape::Ends(_) | Shape::Order(_) => None,
+            QuasiShape::Widths(widths) => widths.get(at as usize).map(decimal_text),
+            QuasiShape::Prefix(lengths) => lengths.get(at as usize).map(u64::to_string),
+            QuasiShape::Dates(levels) => levels.get(at as usize).map(|level| level.name().to_string()),
+            QuasiShape::Plain | QuasiShape::Hierarchy(_) | QuasiShape::Ends(_) | QuasiShape::Order(_) => None,
         });
         listed.unwrap_or_else(|| level.to_string())
     }
@@ -204,15 +204,15 @@ fn read_coarseness(item: &Item, column: &Quasi, mistakes: &mut Mistakes) -> Coar
         None => Coarseness::All,
     };
     match &column.shape {
-        Shape::Widths(widths) => listed(widths.iter().map(decimal_text).collect(), mistakes),
-        Shape::Prefix(lengths) => listed(lengths.iter().map(u64::to_string).collect(), mistakes),
-        Shape::Dates(levels) => {
+        QuasiShape::Widths(widths) => listed(widths.iter().map(decimal_text).collect(), mistakes),
+        QuasiShape::Prefix(lengths) => listed(lengths.iter().map(u64::to_string).collect(), mistakes),
+        QuasiShape::Dates(levels) => {
             listed(levels.iter().map(|level| level.name().to_string()).collect(), mistakes)
         }
-        Shape::Hierarchy(tree) => numbered(tree.top_level().into(), mistakes),
-        Shape::Ends(levels) => numbered(levels.len() as u64 + 1, mistakes),
-        Shape::Order(_) => numbered(1, mistakes),
-        Shape::Plain => {
+        QuasiShape::Hierarchy(tree) => numbered(tree.top_level().into(), mistakes),
+        QuasiShape::Ends(levels) => numbered(levels.len() as u64 + 1, mistakes),
+        QuasiShape::Order(_) => numbered(1, mistakes),
+        QuasiShape::Plain => {
             let rule = "write a width of 0 or more, or \"*\"";
             let width = item.fraction_where(|width| *width >= Rational::ZERO, rule, "10", mistakes);
             match width {

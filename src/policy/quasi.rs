@@ -13,7 +13,7 @@ pub struct Quasi {
     /// The column.
     pub name: String,
     /// How its values are grouped.
-    pub shape: Shape,
+    pub shape: QuasiShape,
     /// The published ends of the whole column; open where it is not stated.
     pub domain: Option<[End; 2]>,
     /// The multiples to which the ends of a label may be tightened.
@@ -24,7 +24,7 @@ pub struct Quasi {
 
 /// How the values of a column are grouped.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum QuasiShape {
     /// Nothing stated: numbers and times by their order, anything else as flat categories.
     Plain,
     /// A tree from a file or the policy; `other` is already a leaf of it.
@@ -65,7 +65,7 @@ const SHAPES: [&str; 6] = ["hierarchy", "levels", "ends", "prefix", "dates", "or
 impl Quasi {
     /// A column about which only its name is known.
     pub fn plain(name: impl Into<String>) -> Self {
-        Quasi { name: name.into(), shape: Shape::Plain, domain: None, grid: None, other: None }
+        Quasi { name: name.into(), shape: QuasiShape::Plain, domain: None, grid: None, other: None }
     }
 
     pub(super) fn read(name: &str, section: &Section, folder: &Path, mistakes: &mut Mistakes) -> Quasi {
@@ -80,8 +80,8 @@ impl Quasi {
         }
         let mut other = section.get("other").and_then(|item| item.text("\"Other\"", mistakes));
         let shape = match stated.first() {
-            Some((key, item)) => Shape::read(key, item, folder, &mut other, section, mistakes),
-            None => Shape::Plain,
+            Some((key, item)) => QuasiShape::read(key, item, folder, &mut other, section, mistakes),
+            None => QuasiShape::Plain,
         };
         let key = stated.first().map_or("nothing", |(key, _)| key);
         let beside = |wanted: &str, allowed: &[&str], mistakes: &mut Mistakes| {
@@ -108,7 +108,7 @@ impl Quasi {
     }
 }
 
-impl Shape {
+impl QuasiShape {
     fn read(
         key: &str,
         item: &Item,
@@ -116,16 +116,16 @@ impl Shape {
         other: &mut Option<String>,
         section: &Section,
         mistakes: &mut Mistakes,
-    ) -> Shape {
+    ) -> QuasiShape {
         match key {
             "hierarchy" => match read_hierarchy(item, folder, mistakes) {
-                Some(tree) => Shape::Hierarchy(add_other(tree, other, section, mistakes)),
-                None => Shape::Plain,
+                Some(tree) => QuasiShape::Hierarchy(add_other(tree, other, section, mistakes)),
+                None => QuasiShape::Plain,
             },
-            "levels" => Shape::Widths(read_widths(item, mistakes)),
-            "ends" => Shape::Ends(read_ends(item, mistakes)),
-            "prefix" => Shape::Prefix(read_prefix(item, mistakes)),
-            "dates" => Shape::Dates(read_dates(item, mistakes)),
+            "levels" => QuasiShape::Widths(read_widths(item, mistakes)),
+            "ends" => QuasiShape::Ends(read_ends(item, mistakes)),
+            "prefix" => QuasiShape::Prefix(read_prefix(item, mistakes)),
+            "dates" => QuasiShape::Dates(read_dates(item, mistakes)),
             _ => {
                 let order = read_order(item, mistakes);
                 if let (Some(name), Some(at)) = (&other, section.get("other"))
@@ -133,7 +133,7 @@ impl Shape {
                 {
                     at.wrong("is not in the order", "name one of the ordered values", mistakes);
                 }
-                Shape::Order(order)
+                QuasiShape::Order(order)
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
-use crate::policy::{Quasi, Shape};
+use crate::policy::{Quasi, QuasiShape};
 use crate::resources::progress::Progress;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 use std::sync::{Mutex, PoisonError};
@@ -48,18 +48,18 @@ pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Prog
             let ends = profile.ends.map(|(low, high)| (scale.text(low), scale.text(high)));
             let ends = ends.and_then(|(low, high)| Some((parse_fraction(&low)?, parse_fraction(&high)?)));
             let widths = ends.map_or(Vec::new(), |(low, high)| widths(&(high - low)));
-            if widths.is_empty() { Shape::Plain } else { Shape::Widths(widths) }
+            if widths.is_empty() { QuasiShape::Plain } else { QuasiShape::Widths(widths) }
         }
         ValueSet::Texts(..) => match profile.texts.and_then(|texts| Some((texts, texts.lengths?))) {
             Some((texts, (_, most))) if texts.starred == 0 && (2..=12).contains(&most) => {
                 let coded = hint(column) == Hint::Code || texts.mostly(texts.codes);
-                if coded { Shape::Prefix((1..most).rev().collect()) } else { Shape::Plain }
+                if coded { QuasiShape::Prefix((1..most).rev().collect()) } else { QuasiShape::Plain }
             }
-            _ => Shape::Plain,
+            _ => QuasiShape::Plain,
         },
-        ValueSet::Numbers(..) => Shape::Plain,
+        ValueSet::Numbers(..) => QuasiShape::Plain,
     };
-    if let Shape::Plain = shape {
+    if let QuasiShape::Plain = shape {
         return flat(column, found.set);
     }
     let quasi = Quasi { shape, ..Quasi::plain(column) };

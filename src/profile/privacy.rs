@@ -5,7 +5,7 @@
 //! the same shares of values; without that there would hardly be more than one group.
 
 use super::column::ColumnProfile;
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
 
 /// What should hold for a release.
@@ -87,10 +87,11 @@ fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
         let whole = observed(counts, people);
         let breaches = whole.entries().iter().map(|entry| entry.statistics.breach().at_least());
         let whole_table = breaches.fold(0.0, f64::max);
-        let splits =
-            || part.iter().sum::<u64>() > 1 && observed(&part, part_people).verdict() == Verdict::Safe;
+        let splits = || {
+            part.iter().sum::<u64>() > 1 && observed(&part, part_people).verdict() == ThresholdVerdict::Safe
+        };
         let last = (l, k, m) == (0, 0, 0);
-        let allowed = whole.verdict() == Verdict::Safe && (last || splits());
+        let allowed = whole.verdict() == ThresholdVerdict::Safe && (last || splits());
         allowed.then_some(Feasible { l, k, m, confidence: confidence, whole_table })
     })
 }

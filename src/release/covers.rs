@@ -149,10 +149,10 @@ impl<'a> PublishedLabels<'a> {
         let mut next = || columns.next().ok_or_else(unfit);
         let open = |(quasi, (_, form)): (&&Quasi, &(LabelReader<'_>, Form))| {
             Ok(match form {
-                Form::Label => OpenedLabels::Label(Written::new(next()?, &quasi.name)?),
+                Form::Label => OpenedLabels::Label(WrittenLabel::new(next()?, &quasi.name)?),
                 Form::Bounds(scale) => OpenedLabels::Bounds(
                     *scale,
-                    [Written::new(next()?, &quasi.name)?, Written::new(next()?, &quasi.name)?],
+                    [WrittenLabel::new(next()?, &quasi.name)?, WrittenLabel::new(next()?, &quasi.name)?],
                 ),
             })
         };
@@ -244,36 +244,36 @@ pub fn unfit() -> Error {
 /// The labels of one column in a batch.
 pub enum OpenedLabels<'a> {
     /// One text.
-    Label(Written<'a>),
+    Label(WrittenLabel<'a>),
     /// Two ends.
-    Bounds(Scale, [Written<'a>; 2]),
+    Bounds(Scale, [WrittenLabel<'a>; 2]),
 }
 
 /// A published column: texts, or what a CSV file let look like numbers.
-pub enum Written<'a> {
+pub enum WrittenLabel<'a> {
     /// Texts.
     Texts(CellTexts<'a>),
     /// Numbers, dates or times.
     Keys(Scale, CellKeys<'a>),
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenLabel<'a> {
     /// Of a canonical column.
     pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
         let kind = ColumnKind::of(array.data_type()).ok_or_else(unfit)?;
         Ok(match Scale::of(&kind) {
-            None => Written::Texts(CellTexts::new(array)),
-            Some(scale) => Written::Keys(scale, keys(array, scale, name)?),
+            None => WrittenLabel::Texts(CellTexts::new(array)),
+            Some(scale) => WrittenLabel::Keys(scale, keys(array, scale, name)?),
         })
     }
 
     /// The label of a row.
     pub fn text(&self, row: usize) -> Cow<'_, str> {
         match self {
-            Written::Texts(texts) => {
+            WrittenLabel::Texts(texts) => {
                 texts.entry(row).map_or(Cow::Borrowed("null"), |entry| texts.dictionary.value(entry).into())
             }
-            Written::Keys(scale, keys) => {
+            WrittenLabel::Keys(scale, keys) => {
                 keys.get(row).map_or(Cow::Borrowed("null"), |key| scale.text(key).into())
             }
         }
@@ -282,13 +282,13 @@ impl<'a> Written<'a> {
     /// The key of an end, in the scale of the original; `None` where it is open.
     pub fn key(&self, row: usize, wanted: Scale) -> Result<Option<i64>> {
         match self {
-            Written::Keys(scale, keys) if *scale == wanted => Ok(keys.get(row)),
-            Written::Keys(scale, keys) => match keys.get(row) {
+            WrittenLabel::Keys(scale, keys) if *scale == wanted => Ok(keys.get(row)),
+            WrittenLabel::Keys(scale, keys) => match keys.get(row) {
                 None => Ok(None),
                 Some(key) => wanted.parse(&scale.text(key)).map(Some).ok_or_else(unfit),
             },
             // A CSV column without any end.
-            Written::Texts(texts) => match texts.entry(row) {
+            WrittenLabel::Texts(texts) => match texts.entry(row) {
                 None => Ok(None),
                 Some(entry) => wanted.parse(texts.dictionary.value(entry)).map(Some).ok_or_else(unfit),
             },

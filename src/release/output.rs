@@ -16,7 +16,7 @@ use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
 use crate::release::release::PartWriter;
-use crate::release::rows::{Columns, GroupLabel, GroupRows, GroupValues};
+use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::{Extent, Spill};
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What a release looks like.
-pub struct Shape<'a> {
+pub struct ReleaseShape<'a> {
     /// Generalized or bucketized.
     pub style: Style,
     /// How many sensitive values a person may have.
@@ -40,7 +40,7 @@ pub struct Shape<'a> {
     pub payload: Option<&'a Payload>,
 }
 
-impl Shape<'_> {
+impl ReleaseShape<'_> {
     /// Whether people and values stand in one table.
     pub fn is_joined(&self) -> bool {
         self.style == Style::Generalized && self.values == Values::Single
@@ -49,7 +49,7 @@ impl Shape<'_> {
 
 /// The tables of a release while they are written.
 pub struct Output<'a> {
-    shape: &'a Shape<'a>,
+    shape: &'a ReleaseShape<'a>,
     rows: GroupRows<'a>,
     people: PartWriter,
     values: Option<(GroupValues<'a>, PartWriter)>,
@@ -58,10 +58,15 @@ pub struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Begins the tables below `folder`.
-    pub fn create(folder: &Path, shape: &'a Shape<'a>, spill: &'a Spill, threads: usize) -> Result<Self> {
+    pub fn create(
+        folder: &Path,
+        shape: &'a ReleaseShape<'a>,
+        spill: &'a Spill,
+        threads: usize,
+    ) -> Result<Self> {
         let options = WriteOptions { threads, ..WriteOptions::default() };
         let joined = shape.is_joined();
-        let rows = GroupRows::new(Columns {
+        let rows = GroupRows::new(RowColumns {
             labels: if shape.style == Style::Generalized { shape.labels.to_vec() } else { vec![] },
             ranges: shape.ranges,
             payload: shape.payload,

@@ -24,7 +24,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Node};
-use crate::policy::{Quasi, Shape};
+use crate::policy::{Quasi, QuasiShape};
 use crate::table::ColumnKind;
 
 /// A label that was read.
@@ -92,7 +92,7 @@ pub enum Cell<'a> {
 pub struct LabelReader<'a> {
     name: &'a str,
     scale: Option<Scale>,
-    shape: &'a Shape,
+    shape: &'a QuasiShape,
     other: Option<&'a str>,
     highest: Option<i64>,
 }
@@ -110,7 +110,7 @@ impl<'a> LabelReader<'a> {
         LabelReader {
             name: "label",
             scale: Scale::of(kind),
-            shape: &Shape::Plain,
+            shape: &QuasiShape::Plain,
             other: None,
             highest: None,
         }
@@ -203,7 +203,7 @@ impl<'a> LabelReader<'a> {
 
     fn hierarchy(&self) -> Option<&'a Hierarchy> {
         match self.shape {
-            Shape::Hierarchy(tree) => Some(tree),
+            QuasiShape::Hierarchy(tree) => Some(tree),
             _ => None,
         }
     }
@@ -211,15 +211,15 @@ impl<'a> LabelReader<'a> {
     /// The value that stands for a text: itself, or the `other` of a stated order.
     fn listed<'b>(&'b self, text: &'b str) -> &'b str {
         match (self.shape, self.other) {
-            (Shape::Order(values), Some(other)) if !values.iter().any(|value| value == text) => other,
+            (QuasiShape::Order(values), Some(other)) if !values.iter().any(|value| value == text) => other,
             _ => text,
         }
     }
 
     fn values(&self, label: &str) -> Option<Covered> {
         match (self.shape, self.scale) {
-            (Shape::Hierarchy(tree), _) => tree.node(&single(label)?).map(Covered::Node),
-            (Shape::Prefix(lengths), _) => {
+            (QuasiShape::Hierarchy(tree), _) => tree.node(&single(label)?).map(Covered::Node),
+            (QuasiShape::Prefix(lengths), _) => {
                 let name = single(label)?;
                 let prefix = name
                     .strip_suffix('*')
@@ -229,7 +229,7 @@ impl<'a> LabelReader<'a> {
                     None => Covered::Set(vec![name]),
                 })
             }
-            (Shape::Dates(_), Some(_)) => Some(Covered::Period(level_of(label)?, label.to_string())),
+            (QuasiShape::Dates(_), Some(_)) => Some(Covered::Period(level_of(label)?, label.to_string())),
             (_, Some(scale)) => match ends(label) {
                 Some((from, to, closed)) => key_range(scale, from, to, closed),
                 None => {
@@ -237,7 +237,7 @@ impl<'a> LabelReader<'a> {
                     Some(Covered::Keys { from: Some(key), to: Some(Upper::Closed(key)) })
                 }
             },
-            (Shape::Order(_), None) => set(label).map(Covered::Set),
+            (QuasiShape::Order(_), None) => set(label).map(Covered::Set),
             (_, None) => match label.starts_with('[') || label.starts_with("(,") {
                 true => text_range(label),
                 false => set(label).map(Covered::Set),

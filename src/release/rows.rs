@@ -39,12 +39,12 @@ pub struct GroupLabel {
 }
 
 /// The columns of the rows to be written, after `group`.
-pub struct Columns<'a> {
+pub struct RowColumns<'a> {
     /// Quasi-identifiers that are published as labels.
     pub labels: Vec<(String, Labels<'a>)>,
     /// How their ranges are written.
     pub ranges: Ranges,
-    /// Columns that travel.
+    /// RowColumns that travel.
     pub payload: Option<&'a Payload>,
     /// The sensitive columns, if they stand beside the others.
     pub sensitive: Option<&'a SensitiveColumns>,
@@ -52,7 +52,7 @@ pub struct Columns<'a> {
 
 /// Turns groups into batches of rows.
 pub struct GroupRows<'a> {
-    columns: Columns<'a>,
+    columns: RowColumns<'a>,
     schema: SchemaRef,
     values: Option<SensitiveArrays<'a>>,
     pending: Pending,
@@ -72,7 +72,7 @@ struct Pending {
 
 impl<'a> GroupRows<'a> {
     /// For these columns.
-    pub fn new(columns: Columns<'a>) -> Self {
+    pub fn new(columns: RowColumns<'a>) -> Self {
         let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
         for (name, labels) in &columns.labels {
             match labels.kind().filter(|_| columns.ranges == Ranges::Bounds) {

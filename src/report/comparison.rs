@@ -14,7 +14,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use crate::check::{Buckets, Columns, Subject};
+use crate::check::{Buckets, ColumnRoles, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::codes::Codes;
 use crate::encode::combination::SensitiveColumns;
@@ -58,7 +58,7 @@ struct Original<'a> {
 }
 
 /// Why a release cannot be compared with its original, if so.
-pub fn obstacle(policy: &Policy, columns: &Columns) -> Option<&'static str> {
+pub fn obstacle(policy: &Policy, columns: &ColumnRoles) -> Option<&'static str> {
     if !columns.parts.is_empty() {
         Some("the sensitive value is a combination of columns")
     } else if columns.values != Values::Single {
@@ -74,7 +74,7 @@ pub fn obstacle(policy: &Policy, columns: &Columns) -> Option<&'static str> {
 pub fn compare(
     subject: &Subject<'_>,
     policy: &Policy,
-    columns: &Columns,
+    columns: &ColumnRoles,
     original: &Table,
     design: &Design,
     resources: &Resources<'_>,

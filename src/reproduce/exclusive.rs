@@ -5,7 +5,7 @@
 use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
 use crate::error::Result;
 use crate::math::disclosure_sets::{
-    Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary,
+    Audit, AuditFinding, AuditedRelease, Limits, Partition, Property, Sequence, SharesSummary,
 };
 use crate::math::exact::{decimal_at_least, ratio};
 use crate::math::random::Random;
@@ -190,8 +190,8 @@ fn examples(findings: &mut ExperimentFindings) -> Result<()> {
             }
         }
         let here = [audit.naive, audit.inclusive, audit.exclusive].map(|release| match release {
-            Release::Function(function) => format!("g{}", function + 1),
-            Release::Nothing | Release::Undecided(_) => "nothing".to_string(),
+            AuditedRelease::Function(function) => format!("g{}", function + 1),
+            AuditedRelease::Nothing | AuditedRelease::Undecided(_) => "nothing".to_string(),
         });
         for ((strategy, paper), here) in ["naive", "inclusive", "exclusive"].iter().zip(expected).zip(here) {
             agree &= paper == "not printed" || paper == here;
@@ -200,7 +200,7 @@ fn examples(findings: &mut ExperimentFindings) -> Result<()> {
     }
     let g0 =
         audit(FUNCTIONS.iter().map(|groups| Partition::by_label(groups.iter())).collect(), &EXAMPLES[0].1)?;
-    let share = |finding: &Finding| {
+    let share = |finding: &AuditFinding| {
         let summary = counted(finding)?;
         let worst = summary.largest.as_ref()?;
         Some(format!("{} tables, {} = {}", summary.size, worst.share, decimal_at_least(&worst.share, 4)))
@@ -221,10 +221,10 @@ fn examples(findings: &mut ExperimentFindings) -> Result<()> {
     Ok(())
 }
 
-fn counted(finding: &Finding) -> Option<&SharesSummary> {
+fn counted(finding: &AuditFinding) -> Option<&SharesSummary> {
     match finding {
-        Finding::Exact(summary) => Some(summary),
-        Finding::Refused { .. } => None,
+        AuditFinding::Exact(summary) => Some(summary),
+        AuditFinding::Refused { .. } => None,
     }
 }
 
@@ -239,14 +239,15 @@ fn count(people: usize, tables: u64) -> Result<Tally> {
         tally.tables += 1;
         let releases = [audit.naive, audit.inclusive, audit.exclusive];
         for (count, release) in tally.published.iter_mut().zip(releases) {
-            *count += u64::from(matches!(release, Release::Function(_)));
+            *count += u64::from(matches!(release, AuditedRelease::Function(_)));
         }
-        tally.undecided += u64::from(releases.iter().any(|release| matches!(release, Release::Undecided(_))));
+        tally.undecided +=
+            u64::from(releases.iter().any(|release| matches!(release, AuditedRelease::Undecided(_))));
         tally.naive_unsafe +=
             u64::from(audit.naive_adversary().is_some_and(|learned| learned.holds() != Some(true)));
-        let place = |release: Release| match release {
-            Release::Function(function) => function,
-            Release::Nothing | Release::Undecided(_) => usize::MAX,
+        let place = |release: AuditedRelease| match release {
+            AuditedRelease::Function(function) => function,
+            AuditedRelease::Nothing | AuditedRelease::Undecided(_) => usize::MAX,
         };
         tally.inclusive_better += u64::from(place(audit.inclusive) < place(audit.exclusive));
         tally.exclusive_better += u64::from(place(audit.exclusive) < place(audit.inclusive));

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
 /// A table in codes.
-pub struct Rows<'a> {
+pub struct CodedRows<'a> {
     /// The quasi-identifiers.
     pub quasi: Vec<&'a Coded>,
     /// The sensitive column.
@@ -31,7 +31,7 @@ pub struct Errors {
     pub median: f64,
 }
 
-impl Rows<'_> {
+impl CodedRows<'_> {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.sensitive.codes.len()
@@ -188,7 +188,7 @@ mod tests {
         let age = column("age", &["20", "30", "40", "90"], &[0, 1, 2, 3, 0, 1, 2, 3]);
         let sex = column("sex", &["f", "m"], &[0, 0, 0, 0, 1, 1, 1, 1]);
         let sick = column("sick", &["a", "b"], &[0, 1, 0, 1, 1, 0, 1, 0]);
-        let rows = Rows { quasi: vec![&age, &sex], sensitive: &sick };
+        let rows = CodedRows { quasi: vec![&age, &sex], sensitive: &sick };
         let mut groups = rows.mondrian(|part| Ok(part.len() >= 2)).unwrap();
         groups.sort();
         assert_eq!(groups, [[0, 1], [2, 3], [4, 5], [6, 7]]);

@@ -162,7 +162,7 @@ fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Rows of a table on the page; the rest is in the CSV file.
+/// CodedRows of a table on the page; the rest is in the CSV file.
 const MOST_ROWS: usize = 24;
 
 fn to_markdown(outcome: &ExperimentResult, picture: Option<&str>) -> String {

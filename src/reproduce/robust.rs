@@ -5,15 +5,15 @@
 use std::time::Instant;
 
 use super::adult::{self, Coded};
-use super::mondrian::{Errors, Groups, Rows};
+use super::mondrian::{CodedRows, Errors, Groups};
 use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
 use crate::error::Result;
 use crate::group::similar::group;
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least, parse_fraction, ratio};
 use crate::math::random::Random;
 use crate::math::robust::{
-    Assessment, Priors, PriorsBuilder, Published, Requirement, Test, Tuples, Verdict, assess, delta_ceiling,
-    delta_claims, verify,
+    Assessment, Priors, PriorsBuilder, PublishedGroup, Requirement, RobustVerdict, Test, Tuples, assess,
+    delta_ceiling, delta_claims, verify,
 };
 use crate::math::shares::is_probabilistic_diverse;
 use crate::report::chart::{Axis, Chart, Series};
@@ -103,12 +103,12 @@ fn random_groups(setting: &ExperimentSetting<'_>, findings: &mut ExperimentFindi
                 let priors = similar_priors(size, spread, &mut random)?;
                 let signatures: Vec<u32> = (0..size).collect();
                 let values: Vec<(u32, u32)> = (0..size).map(|value| (value, 1)).collect();
-                let published = Published { signatures: &signatures, values: &values };
+                let published = PublishedGroup { signatures: &signatures, values: &values };
                 if !delta_claims(&priors, &requirement, published)? {
                     continue;
                 }
                 accepted += 1;
-                if let Verdict::Breached { posterior } =
+                if let RobustVerdict::Breached { posterior } =
                     assess(&priors, &requirement, published, STATES)?.verdict
                 {
                     breached += 1;
@@ -187,7 +187,7 @@ fn compare_with_mondrian(setting: &ExperimentSetting<'_>, findings: &mut Experim
     let step = setting.scale.pick(4, 10, 10);
     columns.iter_mut().for_each(|column| column.codes = column.codes.iter().copied().step_by(step).collect());
     let Some((sensitive, quasi)) = columns.split_last() else { return Ok(()) };
-    let rows = Rows { quasi: quasi.iter().collect(), sensitive };
+    let rows = CodedRows { quasi: quasi.iter().collect(), sensitive };
     let sets: Vec<(u32, Vec<u32>)> = SETS.iter().map(|set| signatures(quasi, set)).collect();
     let values: Vec<u32> = sensitive.codes.iter().map(|&code| code.into()).collect();
     let priors = estimated(&sets, &values, sensitive.texts.len() as u32)?;
@@ -250,12 +250,12 @@ impl Posteriors {
         let mut all = Posteriors { above: 0, unknown: 0, largest: 0.0 };
         for assessment in assessments {
             match assessment.verdict {
-                Verdict::Breached { posterior } => {
+                RobustVerdict::Breached { posterior } => {
                     all.above += 1;
                     all.largest = all.largest.max(posterior);
                 }
-                Verdict::NotShown | Verdict::Contradiction => all.unknown += 1,
-                Verdict::Robust(_) => {
+                RobustVerdict::NotShown | RobustVerdict::Contradiction => all.unknown += 1,
+                RobustVerdict::Robust(_) => {
                     // Proved to be at most 1/r; anything above comes from rounding up.
                     let own = assessment.worst.iter().flatten().copied().fold(0.0, f64::max);
                     all.largest = all.largest.max(own.min(1.0 / r as f64));
@@ -357,7 +357,7 @@ fn summary(errors: &[Series; 4], breaches: &[Series; 4]) -> String {
 }
 
 fn all_methods(
-    rows: &Rows<'_>,
+    rows: &CodedRows<'_>,
     priors: &Priors,
     requirement: &Requirement,
     tuples: Tuples<'_>,

@@ -10,7 +10,7 @@ use super::{ExperimentFindings, ExperimentSetting, ResultTable};
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 use crate::math::random::Random;
-use crate::math::skyline::shape::{Ratio, Shape};
+use crate::math::skyline::shape::{GroupShape, Ratio};
 use crate::math::skyline::{Knowledge, Ranking, Values};
 use crate::report::chart::{Axis, Chart, Series};
 
@@ -151,10 +151,10 @@ fn count(family: &Family, values: Values, wanted: u64, seed: u64) -> Result<Tall
         let mut shape = |group: &Drawn| {
             let counts = group.others.iter().copied().chain([group.target]);
             (group.target > 0)
-                .then(|| Shape::new(values, &ranking.rank(group.people, counts), size.l, group.target))
+                .then(|| GroupShape::new(values, &ranking.rank(group.people, counts), size.l, group.target))
         };
         let Some(merged) = shape(&whole) else { continue };
-        let shapes: Vec<Shape> = parts.iter().filter_map(&mut shape).collect();
+        let shapes: Vec<GroupShape> = parts.iter().filter_map(&mut shape).collect();
         let fails = Inequalities { values, size, merged: &merged, parts: &shapes }.failing()?;
         tally.drawn += 1;
         tally.target += u64::from(fails[0]);
@@ -199,8 +199,8 @@ fn draw(family: &Family, values: Values, random: &mut Random) -> Option<Vec<Draw
 struct Inequalities<'a> {
     values: Values,
     size: Knowledge,
-    merged: &'a Shape,
-    parts: &'a [Shape],
+    merged: &'a GroupShape,
+    parts: &'a [GroupShape],
 }
 
 impl Inequalities<'_> {
@@ -215,7 +215,7 @@ impl Inequalities<'_> {
 
     /// Whether a ratio of the merged group is below every product of least ratios of the parts.
     fn below(&self, own: Ratio, products: &[&[Ratio]]) -> Result<bool> {
-        let rounded = |shape: &Shape, which| shape.rounded(self.values, which, self.size).value;
+        let rounded = |shape: &GroupShape, which| shape.rounded(self.values, which, self.size).value;
         let merged = rounded(self.merged, own);
         let least =
             |which: Ratio| self.parts.iter().map(|part| rounded(part, which)).fold(f64::INFINITY, f64::min);
@@ -234,7 +234,7 @@ impl Inequalities<'_> {
     }
 
     fn below_exactly(&self, own: Ratio, products: &[&[Ratio]]) -> Result<bool> {
-        let exact = |shape: &Shape, which| {
+        let exact = |shape: &GroupShape, which| {
             shape.exact(self.values, which, self.size).ok_or_else(|| {
                 Error::input("a ratio has too many digits", "this is a defect of skyveil, please report it")
             })
@@ -262,10 +262,12 @@ mod tests {
     fn fails(values: Values, parts: &[(u64, &[u64])], size: Knowledge) -> [bool; 3] {
         let mut ranking = Ranking::default();
         let mut shape = |people: u64, counts: &[u64]| {
-            (counts[0] > 0)
-                .then(|| Shape::new(values, &ranking.rank(people, counts.iter().copied()), size.l, counts[0]))
+            (counts[0] > 0).then(|| {
+                GroupShape::new(values, &ranking.rank(people, counts.iter().copied()), size.l, counts[0])
+            })
         };
-        let shapes: Vec<Shape> = parts.iter().filter_map(|(people, counts)| shape(*people, counts)).collect();
+        let shapes: Vec<GroupShape> =
+            parts.iter().filter_map(|(people, counts)| shape(*people, counts)).collect();
         let people = parts.iter().map(|part| part.0).sum();
         let counts: Vec<u64> =
             (0..parts[0].1.len()).map(|v| parts.iter().map(|part| part.1[v]).sum()).collect();

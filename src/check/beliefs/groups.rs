@@ -1,6 +1,6 @@
 //! Which original rows are in which group, and which sensitive values does it publish?
 //!
-//! People come with their original quasi-identifiers and a group: from a table that holds both, or from the original and
+//! PeopleSource come with their original quasi-identifiers and a group: from a table that holds both, or from the original and
 //! the labels of a release. Values come with a group: from the same table, or from the tables of a release. All is
 //! brought together by group, out of core.
 //!
@@ -34,7 +34,7 @@ use crate::table::group_keys::{KeyConverter, integer_key, integer_of_key};
 use crate::table::read::{ColumnRequest, Table};
 
 /// Where people and their groups are found.
-pub enum People<'a> {
+pub enum PeopleSource<'a> {
     /// In a table with original values and columns that make groups.
     Grouped(&'a Table, &'a [String]),
     /// In the original table, by the labels of a release.
@@ -42,7 +42,7 @@ pub enum People<'a> {
 }
 
 /// Where the values of the groups are found.
-pub enum Published<'a> {
+pub enum PublishedValues<'a> {
     /// In a table with one row per person.
     Rows(&'a Table, &'a [String]),
     /// In the second table of a bucketized release.
@@ -56,8 +56,8 @@ const VALUE: u8 = 1;
 /// Brings people and values together and hands every group to `each`.
 pub fn gather(
     original: &Original,
-    people: &People<'_>,
-    published: &Published<'_>,
+    people: &PeopleSource<'_>,
+    published: &PublishedValues<'_>,
     roles: &crate::model::beliefs::Roles,
     resources: &Resources<'_>,
     mut each: impl FnMut(Gathered) -> Result<()>,
@@ -71,9 +71,9 @@ pub fn gather(
     let mut seen = vec![0u64; table.len()];
     let mut wide = Vec::new();
     let numbered = match people {
-        People::Grouped(table, [group]) => table.kind(group)? == ColumnKind::Integer,
-        People::Grouped(..) => false,
-        People::Labelled(..) => true,
+        PeopleSource::Grouped(table, [group]) => table.kind(group)? == ColumnKind::Integer,
+        PeopleSource::Grouped(..) => false,
+        PeopleSource::Labelled(..) => true,
     };
     tally.finish(&mut |key, items| {
         let mut group = Gathered {
@@ -141,14 +141,14 @@ fn other_people() -> Error {
 
 fn add_people(
     original: &Original,
-    people: &People<'_>,
+    people: &PeopleSource<'_>,
     roles: &crate::model::beliefs::Roles,
     tally: &Mutex<Tally>,
     resources: &Resources<'_>,
 ) -> Result<()> {
     let (table, groups): (&Table, &[String]) = match people {
-        People::Grouped(table, groups) => (table, groups),
-        People::Labelled(table, _) => (table, &[]),
+        PeopleSource::Grouped(table, groups) => (table, groups),
+        PeopleSource::Labelled(table, _) => (table, &[]),
     };
     let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
     let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
@@ -156,8 +156,8 @@ fn add_people(
         let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
         let rows = original.codes(quasi)?;
         let group = match people {
-            People::Grouped(..) => KeysOfPeople::Own(keys(groups)?),
-            People::Labelled(_, labels) => KeysOfPeople::Labels(labels),
+            PeopleSource::Grouped(..) => KeysOfPeople::Own(keys(groups)?),
+            PeopleSource::Labelled(_, labels) => KeysOfPeople::Labels(labels),
         };
         let mut item = Vec::new();
         let (mut codes, mut wide) = (Vec::new(), Vec::new());
@@ -188,14 +188,14 @@ enum KeysOfPeople<'a> {
 
 fn add_values(
     original: &Original,
-    published: &Published<'_>,
+    published: &PublishedValues<'_>,
     roles: &crate::model::beliefs::Roles,
     tally: &Mutex<Tally>,
     resources: &Resources<'_>,
 ) -> Result<()> {
     let (table, groups, count) = match published {
-        Published::Rows(table, groups) => (*table, *groups, None),
-        Published::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
+        PublishedValues::Rows(table, groups) => (*table, *groups, None),
+        PublishedValues::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
     };
     let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
     let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();

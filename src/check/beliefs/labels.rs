@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn everybody_finds_the_box_that_holds_them() {
-        // Columns of a grid, each cut at places of its own.
+        // ColumnRoles of a grid, each cut at places of its own.
         let mut groups = Vec::new();
         for x in 0..12u32 {
             for y in 0..9u32 {

@@ -13,12 +13,12 @@ mod labels;
 
 use rayon::prelude::*;
 
-pub use groups::{People, Published};
+pub use groups::{PeopleSource, PublishedValues};
 use labels::LabelledGroups;
 
 use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};
-use crate::math::beliefs::group::{Adversary, MOST_STATES};
+use crate::math::beliefs::group::{BeliefAdversary, MOST_STATES};
 use crate::model::beliefs::judge::{AttackReport, BeliefsJudge, Gathered};
 use crate::model::beliefs::original::Original;
 use crate::model::beliefs::{Question, Roles, priors_of};
@@ -36,7 +36,7 @@ pub enum Membership<'a> {
 }
 
 /// The tables of groups, and who is in them.
-pub struct Release<'a> {
+pub struct GroupTables<'a> {
     /// The tables.
     pub subject: &'a Subject<'a>,
     /// Who is in which group.
@@ -48,7 +48,7 @@ pub struct Release<'a> {
 /// Follows the belief about everybody in a release.
 pub fn attack(
     original: &Table,
-    release: &Release<'_>,
+    release: &GroupTables<'_>,
     question: &Question,
     resources: &Resources<'_>,
 ) -> Result<AttackReport> {
@@ -57,7 +57,7 @@ pub fn attack(
     release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows()))?;
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
-    let adversaries: Vec<Adversary<'_>> =
+    let adversaries: Vec<BeliefAdversary<'_>> =
         priors.iter().map(|priors| priors.adversary(&known.combinations, MOST_STATES)).collect();
     let (people, published) = release.parts(original, &known, roles, resources)?;
     let judge = BeliefsJudge::new(&adversaries, question, &comparison);
@@ -85,7 +85,7 @@ pub fn attack(
     Ok(AttackReport { combinations: known.combinations.len() as u64, ..found })
 }
 
-impl<'a> Release<'a> {
+impl<'a> GroupTables<'a> {
     /// Where people and values are found.
     fn parts(
         &self,
@@ -93,20 +93,21 @@ impl<'a> Release<'a> {
         known: &Original,
         roles: &Roles,
         resources: &Resources<'_>,
-    ) -> Result<(People<'a>, Published<'a>)> {
+    ) -> Result<(PeopleSource<'a>, PublishedValues<'a>)> {
         let groups = match *self.membership {
             Membership::Own(groups) | Membership::Labels(groups) => groups,
         };
         let people = match (self.subject, *self.membership) {
-            (Subject::Buckets(buckets), _) => People::Grouped(buckets.people, groups),
-            (Subject::Table(table), Membership::Own(_)) => People::Grouped(table, groups),
-            (Subject::Table(table), Membership::Labels(_)) => {
-                People::Labelled(original, LabelledGroups::read(table, original, known, roles, resources)?)
-            }
+            (Subject::Buckets(buckets), _) => PeopleSource::Grouped(buckets.people, groups),
+            (Subject::Table(table), Membership::Own(_)) => PeopleSource::Grouped(table, groups),
+            (Subject::Table(table), Membership::Labels(_)) => PeopleSource::Labelled(
+                original,
+                LabelledGroups::read(table, original, known, roles, resources)?,
+            ),
         };
         let published = match self.subject {
-            Subject::Table(table) => Published::Rows(table, groups),
-            Subject::Buckets(buckets) => Published::Counts(buckets, groups),
+            Subject::Table(table) => PublishedValues::Rows(table, groups),
+            Subject::Buckets(buckets) => PublishedValues::Counts(buckets, groups),
         };
         Ok((people, published))
     }

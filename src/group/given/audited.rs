@@ -4,7 +4,7 @@ use super::functions::{self, CandidateFunction};
 use super::people::{CodedPeople, ExtraColumns};
 use super::property::{AuditedPoint, AuditedProperty};
 use crate::error::Result;
-use crate::math::disclosure_sets::{Audit, Limits, Release, Sequence};
+use crate::math::disclosure_sets::{Audit, AuditedRelease, Limits, Sequence};
 use crate::model::Policy;
 use crate::table::read::Table;
 
@@ -42,7 +42,7 @@ pub enum ReadFor {
     /// A report only.
     Report,
     /// A release: the columns that travel are needed as well.
-    Release,
+    AuditedRelease,
 }
 
 impl GroupedPeople {
@@ -74,9 +74,9 @@ impl GroupedPeople {
     pub fn audit(&self) -> Audit {
         let nothing = || Audit {
             functions: vec![],
-            naive: Release::Nothing,
-            inclusive: Release::Nothing,
-            exclusive: Release::Nothing,
+            naive: AuditedRelease::Nothing,
+            inclusive: AuditedRelease::Nothing,
+            exclusive: AuditedRelease::Nothing,
         };
         self.sequence.as_ref().map_or_else(nothing, Sequence::audit)
     }

@@ -13,7 +13,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::{decimal_text, range_label};
-use crate::policy::{Coarseness, Quasi, Shape};
+use crate::policy::{Coarseness, Quasi, QuasiShape};
 
 /// The label of a column that tells nothing.
 const ALL: &str = "*";
@@ -28,7 +28,7 @@ pub fn attribute(quasi: &Quasi, found: ColumnValues) -> Result<Attribute> {
     }
     match (&quasi.shape, found) {
         // Many texts would become ranges, in which a value has no label of its own.
-        (Shape::Plain, ColumnValues { set: ValueSet::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
+        (QuasiShape::Plain, ColumnValues { set: ValueSet::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
             name: quasi.name.clone(),
             nulls: nulls > 0,
             coding: Coding::Set { values: distinct.into_sorted(), other: None },
@@ -88,18 +88,18 @@ mod tests {
     use crate::math::exact::ratio;
     use crate::policy::hierarchy::DateLevel;
 
-    fn quasi(shape: Shape) -> Quasi {
+    fn quasi(shape: QuasiShape) -> Quasi {
         Quasi { name: "column".into(), shape, domain: None, grid: None, other: None }
     }
 
-    fn coded(shape: Shape, scale: Scale, keys: &[i64], nulls: u64) -> Attribute {
+    fn coded(shape: QuasiShape, scale: Scale, keys: &[i64], nulls: u64) -> Attribute {
         let mut distinct = DistinctValues::default();
         keys.iter().for_each(|&key| distinct.insert(key));
         let set = ValueSet::Numbers(scale, distinct);
         attribute(&quasi(shape), ColumnValues { set, nulls, uncovered: 0 }).unwrap()
     }
 
-    fn texts(shape: Shape, values: &[&str]) -> Attribute {
+    fn texts(shape: QuasiShape, values: &[&str]) -> Attribute {
         let mut distinct = DistinctValues::default();
         values.iter().for_each(|value| distinct.insert_text(value));
         let set = ValueSet::Texts(distinct, Default::default());
@@ -108,33 +108,34 @@ mod tests {
 
     #[test]
     fn numbers_fall_between_multiples_of_a_width() {
-        let ages = coded(Shape::Plain, Scale::Integer, &[-3, 0, 19, 20], 2);
+        let ages = coded(QuasiShape::Plain, Scale::Integer, &[-3, 0, 19, 20], 2);
         let tens = labels(&ages, &Coarseness::Width(ratio(10, 1))).unwrap();
         assert_eq!(tens, ["null", "[-10,0)", "[0,10)", "[10,20)", "[20,30)"]);
         assert_eq!(labels(&ages, &Coarseness::Level(0)).unwrap(), ["null", "-3", "0", "19", "20"]);
         assert_eq!(labels(&ages, &Coarseness::All).unwrap(), ["*"; 5]);
-        let halves = coded(Shape::Plain, Scale::Float, &[float_key(0.25), float_key(0.5)], 0);
+        let halves = coded(QuasiShape::Plain, Scale::Float, &[float_key(0.25), float_key(0.5)], 0);
         assert_eq!(labels(&halves, &Coarseness::Width(ratio(1, 2))).unwrap(), ["[0,0.5)", "[0.5,1)"]);
-        let infinite = coded(Shape::Plain, Scale::Float, &[float_key(f64::INFINITY)], 0);
+        let infinite = coded(QuasiShape::Plain, Scale::Float, &[float_key(f64::INFINITY)], 0);
         assert!(labels(&infinite, &Coarseness::Width(ratio(1, 2))).is_err());
-        assert!(labels(&texts(Shape::Plain, &["a"]), &Coarseness::Width(ratio(1, 2))).is_err());
+        assert!(labels(&texts(QuasiShape::Plain, &["a"]), &Coarseness::Width(ratio(1, 2))).is_err());
     }
 
     #[test]
     fn levels_are_those_of_the_column() {
-        let widths = Shape::Widths(vec![ratio(5, 1), ratio(10, 1)]);
+        let widths = QuasiShape::Widths(vec![ratio(5, 1), ratio(10, 1)]);
         let ages = coded(widths, Scale::Integer, &[1, 7, 12], 1);
         let at = |level| labels(&ages, &Coarseness::Level(level)).unwrap();
         assert_eq!(at(0), ["null", "1", "7", "12"]);
         assert_eq!(at(1), ["null", "[0,5)", "[5,10)", "[10,15)"]);
         assert_eq!(at(2), ["null", "[0,10)", "[0,10)", "[10,20)"]);
         assert_eq!(at(3), ["*"; 4]);
-        let codes = texts(Shape::Prefix(vec![2, 1]), &["120", "121", "130"]);
+        let codes = texts(QuasiShape::Prefix(vec![2, 1]), &["120", "121", "130"]);
         assert_eq!(labels(&codes, &Coarseness::Level(1)).unwrap(), ["12*", "12*", "13*"]);
-        let days = coded(Shape::Dates(vec![DateLevel::Month, DateLevel::Year]), Scale::Date, &[0, 40], 0);
+        let days =
+            coded(QuasiShape::Dates(vec![DateLevel::Month, DateLevel::Year]), Scale::Date, &[0, 40], 0);
         assert_eq!(labels(&days, &Coarseness::Level(1)).unwrap(), ["1970-01", "1970-02"]);
         assert_eq!(labels(&days, &Coarseness::Level(2)).unwrap(), ["1970", "1970"]);
-        let ordered = texts(Shape::Order(vec!["low".into(), "high".into()]), &["high"]);
+        let ordered = texts(QuasiShape::Order(vec!["low".into(), "high".into()]), &["high"]);
         assert_eq!(labels(&ordered, &Coarseness::Level(0)).unwrap(), ["low", "high"]);
         assert_eq!(labels(&ordered, &Coarseness::Level(1)).unwrap(), ["*", "*"]);
     }
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn many_texts_keep_a_label_each() {
         let names: Vec<String> = (0..1000).map(|i| format!("name{i:04}")).collect();
-        let column = texts(Shape::Plain, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let column = texts(QuasiShape::Plain, &names.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(labels(&column, &Coarseness::Level(0)).unwrap(), names);
     }
 }

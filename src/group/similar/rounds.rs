@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::math::robust::{Requirement, Test, Tuples};
-use crate::model::robust::{Bound, Known};
+use crate::model::robust::{Bound, KnownDistributions};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::resources::sorter::Sorter;
@@ -37,7 +37,7 @@ pub type FirstParts<'a> = dyn Fn(Tuples<'_>) -> Result<()> + Sync + 'a;
 /// How people are grouped.
 pub struct SimilarPeople<'a> {
     /// What the adversary knows.
-    pub known: &'a Known,
+    pub known: &'a KnownDistributions,
     /// The table in the numbers of what is known.
     pub bound: &'a Bound,
     /// What must hold for every group.

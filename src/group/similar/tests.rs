@@ -5,7 +5,7 @@ use super::group;
 use crate::math::exact::Rational;
 use crate::math::robust::reference::{self, Named};
 use crate::math::robust::tests::{Table, fraction, names, requirement, row, tables, text, vectors};
-use crate::math::robust::{Proof, Test, Tuples, Verdict, verify};
+use crate::math::robust::{Proof, RobustVerdict, Test, Tuples, verify};
 
 const TESTS: [(Named, Test); 3] = [
     (Named::Delta, Test::Delta),
@@ -80,7 +80,7 @@ proptest! {
             let narrow: Vec<Vec<u32>> =
                 groups.iter().map(|group| group.iter().map(|&at| at as u32).collect()).collect();
             let verified = verify(&table.priors, &requirement(&r), tuples, &narrow, 1 << 16).unwrap();
-            prop_assert!(verified.iter().all(|group| group.verdict == Verdict::Robust(Proof::Posterior)));
+            prop_assert!(verified.iter().all(|group| group.verdict == RobustVerdict::Robust(Proof::Posterior)));
             for group in groups {
                 let values: Vec<usize> = group.iter().map(|&at| table.tuples[at].value).collect();
                 for set in 0..table.signatures.len() {

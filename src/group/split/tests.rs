@@ -10,7 +10,7 @@ use crate::encode::page::{Layout, Lists, Page, PageStore};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
-use crate::math::confidence::Verdict;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::implications::{Bucket, Scanner};
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values};
 use crate::model::implications::split::ImplicationsTest;
@@ -207,7 +207,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
             scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
         }
     };
-    verdict == Verdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
+    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows themselves.

@@ -7,23 +7,23 @@
 
 use std::sync::Arc;
 
-use super::divergence::{Measured, Verdict, divergence, enclose_divergence, settle};
+use super::divergence::{DistanceVerdict, Measured, divergence, enclose_divergence, settle};
 use super::roundings::relative_error;
 use super::smoothing::Smoothing;
 use crate::math::exact::Rational;
 
 /// How beliefs are compared: with or without smoothing. Clones share the smoothing.
 #[derive(Debug, Clone, Default)]
-pub struct Comparison {
+pub struct BeliefComparison {
     smoothing: Option<Arc<Smoothing>>,
     prior: Vec<f64>,
     posterior: Vec<f64>,
 }
 
-impl Comparison {
+impl BeliefComparison {
     /// A comparison; without a smoothing, of the beliefs as they are.
     pub fn new(smoothing: Option<Smoothing>) -> Self {
-        Comparison { smoothing: smoothing.map(Arc::new), prior: Vec::new(), posterior: Vec::new() }
+        BeliefComparison { smoothing: smoothing.map(Arc::new), prior: Vec::new(), posterior: Vec::new() }
     }
 
     /// The smoothing, if there is one.
@@ -45,7 +45,12 @@ impl Comparison {
     }
 
     /// Decides exactly; never `Undecided`.
-    pub fn settle(&self, prior: &[Rational], posterior: &[Rational], threshold: &Rational) -> Verdict {
+    pub fn settle(
+        &self,
+        prior: &[Rational],
+        posterior: &[Rational],
+        threshold: &Rational,
+    ) -> DistanceVerdict {
         match &self.smoothing {
             None => settle(prior, posterior, threshold),
             Some(smoothing) => settle(&smoothing.exact(prior), &smoothing.exact(posterior), threshold),

@@ -17,7 +17,7 @@ use crate::math::exact::{Rational, f64_at_least};
 
 /// Whether a distance is within its threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DistanceVerdict {
     /// Certainly at most the threshold.
     Within,
     /// Certainly above it, or not decidable.
@@ -69,29 +69,29 @@ impl Threshold {
     }
 
     /// Places an interval that holds the true distance.
-    pub fn place(&self, low: f64, high: f64) -> Verdict {
+    pub fn place(&self, low: f64, high: f64) -> DistanceVerdict {
         // Comparisons with a NaN are false, which leaves it undecided.
         if high <= self.below {
-            Verdict::Within
+            DistanceVerdict::Within
         } else if low > self.above {
-            Verdict::Beyond
+            DistanceVerdict::Beyond
         } else {
-            Verdict::Undecided
+            DistanceVerdict::Undecided
         }
     }
 
     /// Decides by floats where that is certain.
     #[cfg(test)]
-    pub fn decide(&self, measured: Measured) -> Verdict {
+    pub fn decide(&self, measured: Measured) -> DistanceVerdict {
         let Measured { distance, bound } = measured;
         if !(distance.is_finite() && bound.is_finite() && bound >= 0.0) {
-            Verdict::Undecided
+            DistanceVerdict::Undecided
         } else if (distance + bound).next_up() <= self.below {
-            Verdict::Within
+            DistanceVerdict::Within
         } else if (distance - bound).next_down() > self.above {
-            Verdict::Beyond
+            DistanceVerdict::Beyond
         } else {
-            Verdict::Undecided
+            DistanceVerdict::Undecided
         }
     }
 }
@@ -192,20 +192,20 @@ fn split_power(r: &Rational) -> (i64, Rational) {
 
 /// Decides on exact distributions: by the rational value where there is one, else by ever closer enclosures.
 /// Never `Undecided`: what 1024 bits do not tell counts as beyond.
-pub fn settle(p: &[Rational], q: &[Rational], threshold: &Rational) -> Verdict {
+pub fn settle(p: &[Rational], q: &[Rational], threshold: &Rational) -> DistanceVerdict {
     if p.len() != q.len() {
-        return Verdict::Beyond;
+        return DistanceVerdict::Beyond;
     }
     for bits in [64, 128, 256, 512, 1024] {
         let (low, high) = enclose_divergence(p, q, bits);
         if high <= *threshold {
-            return Verdict::Within;
+            return DistanceVerdict::Within;
         }
         if low > *threshold {
-            return Verdict::Beyond;
+            return DistanceVerdict::Beyond;
         }
     }
-    Verdict::Beyond
+    DistanceVerdict::Beyond
 }
 
 #[cfg(test)]
@@ -251,22 +251,22 @@ mod tests {
     fn ties_are_within_and_the_next_number_below_is_not() {
         let (p, q) =
             (vec![ratio(1, 2), ratio(1, 2), Rational::ZERO], vec![Rational::ZERO, ratio(1, 2), ratio(1, 2)]);
-        assert_eq!(settle(&p, &q, &ratio(1, 2)), Verdict::Within);
+        assert_eq!(settle(&p, &q, &ratio(1, 2)), DistanceVerdict::Within);
         assert_eq!(
             settle(&p, &q, &ratio(499_999_999_999_999_999, 1_000_000_000_000_000_000)),
-            Verdict::Beyond
+            DistanceVerdict::Beyond
         );
         let half = Threshold::new(ratio(1, 2));
-        assert_eq!(half.decide(divergence(&floats(&p), &floats(&q), 0.0)), Verdict::Undecided);
-        assert_eq!(settle(&p, &p, &Rational::ZERO), Verdict::Within);
+        assert_eq!(half.decide(divergence(&floats(&p), &floats(&q), 0.0)), DistanceVerdict::Undecided);
+        assert_eq!(settle(&p, &p, &Rational::ZERO), DistanceVerdict::Within);
         // An irrational distance, with the threshold at either end of a close enclosure.
         let (p, q) = pair([(1, 2), (1, 2)], [(9, 10), (1, 10)]);
         let (low, high) = enclose_divergence(&p, &q, 200);
-        assert_eq!(settle(&p, &q, &high), Verdict::Within);
-        assert_eq!(settle(&p, &q, &low), Verdict::Beyond);
+        assert_eq!(settle(&p, &q, &high), DistanceVerdict::Within);
+        assert_eq!(settle(&p, &q, &low), DistanceVerdict::Beyond);
         assert_eq!(
             Threshold::new(high).decide(divergence(&floats(&p), &floats(&q), UNIT)),
-            Verdict::Undecided
+            DistanceVerdict::Undecided
         );
     }
 
@@ -275,14 +275,14 @@ mod tests {
         let one = Threshold::new(ratio(1, 1));
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
             let measured = divergence(&[bad, 0.5], &[0.5, 0.5], 0.0);
-            assert_ne!(one.decide(measured), Verdict::Within, "{bad}");
+            assert_ne!(one.decide(measured), DistanceVerdict::Within, "{bad}");
             assert_eq!(measured.at_most(), 1.0);
         }
         let sound = divergence(&[0.5, 0.5], &[0.4, 0.6], f64::NAN);
-        assert_eq!(one.decide(sound), Verdict::Undecided);
-        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[0.4, 0.6], 0.1)), Verdict::Undecided);
-        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[1.0], 0.0)), Verdict::Undecided);
-        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[0.4, 0.6], 0.0)), Verdict::Within);
+        assert_eq!(one.decide(sound), DistanceVerdict::Undecided);
+        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[0.4, 0.6], 0.1)), DistanceVerdict::Undecided);
+        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[1.0], 0.0)), DistanceVerdict::Undecided);
+        assert_eq!(one.decide(divergence(&[0.5, 0.5], &[0.4, 0.6], 0.0)), DistanceVerdict::Within);
     }
 
     fn distribution(weights: &[u64]) -> Vec<Rational> {

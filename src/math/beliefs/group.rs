@@ -2,7 +2,7 @@
 //!
 //! Members of a group are its different quasi-identifier combinations, each with a number of rows: rows that agree
 //! share prior and posterior. Posteriors are exact, by forward and backward passes in floats with a proven error,
-//! where the group has at most [`Adversary::states`] states and [`MOST_ROWS`] rows; otherwise the proved interval of
+//! where the group has at most [`BeliefAdversary::states`] states and [`MOST_ROWS`] rows; otherwise the proved interval of
 //! [`Ceiling`] stands for them. Where floats do not decide, exact fractions do, as long as that takes at most
 //! [`MOST_EXACT_PAIRS`] weights; what is then still open counts as undecided, which is never safe.
 //!
@@ -11,8 +11,8 @@
 
 use super::ceiling::Ceiling;
 use super::combinations::Combinations;
-use super::comparison::{Comparison, posterior_error};
-use super::divergence::{Threshold, Verdict};
+use super::comparison::{BeliefComparison, posterior_error};
+use super::divergence::{DistanceVerdict, Threshold};
 use super::kernel::Kernel;
 use super::omega::omega_estimate;
 use super::possible::is_possible;
@@ -28,7 +28,7 @@ pub const MOST_ROWS: u64 = 600;
 const MOST_EXACT_PAIRS: u64 = 1 << 22;
 
 /// What an adversary of one bandwidth believes of everybody before the release.
-pub struct Adversary<'a> {
+pub struct BeliefAdversary<'a> {
     /// The table.
     pub table: &'a Combinations,
     /// One kernel per quasi-identifier.
@@ -52,7 +52,7 @@ pub struct Member {
 
 /// A group as it is published.
 #[derive(Debug, Clone, Copy)]
-pub struct Group<'a> {
+pub struct BeliefGroup<'a> {
     /// Who is in it.
     pub members: &'a [Member],
     /// How often it holds each sensitive value.
@@ -71,8 +71,8 @@ enum Known {
 
 /// The beliefs about the members of a group, before and after.
 pub struct Beliefs<'a> {
-    adversary: &'a Adversary<'a>,
-    group: Group<'a>,
+    adversary: &'a BeliefAdversary<'a>,
+    group: BeliefGroup<'a>,
     known: Known,
 }
 
@@ -85,7 +85,7 @@ pub struct Moved {
     pub high: f64,
 }
 
-impl Adversary<'_> {
+impl BeliefAdversary<'_> {
     /// The prior at a combination.
     pub fn prior(&self, combination: usize) -> &[f64] {
         let values = self.table.values();
@@ -93,7 +93,7 @@ impl Adversary<'_> {
     }
 }
 
-impl Group<'_> {
+impl BeliefGroup<'_> {
     fn rows(&self) -> u64 {
         self.members.iter().map(|member| member.rows).sum()
     }
@@ -113,7 +113,7 @@ impl Group<'_> {
 
 impl<'a> Beliefs<'a> {
     /// The beliefs of an adversary about a group.
-    pub fn new(adversary: &'a Adversary<'a>, group: Group<'a>) -> Self {
+    pub fn new(adversary: &'a BeliefAdversary<'a>, group: BeliefGroup<'a>) -> Self {
         let mut beliefs = Beliefs { adversary, group, known: Known::Impossible };
         let values: u64 = group.counts.iter().sum();
         if group.counts.len() == adversary.table.values() && group.rows() == values && values > 0 {
@@ -180,7 +180,7 @@ impl<'a> Beliefs<'a> {
     }
 
     /// How far the belief about a member moved.
-    pub fn moved(&self, member: usize, comparison: &mut Comparison) -> Moved {
+    pub fn moved(&self, member: usize, comparison: &mut BeliefComparison) -> Moved {
         let prior = self.adversary.prior(self.group.members[member].combination);
         match &self.known {
             Known::Exactly(posteriors, error) => {
@@ -203,21 +203,23 @@ impl<'a> Beliefs<'a> {
         &self,
         member: usize,
         moved: Moved,
-        comparison: &Comparison,
+        comparison: &BeliefComparison,
         threshold: &Threshold,
-    ) -> Verdict {
+    ) -> DistanceVerdict {
         match threshold.place(moved.low, moved.high) {
-            Verdict::Undecided if self.is_exact() => self.settle(member, comparison, threshold.exact()),
+            DistanceVerdict::Undecided if self.is_exact() => {
+                self.settle(member, comparison, threshold.exact())
+            }
             verdict => verdict,
         }
     }
 
     /// Decides on exact fractions.
-    fn settle(&self, member: usize, comparison: &Comparison, threshold: &Rational) -> Verdict {
+    fn settle(&self, member: usize, comparison: &BeliefComparison, threshold: &Rational) -> DistanceVerdict {
         let members = self.group.members;
         let pairs = (members.len() as u64).checked_mul(self.adversary.table.len() as u64);
         if pairs.is_none_or(|pairs| pairs > MOST_EXACT_PAIRS) {
-            return Verdict::Undecided;
+            return DistanceVerdict::Undecided;
         }
         let prior = |own: &Member| exact_prior(self.adversary.table, self.adversary.kernels, own.combination);
         let priors: Vec<Vec<Rational>> = members.iter().map(prior).collect();
@@ -229,7 +231,9 @@ impl<'a> Beliefs<'a> {
                 rows.extend(present.iter().map(|value| prior[*value].clone()));
             }
         }
-        let Ok(posteriors) = posterior::exact(&counts, &rows, MOST_STATES) else { return Verdict::Undecided };
+        let Ok(posteriors) = posterior::exact(&counts, &rows, MOST_STATES) else {
+            return DistanceVerdict::Undecided;
+        };
         let row = members[..member].iter().map(|own| own.rows as usize).sum::<usize>();
         let mut posterior = vec![Rational::ZERO; self.group.counts.len()];
         for (place, value) in present.iter().enumerate() {
@@ -239,7 +243,7 @@ impl<'a> Beliefs<'a> {
     }
 
     /// The distance of each member by the Omega-estimate, for display only.
-    pub fn omega(&self, comparison: &mut Comparison) -> Vec<f64> {
+    pub fn omega(&self, comparison: &mut BeliefComparison) -> Vec<f64> {
         let priors = self.counted_priors();
         let estimates = omega_estimate(&priors, self.group.counts);
         let distance = |((prior, _), estimate): (&(&[f64], u64), Vec<f64>)| {
@@ -273,9 +277,9 @@ impl Passes {
 
 /// Whether every belief about a group stays within the threshold.
 pub fn passes(
-    adversary: &Adversary<'_>,
-    group: Group<'_>,
-    comparison: &Comparison,
+    adversary: &BeliefAdversary<'_>,
+    group: BeliefGroup<'_>,
+    comparison: &BeliefComparison,
     threshold: &Threshold,
 ) -> Passes {
     let mut beliefs = Beliefs::new(adversary, group);
@@ -285,9 +289,9 @@ pub fn passes(
         for member in 0..group.members.len() {
             let moved = beliefs.moved(member, &mut comparison);
             match beliefs.verdict(member, moved, &comparison, threshold) {
-                Verdict::Within => {}
-                Verdict::Beyond => return Passes::No,
-                Verdict::Undecided => passes = Passes::Unknown,
+                DistanceVerdict::Within => {}
+                DistanceVerdict::Beyond => return Passes::No,
+                DistanceVerdict::Undecided => passes = Passes::Unknown,
             }
         }
         passes
@@ -309,7 +313,7 @@ mod tests {
     use crate::math::exact::ratio;
 
     /// The paper's Table I with bandwidths (1/2, 2): ages, sexes and diseases in three groups of three.
-    fn with_table_one(test: impl FnOnce(&Adversary<'_>, &[(Vec<Member>, [u64; 4])])) {
+    fn with_table_one(test: impl FnOnce(&BeliefAdversary<'_>, &[(Vec<Member>, [u64; 4])])) {
         let rows = [
             (69, 1, 1),
             (45, 0, 0),
@@ -335,7 +339,7 @@ mod tests {
         let priors = plan.run_all().concat();
         let error = plan.relative_error();
         let adversary =
-            Adversary { table: &table, kernels: &kernels, priors: &priors, error, states: MOST_STATES };
+            BeliefAdversary { table: &table, kernels: &kernels, priors: &priors, error, states: MOST_STATES };
         let group = |rows: &[(Vec<u32>, u32)]| {
             let mut counts = [0; 4];
             rows.iter().for_each(|row| counts[row.1 as usize] += 1);
@@ -348,11 +352,11 @@ mod tests {
     #[test]
     fn what_the_estimate_accepts_is_refused() {
         with_table_one(|adversary, groups| {
-            let mut comparison = Comparison::new(None);
+            let mut comparison = BeliefComparison::new(None);
             let (mut omega, mut low, mut high) = (0.0f64, 0.0f64, 0.0f64);
             let mut answers = Vec::new();
             for (members, counts) in groups {
-                let group = Group { members, counts };
+                let group = BeliefGroup { members, counts };
                 let beliefs = Beliefs::new(adversary, group);
                 assert!(beliefs.is_exact());
                 beliefs.omega(&mut comparison).into_iter().for_each(|distance| omega = omega.max(distance));
@@ -372,9 +376,9 @@ mod tests {
     fn a_threshold_that_floats_cannot_tell_is_settled_exactly() {
         with_table_one(|adversary, groups| {
             let (members, counts) = &groups[0];
-            let group = Group { members, counts };
+            let group = BeliefGroup { members, counts };
             let beliefs = Beliefs::new(adversary, group);
-            let mut comparison = Comparison::new(None);
+            let mut comparison = BeliefComparison::new(None);
             let moved = beliefs.moved(1, &mut comparison);
             let at = |distance: f64| {
                 let threshold = Threshold::new(Rational::try_from(distance).unwrap());
@@ -383,13 +387,13 @@ mod tests {
             assert!(moved.low < moved.high);
             // Somewhere between the two ends lies the true distance, and both sides of it are told apart.
             let (mut within, mut beyond) = (moved.high, moved.low);
-            assert_eq!((at(within), at(beyond)), (Verdict::Within, Verdict::Beyond));
+            assert_eq!((at(within), at(beyond)), (DistanceVerdict::Within, DistanceVerdict::Beyond));
             while within.next_down() > beyond {
                 let middle = beyond + (within - beyond) / 2.0;
                 match at(middle) {
-                    Verdict::Within => within = middle,
-                    Verdict::Beyond => beyond = middle,
-                    Verdict::Undecided => panic!("exact fractions decide"),
+                    DistanceVerdict::Within => within = middle,
+                    DistanceVerdict::Beyond => beyond = middle,
+                    DistanceVerdict::Undecided => panic!("exact fractions decide"),
                 }
             }
         });
@@ -399,10 +403,10 @@ mod tests {
     fn a_group_that_cannot_be_is_the_worst() {
         with_table_one(|adversary, groups| {
             let (members, counts) = &groups[0];
-            let mut comparison = Comparison::new(None);
+            let mut comparison = BeliefComparison::new(None);
             // A value too few, and a person who is certain to have another value than the group holds.
             for (members, counts) in [(&members[..2], *counts), (&members[..1], [1, 0, 0, 0])] {
-                let beliefs = Beliefs::new(adversary, Group { members, counts: &counts });
+                let beliefs = Beliefs::new(adversary, BeliefGroup { members, counts: &counts });
                 assert_eq!(beliefs.moved(0, &mut comparison), Moved { low: 1.0, high: 1.0 });
             }
         });

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::ceiling::Ceiling;
 use super::combinations::Combinations;
-use super::comparison::{Comparison, posterior_error};
+use super::comparison::{BeliefComparison, posterior_error};
 use super::distance::Distance;
-use super::divergence::{Threshold, Verdict};
+use super::divergence::{DistanceVerdict, Threshold};
 use super::kernel::Kernel;
 use super::omega::omega_estimate;
 use super::prior::{PriorPlan, exact_prior};
@@ -136,7 +136,7 @@ fn public_vectors() {
         let case = read(expected);
         let distribution =
             |value: &Value| -> Vec<Rational> { case.domain.iter().map(|name| text(&value[name])).collect() };
-        let mut comparison = Comparison::new(case.smoothing.clone());
+        let mut comparison = BeliefComparison::new(case.smoothing.clone());
         let plan = PriorPlan::new(&case.table, &case.kernels, u64::MAX).unwrap();
         let float_priors = plan.run_all();
         let mut risk = (Rational::ZERO, Rational::ZERO);
@@ -192,12 +192,15 @@ fn public_vectors() {
                 let tiny = ratio(1, 1 << 60);
                 assert_eq!(
                     comparison.settle(&priors[row], &posteriors[row], &(&most + &tiny)),
-                    Verdict::Within
+                    DistanceVerdict::Within
                 );
                 if least > tiny {
                     let below = &least - &tiny;
-                    assert_eq!(comparison.settle(&priors[row], &posteriors[row], &below), Verdict::Beyond);
-                    assert_eq!(Threshold::new(below).decide(measured), Verdict::Undecided);
+                    assert_eq!(
+                        comparison.settle(&priors[row], &posteriors[row], &below),
+                        DistanceVerdict::Beyond
+                    );
+                    assert_eq!(Threshold::new(below).decide(measured), DistanceVerdict::Undecided);
                 }
                 risk = (risk.0.max(low), risk.1.max(high));
             }
@@ -254,7 +257,7 @@ fn worked_priors_and_posterior() {
 fn the_estimate_understates_where_the_exact_distance_and_the_ceiling_do_not() {
     let (table, kernels, rows) = table_one(ratio(1, 2), ratio(2, 1));
     let diseases = [1, 0, 2, 3, 2, 0, 2, 1, 3];
-    let mut comparison = Comparison::new(None);
+    let mut comparison = BeliefComparison::new(None);
     let (mut exact_risk, mut omega_risk, mut highest) = (0.0f64, 0.0f64, 0.0f64);
     for group in [0..3, 3..6, 6..9] {
         let mut counts = [0u64; 4];
@@ -318,7 +321,7 @@ proptest! {
         for (ceiling, smoothing) in
             [(&plain, None), (&plain, Some(smoothing.clone())), (&refined, None), (&refined, Some(smoothing))]
         {
-            let comparison = Comparison::new(smoothing.clone());
+            let comparison = BeliefComparison::new(smoothing.clone());
             for (row, (prior, posterior)) in priors.iter().zip(&posteriors).enumerate() {
                 for ((low, high), exact) in ceiling.posterior(own[row]).iter().zip(posterior) {
                     prop_assert!(Rational::try_from(*low).unwrap() <= *exact);

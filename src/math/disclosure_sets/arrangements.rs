@@ -14,9 +14,9 @@
 use dashu_int::UBig;
 use std::collections::HashMap;
 
-use super::filling::{Cell, ClassAhead, State, Step, in_filling_order, plan};
+use super::filling::{ClassAhead, FillCell, State, Step, in_filling_order, plan};
 use super::partition::{Counts, Value};
-use super::property::{Judge, Kind};
+use super::property::{Kind, PropertyJudge};
 
 /// Regions with a cell or with values above this number are refused: factorials alone would cost too much.
 const LARGEST_CELL: usize = 4096;
@@ -73,15 +73,19 @@ type Layer = HashMap<State, UBig, foldhash::fast::FixedState>;
 
 /// Published groups and the test groups that tie them together.
 pub(super) struct Region<'a> {
-    judge: &'a Judge,
-    cells: Vec<Cell>,
+    judge: &'a PropertyJudge,
+    cells: Vec<FillCell>,
     classes: Vec<ValueClass>,
     factorials: Vec<UBig>,
 }
 
 impl<'a> Region<'a> {
     /// `published[i]` is the multiset of the published group i of the cells.
-    pub(super) fn new(judge: &'a Judge, cells: Vec<Cell>, published: &[&Counts]) -> Result<Self, TooLarge> {
+    pub(super) fn new(
+        judge: &'a PropertyJudge,
+        cells: Vec<FillCell>,
+        published: &[&Counts],
+    ) -> Result<Self, TooLarge> {
         let mut columns: HashMap<Value, Vec<u16>> = HashMap::new();
         for (group, counts) in published.iter().enumerate() {
             for &(value, count) in *counts {

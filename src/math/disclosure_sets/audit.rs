@@ -6,10 +6,10 @@
 
 use super::arrangements::{TooLarge, Work};
 use super::estimate::{Estimate, estimate};
-use super::failing::{Failing, Known, passes, summarize_per};
+use super::failing::{Failing, KnownRegions, passes, summarize_per};
 use super::inclusive::Inclusive;
 use super::partition::{Counts, Partition, Value};
-use super::property::{Judge, Property, SharesSummary};
+use super::property::{Property, PropertyJudge, SharesSummary};
 use crate::error::{Error, Result};
 
 /// How much work each disclosure set may cost, and what happens beyond.
@@ -33,7 +33,7 @@ impl Default for Limits {
 
 /// How a function is chosen for publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
+pub enum ReplayStrategy {
     /// The first function whose PER satisfies the property. Unsafe against whoever knows this.
     Naive,
     /// The first function whose disclosure set satisfies the property.
@@ -44,7 +44,7 @@ pub enum Strategy {
 
 /// What a strategy publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Release {
+pub enum AuditedRelease {
     /// The publication of this function, counted from 0.
     Function(usize),
     /// Nothing.
@@ -55,7 +55,7 @@ pub enum Release {
 
 /// A disclosure set, counted or refused.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Finding {
+pub enum AuditFinding {
     /// Counted exactly.
     Exact(SharesSummary),
     /// Too large to count within the limits.
@@ -67,12 +67,12 @@ pub enum Finding {
     },
 }
 
-impl Finding {
+impl AuditFinding {
     /// Does the set satisfy the property? `None` if it was not counted: that is never a yes.
     pub fn holds(&self) -> Option<bool> {
         match self {
-            Finding::Exact(summary) => Some(summary.holds),
-            Finding::Refused { .. } => None,
+            AuditFinding::Exact(summary) => Some(summary.holds),
+            AuditFinding::Refused { .. } => None,
         }
     }
 }
@@ -83,9 +83,9 @@ pub struct FunctionAudit {
     /// All rearrangements: what an adversary knows who sees the publication only.
     pub per: SharesSummary,
     /// What is left under the inclusive strategy.
-    pub inclusive: Finding,
+    pub inclusive: AuditFinding,
     /// What is left under the exclusive strategy, and under the naive one.
-    pub exclusive: Finding,
+    pub exclusive: AuditFinding,
 }
 
 /// The audit of a table against a sequence of functions.
@@ -94,19 +94,19 @@ pub struct Audit {
     /// One entry for each function, in release order.
     pub functions: Vec<FunctionAudit>,
     /// What the naive strategy publishes.
-    pub naive: Release,
+    pub naive: AuditedRelease,
     /// What the inclusive strategy publishes.
-    pub inclusive: Release,
+    pub inclusive: AuditedRelease,
     /// What the exclusive strategy publishes.
-    pub exclusive: Release,
+    pub exclusive: AuditedRelease,
 }
 
 impl Audit {
     /// What an adversary who knows the algorithm is left with after the naive release; `None` without one.
-    pub fn naive_adversary(&self) -> Option<&Finding> {
+    pub fn naive_adversary(&self) -> Option<&AuditFinding> {
         match self.naive {
-            Release::Function(function) => Some(&self.functions[function].exclusive),
-            Release::Nothing | Release::Undecided(_) => None,
+            AuditedRelease::Function(function) => Some(&self.functions[function].exclusive),
+            AuditedRelease::Nothing | AuditedRelease::Undecided(_) => None,
         }
     }
 }
@@ -117,7 +117,7 @@ pub struct Sequence {
     functions: Vec<Partition>,
     table: Vec<Value>,
     publications: Vec<Vec<Counts>>,
-    judge: Judge,
+    judge: PropertyJudge,
     limits: Limits,
 }
 
@@ -148,7 +148,7 @@ impl Sequence {
                 ));
             }
         }
-        let judge = Judge::new(property)?;
+        let judge = PropertyJudge::new(property)?;
         let publications = functions.iter().map(|function| function.publish(&table)).collect();
         Ok(Sequence { functions, table, publications, judge, limits })
     }
@@ -163,41 +163,43 @@ impl Sequence {
         });
         let functions: Vec<FunctionAudit> = functions.collect();
         Audit {
-            naive: self.release(Strategy::Naive),
+            naive: self.release(ReplayStrategy::Naive),
             inclusive: first_that_holds(functions.iter().map(|function| function.inclusive.holds())),
             exclusive: match self.first_safe_per() {
                 Some(function) => release_if(function, functions[function].exclusive.holds()),
-                None => Release::Nothing,
+                None => AuditedRelease::Nothing,
             },
             functions,
         }
     }
 
     /// What a strategy publishes, computing no more than that takes.
-    pub fn release(&self, strategy: Strategy) -> Release {
+    pub fn release(&self, strategy: ReplayStrategy) -> AuditedRelease {
         match strategy {
-            Strategy::Naive => self.first_safe_per().map_or(Release::Nothing, Release::Function),
-            Strategy::Inclusive => {
+            ReplayStrategy::Naive => {
+                self.first_safe_per().map_or(AuditedRelease::Nothing, AuditedRelease::Function)
+            }
+            ReplayStrategy::Inclusive => {
                 let mut verdicts = Inclusive::new(&self.judge, &self.functions);
                 first_that_holds((0..self.functions.len()).map(|function| {
                     verdicts.holds(function, &self.publications[function], &mut self.work()).ok()
                 }))
             }
-            Strategy::Exclusive => match self.first_safe_per() {
+            ReplayStrategy::Exclusive => match self.first_safe_per() {
                 Some(function) => {
                     let counted = self.count_exclusive(function);
                     release_if(function, counted.ok().map(|summary| summary.holds))
                 }
-                None => Release::Nothing,
+                None => AuditedRelease::Nothing,
             },
         }
     }
 
     /// What is left of a function's publication for who knows it and the strategy.
-    pub fn left(&self, strategy: Strategy, function: usize) -> Finding {
+    pub fn left(&self, strategy: ReplayStrategy, function: usize) -> AuditFinding {
         match strategy {
-            Strategy::Naive | Strategy::Exclusive => self.exclusive(function),
-            Strategy::Inclusive => {
+            ReplayStrategy::Naive | ReplayStrategy::Exclusive => self.exclusive(function),
+            ReplayStrategy::Inclusive => {
                 self.inclusive(function, &mut Inclusive::new(&self.judge, &self.functions))
             }
         }
@@ -219,14 +221,20 @@ impl Sequence {
     fn count_exclusive(&self, function: usize) -> Result<SharesSummary, TooLarge> {
         let earlier: Vec<&Partition> = self.functions[..function].iter().collect();
         let (published, counts) = (&self.functions[function], &self.publications[function]);
-        let failing =
-            Failing::new(&self.judge, published, counts, &earlier, &mut Known::default(), &mut self.work())?;
+        let failing = Failing::new(
+            &self.judge,
+            published,
+            counts,
+            &earlier,
+            &mut KnownRegions::default(),
+            &mut self.work(),
+        )?;
         Ok(failing.summarize(&self.judge))
     }
 
-    fn exclusive(&self, function: usize) -> Finding {
+    fn exclusive(&self, function: usize) -> AuditFinding {
         let earlier = &self.functions[..function];
-        self.count_exclusive(function).map(Finding::Exact).unwrap_or_else(|TooLarge| {
+        self.count_exclusive(function).map(AuditFinding::Exact).unwrap_or_else(|TooLarge| {
             self.refuse(function, |instance| {
                 let fails = |partition: &Partition| {
                     partition.publish(instance).iter().any(|group| !passes(&self.judge, group))
@@ -236,38 +244,42 @@ impl Sequence {
         })
     }
 
-    fn inclusive(&self, function: usize, verdicts: &mut Inclusive<'_>) -> Finding {
+    fn inclusive(&self, function: usize, verdicts: &mut Inclusive<'_>) -> AuditFinding {
         let counted = verdicts.summarize(function, &self.publications[function], &mut self.work());
-        counted.map(Finding::Exact).unwrap_or_else(|TooLarge| {
+        counted.map(AuditFinding::Exact).unwrap_or_else(|TooLarge| {
             let mut work = self.work();
             self.refuse(function, |instance| verdicts.contains(function, instance, &mut work))
         })
     }
 
-    fn refuse(&self, function: usize, is_member: impl FnMut(&[Value]) -> Result<bool, TooLarge>) -> Finding {
+    fn refuse(
+        &self,
+        function: usize,
+        is_member: impl FnMut(&[Value]) -> Result<bool, TooLarge>,
+    ) -> AuditFinding {
         let Limits { steps, states, samples, seed } = self.limits;
         let reason = format!(
             "counting the disclosure set of function {} takes more than {steps} steps or {states} states",
             function + 1
         );
         let estimate = estimate(&self.functions[function], &self.table, samples, seed, is_member).ok();
-        Finding::Refused { reason, estimate }
+        AuditFinding::Refused { reason, estimate }
     }
 }
 
-fn first_that_holds(verdicts: impl Iterator<Item = Option<bool>>) -> Release {
+fn first_that_holds(verdicts: impl Iterator<Item = Option<bool>>) -> AuditedRelease {
     for (function, holds) in verdicts.enumerate() {
         if holds != Some(false) {
             return release_if(function, holds);
         }
     }
-    Release::Nothing
+    AuditedRelease::Nothing
 }
 
-fn release_if(function: usize, holds: Option<bool>) -> Release {
+fn release_if(function: usize, holds: Option<bool>) -> AuditedRelease {
     match holds {
-        Some(true) => Release::Function(function),
-        Some(false) => Release::Nothing,
-        None => Release::Undecided(function),
+        Some(true) => AuditedRelease::Function(function),
+        Some(false) => AuditedRelease::Nothing,
+        None => AuditedRelease::Undecided(function),
     }
 }

@@ -18,9 +18,9 @@ use dashu_int::{IBig, UBig};
 use std::collections::HashMap;
 
 use super::arrangements::{Arrangements, Region, TooLarge, Work, free_group};
-use super::filling::Cell;
+use super::filling::FillCell;
 use super::partition::{Counts, Partition, Value, tally};
-use super::property::{Judge, Kind, SharesSummary, Summarizer};
+use super::property::{Kind, PropertyJudge, SharesSummary, Summarizer};
 
 /// The set of rearrangements that fail all earlier functions.
 pub(super) struct Failing<'a> {
@@ -47,16 +47,16 @@ type RegionKey = (Vec<u32>, Vec<(usize, u32)>, Vec<Counts>);
 
 /// Regions that were counted, for the terms of one set and for further sets of the same partitions.
 #[derive(Default)]
-pub(super) struct Known(HashMap<RegionKey, Option<Rc<Arrangements>>>);
+pub(super) struct KnownRegions(HashMap<RegionKey, Option<Rc<Arrangements>>>);
 
 impl<'a> Failing<'a> {
     /// `counts` are the multisets of the groups of `published`; `known` belongs to these partitions.
     pub(super) fn new(
-        judge: &'a Judge,
+        judge: &'a PropertyJudge,
         published: &'a Partition,
         counts: &'a [Counts],
         earlier: &[&Partition],
-        known: &mut Known,
+        known: &mut KnownRegions,
         work: &mut Work,
     ) -> Result<Self, TooLarge> {
         let tests = without_finer(earlier);
@@ -114,7 +114,7 @@ impl<'a> Failing<'a> {
         counts.iter().zip(sums).map(|(&(value, _), sum)| (value, count(sum))).collect()
     }
 
-    pub(super) fn summarize(&self, judge: &Judge) -> SharesSummary {
+    pub(super) fn summarize(&self, judge: &PropertyJudge) -> SharesSummary {
         let mut summary = Summarizer::new(judge);
         if self.size != UBig::ZERO {
             self.each_cell(|people, holders| summary.see(people[0], holders, &self.size));
@@ -124,7 +124,11 @@ impl<'a> Failing<'a> {
 }
 
 /// All rearrangements of a publication.
-pub(super) fn summarize_per(judge: &Judge, published: &Partition, counts: &[Counts]) -> SharesSummary {
+pub(super) fn summarize_per(
+    judge: &PropertyJudge,
+    published: &Partition,
+    counts: &[Counts],
+) -> SharesSummary {
     let mut summary = Summarizer::new(judge);
     let mut size = UBig::ONE;
     for (people, values) in published.groups().iter().zip(counts) {
@@ -136,11 +140,11 @@ pub(super) fn summarize_per(judge: &Judge, published: &Partition, counts: &[Coun
 }
 
 struct Builder<'a, 'b> {
-    judge: &'a Judge,
+    judge: &'a PropertyJudge,
     published: &'a Partition,
     counts: &'a [Counts],
     tests: Vec<&'b Partition>,
-    known: &'b mut Known,
+    known: &'b mut KnownRegions,
     terms: Vec<Term>,
 }
 
@@ -236,14 +240,14 @@ impl Builder<'_, '_> {
         let number: HashMap<(usize, u32), usize> =
             tests.iter().enumerate().map(|(at, &test)| (test, at)).collect();
         let chosen = distinct(tests.iter().map(|&(test, _)| test));
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<FillCell> = Vec::new();
         let mut cell_of: HashMap<(usize, Vec<usize>), usize> = HashMap::new();
         for (published, &group) in groups.iter().enumerate() {
             for &person in &self.published.groups()[group as usize] {
                 let test_of = |&test: &usize| number.get(&(test, self.tests[test].group_of(person))).copied();
                 let tests: Vec<usize> = chosen.iter().filter_map(test_of).collect();
                 let cell = *cell_of.entry((published, tests)).or_insert_with_key(|(published, tests)| {
-                    cells.push(Cell { people: Vec::new(), published: *published, tests: tests.clone() });
+                    cells.push(FillCell { people: Vec::new(), published: *published, tests: tests.clone() });
                     cells.len() - 1
                 });
                 cells[cell].people.push(person);
@@ -257,7 +261,7 @@ impl Builder<'_, '_> {
 }
 
 /// Does a group with this multiset satisfy the property?
-pub(super) fn passes(judge: &Judge, counts: &Counts) -> bool {
+pub(super) fn passes(judge: &PropertyJudge, counts: &Counts) -> bool {
     let total: u64 = counts.iter().map(|&(_, count)| u64::from(count)).sum();
     let mut shares: Vec<(Kind, UBig)> =
         counts.iter().map(|&(value, count)| (judge.kind(value), UBig::from(count))).collect();

@@ -10,7 +10,7 @@ use super::property::Kind;
 
 /// People who share their published group and all their test groups.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(super) struct FillCell {
     pub(super) people: Vec<u32>,
     /// The published group, numbered within the region.
     pub(super) published: usize,
@@ -56,8 +56,8 @@ enum Slot {
     Test(usize),
 }
 /// The steps that fill `cells` in their order; `classes` are those of the values at the start.
-pub(super) fn plan(cells: &[Cell], mut classes: Vec<ClassAhead>) -> Vec<Step> {
-    let slots_of = |cell: &Cell| {
+pub(super) fn plan(cells: &[FillCell], mut classes: Vec<ClassAhead>) -> Vec<Step> {
+    let slots_of = |cell: &FillCell| {
         let tests = cell.tests.iter().map(|&test| Slot::Test(test));
         std::iter::once(Slot::Published(cell.published)).chain(tests).collect::<Vec<_>>()
     };
@@ -153,8 +153,8 @@ impl Step {
 }
 
 /// Orders the cells so that few groups are open at a time: always the cell that leaves the fewest open.
-pub(super) fn in_filling_order(mut cells: Vec<Cell>) -> Vec<Cell> {
-    let groups = |cell: &Cell| {
+pub(super) fn in_filling_order(mut cells: Vec<FillCell>) -> Vec<FillCell> {
+    let groups = |cell: &FillCell| {
         let tests = cell.tests.iter().map(|&test| (1, test));
         std::iter::once((0, cell.published)).chain(tests).collect::<Vec<(usize, usize)>>()
     };
@@ -165,7 +165,7 @@ pub(super) fn in_filling_order(mut cells: Vec<Cell>) -> Vec<Cell> {
     let total = unfilled.clone();
     let mut ordered = Vec::with_capacity(cells.len());
     while !cells.is_empty() {
-        let cost = |cell: &Cell| {
+        let cost = |cell: &FillCell| {
             let change = |group: (usize, usize)| match (unfilled[&group] == total[&group], unfilled[&group]) {
                 (true, 1) | (false, 2..) => 0,
                 (true, _) => 1,

@@ -13,9 +13,9 @@ use dashu_int::UBig;
 use std::collections::HashMap;
 
 use super::arrangements::{TooLarge, Work};
-use super::failing::{Failing, Known, passes, summarize_per};
+use super::failing::{Failing, KnownRegions, passes, summarize_per};
 use super::partition::{Counts, Partition, Value, tally};
-use super::property::{Judge, Kind, SharesSummary, Summarizer};
+use super::property::{Kind, PropertyJudge, SharesSummary, Summarizer};
 
 /// A value without its name: its kind, and the groups in which it occurs with its count there.
 type Column = (Kind, Vec<(u32, u32)>);
@@ -25,14 +25,14 @@ const STEPS_PER_CELL: u64 = 8;
 
 /// The verdicts on disclosure sets under the inclusive strategy.
 pub(super) struct Inclusive<'a> {
-    judge: &'a Judge,
+    judge: &'a PropertyJudge,
     functions: &'a [Partition],
     /// By function and publication, up to the names of the values.
     verdicts: HashMap<(usize, Vec<Column>), bool>,
 }
 
 impl<'a> Inclusive<'a> {
-    pub(super) fn new(judge: &'a Judge, functions: &'a [Partition]) -> Self {
+    pub(super) fn new(judge: &'a PropertyJudge, functions: &'a [Partition]) -> Self {
         Inclusive { judge, functions, verdicts: HashMap::new() }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Inclusive<'a> {
                     published,
                     counts,
                     &[&self.functions[0]],
-                    &mut Known::default(),
+                    &mut KnownRegions::default(),
                     work,
                 )?;
                 Ok(failing.summarize(self.judge))
@@ -110,7 +110,7 @@ impl<'a> Inclusive<'a> {
         let cells = functions[1..function].iter().fold(last.clone(), |cells, other| cells.meet(other));
         let finest = cells.meet(first);
         let listing = Listing::new(self.judge, last, &cells, counts);
-        let mut known = Known::default();
+        let mut known = KnownRegions::default();
         let mut size = UBig::ZERO;
         // By cell of the finest refinement, then by class of values: summed over the values of the class.
         let mut held = vec![vec![UBig::ZERO; listing.classes.len()]; finest.groups().len()];
@@ -159,7 +159,7 @@ fn merge(cells: &Partition, per_cell: &[Counts], coarser: &Partition) -> Vec<Cou
 }
 
 /// The values of a publication; those that only differ in their names stand together.
-fn sorted_columns(judge: &Judge, counts: &[Counts]) -> Vec<(Column, Value)> {
+fn sorted_columns(judge: &PropertyJudge, counts: &[Counts]) -> Vec<(Column, Value)> {
     let mut columns: HashMap<Value, Vec<(u32, u32)>> = HashMap::new();
     for (group, values) in counts.iter().enumerate() {
         for &(value, count) in values {
@@ -201,7 +201,7 @@ struct Placed {
 }
 
 impl Listing {
-    fn new(judge: &Judge, published: &Partition, cells: &Partition, counts: &[Counts]) -> Self {
+    fn new(judge: &PropertyJudge, published: &Partition, cells: &Partition, counts: &[Counts]) -> Self {
         let mut cells_of: Vec<Vec<u32>> = vec![Vec::new(); counts.len()];
         for (cell, people) in cells.groups().iter().enumerate() {
             cells_of[published.group_of(people[0]) as usize].push(cell as u32);

@@ -26,6 +26,6 @@ mod replay_tests;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Audit, Finding, Limits, Release, Sequence, Strategy};
+pub use audit::{Audit, AuditFinding, AuditedRelease, Limits, ReplayStrategy, Sequence};
 pub use partition::Partition;
 pub use property::{Property, SharesSummary, SkylinePoint};

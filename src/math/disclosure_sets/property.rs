@@ -77,11 +77,11 @@ struct Condition {
 
 /// A validated property, ready to judge.
 #[derive(Debug, Clone)]
-pub(super) struct Judge {
+pub(super) struct PropertyJudge {
     conditions: Vec<Condition>,
 }
 
-impl Judge {
+impl PropertyJudge {
     pub(super) fn new(property: &Property) -> Result<Self> {
         let all = |negations, limit| vec![Condition { target: None, negations, limit }];
         let conditions = match property {
@@ -113,7 +113,7 @@ impl Judge {
                 "give at least one point, and drop points that others dominate",
             ));
         }
-        Ok(Judge { conditions })
+        Ok(PropertyJudge { conditions })
     }
 
     /// Which conditions protect this value?
@@ -189,7 +189,7 @@ pub struct SharesSummary {
 
 /// Collects the shares of one person after another into a [`SharesSummary`].
 pub(super) struct Summarizer<'a> {
-    judge: &'a Judge,
+    judge: &'a PropertyJudge,
     largest: Option<(Fraction, u32, Value)>,
     risks: Vec<Fraction>,
 }
@@ -202,7 +202,7 @@ fn compare(one: (&UBig, &UBig), other: &Fraction) -> Ordering {
 }
 
 impl<'a> Summarizer<'a> {
-    pub(super) fn new(judge: &'a Judge) -> Self {
+    pub(super) fn new(judge: &'a PropertyJudge) -> Self {
         let risks = vec![(UBig::ZERO, UBig::ONE); judge.conditions.len()];
         Summarizer { judge, largest: None, risks }
     }

@@ -1,7 +1,9 @@
 //! The worked example of docs/explanation/algorithm-knowledge.md, computed: five people in a row of ages, one ordered
 //! quasi-identifier, the greedy anonymizer replayed on every table the release leaves possible.
 
-use super::{Finding, Limits, Partition, Property, Release, Sequence, SkylinePoint, Strategy};
+use super::{
+    AuditFinding, AuditedRelease, Limits, Partition, Property, ReplayStrategy, Sequence, SkylinePoint,
+};
 use crate::math::exact::{Rational, ratio};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +34,7 @@ fn is_safe(table: &[u32], confidence: &Rational) -> bool {
     let together = Partition::by_label(vec![0; table.len()]);
     let sequence =
         Sequence::new(vec![together], table.to_vec(), &below(confidence), Limits::default()).unwrap();
-    sequence.release(Strategy::Naive) == Release::Function(0)
+    sequence.release(ReplayStrategy::Naive) == AuditedRelease::Function(0)
 }
 
 /// The cut nearest the median first, ties by age; the first one that may be taken is taken.
@@ -143,13 +145,15 @@ fn the_audit_sees_it_and_the_strategies_prevent_it() {
         [vec![(0, 2), (2, 5)], vec![(0, 3), (3, 5)], vec![(0, 5)]]
     );
     let audit = sequence.audit();
-    assert_eq!(audit.naive, Release::Function(1));
-    let Some(Finding::Exact(learned)) = audit.naive_adversary() else { panic!("a small set is counted") };
+    assert_eq!(audit.naive, AuditedRelease::Function(1));
+    let Some(AuditFinding::Exact(learned)) = audit.naive_adversary() else {
+        panic!("a small set is counted")
+    };
     let worst = learned.largest.as_ref().unwrap();
     assert_eq!((worst.share.clone(), worst.person, worst.value), (ratio(1, 1), 2, A));
-    assert_eq!(audit.exclusive, Release::Nothing);
-    assert_eq!(audit.inclusive, Release::Function(2));
-    let Finding::Exact(left) = &audit.functions[2].inclusive else { panic!("a small set is counted") };
+    assert_eq!(audit.exclusive, AuditedRelease::Nothing);
+    assert_eq!(audit.inclusive, AuditedRelease::Function(2));
+    let AuditFinding::Exact(left) = &audit.functions[2].inclusive else { panic!("a small set is counted") };
     assert_eq!(
         (left.size.to_string(), left.largest.as_ref().unwrap().share.clone()),
         ("24".to_string(), ratio(1, 2))

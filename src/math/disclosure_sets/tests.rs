@@ -6,9 +6,11 @@ use dashu_int::UBig;
 use proptest::prelude::*;
 
 use super::arrangements::Work;
-use super::failing::{Failing, Known};
-use super::property::Judge;
-use super::{Audit, Finding, Limits, Partition, Property, Release, Sequence, SharesSummary, SkylinePoint};
+use super::failing::{Failing, KnownRegions};
+use super::property::PropertyJudge;
+use super::{
+    Audit, AuditFinding, AuditedRelease, Limits, Partition, Property, Sequence, SharesSummary, SkylinePoint,
+};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 
 /// Mathematics 5.1 word for word, over the list of all instances with the table's values.
@@ -127,10 +129,10 @@ fn audit(functions: &[Partition], table: &[u32], property: &Property) -> Audit {
     Sequence::new(functions.to_vec(), table.to_vec(), property, Limits::default()).unwrap().audit()
 }
 
-fn exact(finding: &Finding) -> &SharesSummary {
+fn exact(finding: &AuditFinding) -> &SharesSummary {
     match finding {
-        Finding::Exact(summary) => summary,
-        Finding::Refused { reason, .. } => panic!("{reason}"),
+        AuditFinding::Exact(summary) => summary,
+        AuditFinding::Refused { reason, .. } => panic!("{reason}"),
     }
 }
 
@@ -160,7 +162,7 @@ fn agrees_with_definition(functions: &[Partition], table: &[u32], property: &Pro
             assert_eq!((worst.person, worst.value), first, "{what} {functions:?} {table:?}");
         }
     };
-    let (mut inclusive, mut exclusive) = (Release::Nothing, None);
+    let (mut inclusive, mut exclusive) = (AuditedRelease::Nothing, None);
     for (i, step) in found.functions.iter().enumerate() {
         let publication = reference.publication[i][x];
         let per = reference.per(i, publication);
@@ -168,18 +170,22 @@ fn agrees_with_definition(functions: &[Partition], table: &[u32], property: &Pro
         let set = reference.exclusive_set(i, publication);
         same(exact(&step.exclusive), &set, &reference, "exclusive");
         if exclusive.is_none() && reference.holds(&per) {
-            exclusive = Some(if reference.holds(&set) { Release::Function(i) } else { Release::Nothing });
+            exclusive = Some(if reference.holds(&set) {
+                AuditedRelease::Function(i)
+            } else {
+                AuditedRelease::Nothing
+            });
         }
         let set = reference.inclusive_set(i, publication);
         same(exact(&step.inclusive), &set, &reference, "inclusive");
-        if inclusive == Release::Nothing && reference.holds(&set) {
-            inclusive = Release::Function(i);
+        if inclusive == AuditedRelease::Nothing && reference.holds(&set) {
+            inclusive = AuditedRelease::Function(i);
         }
     }
     assert_eq!(found.inclusive, inclusive);
-    assert_eq!(found.exclusive, exclusive.unwrap_or(Release::Nothing));
-    assert_eq!(found.naive, reference.naive(x).map_or(Release::Nothing, Release::Function));
-    if let Release::Function(i) = found.naive {
+    assert_eq!(found.exclusive, exclusive.unwrap_or(AuditedRelease::Nothing));
+    assert_eq!(found.naive, reference.naive(x).map_or(AuditedRelease::Nothing, AuditedRelease::Function));
+    if let AuditedRelease::Function(i) = found.naive {
         let alike: Vec<usize> = (0..reference.instances.len())
             .filter(|&y| {
                 reference.naive(y) == Some(i) && reference.publication[i][y] == reference.publication[i][x]
@@ -188,8 +194,8 @@ fn agrees_with_definition(functions: &[Partition], table: &[u32], property: &Pro
         same(exact(found.naive_adversary().unwrap()), &alike, &reference, "naive adversary");
     }
     let sequence = Sequence::new(functions.to_vec(), table.to_vec(), property, Limits::default()).unwrap();
-    assert_eq!(sequence.release(super::Strategy::Inclusive), found.inclusive);
-    assert_eq!(sequence.release(super::Strategy::Exclusive), found.exclusive);
+    assert_eq!(sequence.release(super::ReplayStrategy::Inclusive), found.inclusive);
+    assert_eq!(sequence.release(super::ReplayStrategy::Exclusive), found.exclusive);
 }
 
 fn properties() -> impl Strategy<Value = Property> {
@@ -251,7 +257,7 @@ fn numbers_of_the_paper() {
         let found = audit(&paper_functions(), table, &two_two());
         [found.inclusive, found.exclusive, found.naive]
     };
-    use Release::{Function, Nothing};
+    use AuditedRelease::{Function, Nothing};
     assert_eq!(releases(&G0), [Nothing, Nothing, Function(1)]);
     assert_eq!(releases(&GA), [Function(0); 3]);
     assert_eq!(releases(&GB), [Nothing, Function(2), Function(2)]);
@@ -261,14 +267,14 @@ fn numbers_of_the_paper() {
 fn an_instance_the_paper_overlooks_is_released_at_the_second_function() {
     let found = audit(&paper_functions(), &[1, 3, 2, 6, 4, 4, 2, 6, 5, 7], &two_two());
     assert_eq!(size_and_share(exact(&found.functions[1].inclusive)), (UBig::from(48u8), ratio(1, 2)));
-    assert_eq!(found.inclusive, Release::Function(1));
+    assert_eq!(found.inclusive, AuditedRelease::Function(1));
 }
 
 #[test]
 fn the_strategies_are_not_comparable() {
     let functions = ["0001111", "0000111", "0011111"].map(|labels| Partition::by_label(labels.bytes()));
     let found = audit(&functions, &[3, 0, 3, 0, 1, 1, 0], &two_two());
-    assert_eq!((found.inclusive, found.exclusive), (Release::Nothing, Release::Function(2)));
+    assert_eq!((found.inclusive, found.exclusive), (AuditedRelease::Nothing, AuditedRelease::Function(2)));
     agrees_with_definition(&functions, &[3, 0, 3, 0, 1, 1, 0], &two_two());
 }
 
@@ -314,7 +320,8 @@ fn vectors() {
             [("inclusive", found.inclusive), ("exclusive", found.exclusive), ("naive", found.naive)]
         {
             let expected = case[format!("released_{name}")].as_u64();
-            let expected = expected.map_or(Release::Nothing, |function| Release::Function(function as usize));
+            let expected = expected
+                .map_or(AuditedRelease::Nothing, |function| AuditedRelease::Function(function as usize));
             assert_eq!(release, expected, "{name} {case}");
         }
     }
@@ -330,12 +337,12 @@ fn overlapping() -> (Vec<Partition>, Vec<u32>) {
 #[test]
 fn holders_of_all_values_add_up_to_the_set() {
     let (functions, table) = overlapping();
-    let judge = Judge::new(&two_two()).unwrap();
+    let judge = PropertyJudge::new(&two_two()).unwrap();
     let mut work = Work { steps: 10_000_000, states: 100_000 };
     let (published, earlier) = (&functions[2], [&functions[0], &functions[1]]);
     let counts = published.publish(&table);
     let failing =
-        Failing::new(&judge, published, &counts, &earlier, &mut Known::default(), &mut work).unwrap();
+        Failing::new(&judge, published, &counts, &earlier, &mut KnownRegions::default(), &mut work).unwrap();
     assert!(*failing.size() > UBig::ONE);
     let mut people_seen = 0;
     failing.each_cell(|people, holders| {
@@ -361,7 +368,7 @@ fn beyond_the_limits_a_set_is_refused_and_never_released() {
     let sequence = Sequence::new(functions.clone(), table.clone(), &two_two(), few).unwrap();
     let refused = sequence.audit();
     let counted = count_exclusive(&functions, &table);
-    let Finding::Refused { estimate: Some(estimate), .. } = &refused.functions[2].exclusive else {
+    let AuditFinding::Refused { estimate: Some(estimate), .. } = &refused.functions[2].exclusive else {
         panic!("100 steps cannot do")
     };
     assert_eq!((estimate.samples, refused.functions[2].exclusive.holds()), (10_000, None));
@@ -373,17 +380,17 @@ fn beyond_the_limits_a_set_is_refused_and_never_released() {
     assert!(estimate.part_of_per.at_least <= part && part <= estimate.part_of_per.at_most);
     assert_eq!(sequence.audit(), refused, "the sample is seeded");
     for release in [refused.inclusive, refused.exclusive] {
-        assert!(!matches!(release, Release::Function(1..)), "{release:?}");
+        assert!(!matches!(release, AuditedRelease::Function(1..)), "{release:?}");
     }
-    assert_eq!(sequence.release(super::Strategy::Inclusive), refused.inclusive);
+    assert_eq!(sequence.release(super::ReplayStrategy::Inclusive), refused.inclusive);
 }
 
 fn count_exclusive(functions: &[Partition], table: &[u32]) -> SharesSummary {
-    let judge = Judge::new(&two_two()).unwrap();
+    let judge = PropertyJudge::new(&two_two()).unwrap();
     let mut work = Work { steps: 10_000_000, states: 100_000 };
     let counts = functions[2].publish(table);
     let earlier = [&functions[0], &functions[1]];
-    Failing::new(&judge, &functions[2], &counts, &earlier, &mut Known::default(), &mut work)
+    Failing::new(&judge, &functions[2], &counts, &earlier, &mut KnownRegions::default(), &mut work)
         .unwrap()
         .summarize(&judge)
 }

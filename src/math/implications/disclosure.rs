@@ -6,7 +6,7 @@
 
 use super::bucket::{Bucket, Placements};
 use super::product::{self, Product};
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::Rational;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ struct Minimum {
 
 /// The disclosure by one number of implications.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct DisclosurePoint {
     /// The number of implications.
     pub k: usize,
     /// R(k), the least ratio Pr(no atom is true) / Pr(A).
@@ -46,7 +46,7 @@ pub struct Point {
     /// MD(k) = 1 / (1 + R(k)).
     pub disclosure: Rational,
     /// Knowledge that attains it.
-    pub witness: Witness,
+    pub witness: DisclosureWitness,
     /// The maximum disclosure by k negated atoms.
     pub negated: Rational,
     /// The bucket that attains it: its most frequent value is disclosed, the k next ones are negated.
@@ -56,7 +56,7 @@ pub struct Point {
 /// Atoms that attain the maximum disclosure: each implies A, "the first person of the target's bucket has
 /// its most frequent value". There may be fewer than k where fewer give certainty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Witness {
+pub struct DisclosureWitness {
     /// The atoms in the target's bucket. The first of the first person is A itself.
     pub target: Atoms,
     /// The atoms in other buckets, in the order of their positions.
@@ -190,12 +190,12 @@ impl Disclosure {
     }
 
     /// The disclosure by 0, 1, ... implications; nothing if there is no bucket.
-    pub fn curve(&self) -> Vec<Point> {
+    pub fn curve(&self) -> Vec<DisclosurePoint> {
         let Some(minima) = &self.minima else { return Vec::new() };
         let points = minima.combinations().into_iter().zip(&minima.negated).enumerate();
         let point = |(k, (combination, negated)): (usize, (Combination, &Minimum))| {
             let min_ratio = combination.value.exact();
-            Point {
+            DisclosurePoint {
                 k,
                 disclosure: Rational::ONE / (Rational::ONE + &min_ratio),
                 min_ratio,
@@ -208,11 +208,11 @@ impl Disclosure {
     }
 
     /// Whether the maximum disclosure by [`Disclosure::up_to`] implications is below the threshold.
-    pub fn verdict(&self, confidence: &Confidence) -> Verdict {
-        let Some(minima) = &self.minima else { return Verdict::Safe };
+    pub fn verdict(&self, confidence: &Confidence) -> ThresholdVerdict {
+        let Some(minima) = &self.minima else { return ThresholdVerdict::Safe };
         let rounded = minima.rounded_ratio();
         if rounded == 0.0 {
-            return Verdict::Unsafe;
+            return ThresholdVerdict::Unsafe;
         }
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
         let order = product::compare_rounded(rounded, confidence.ratio_rounded(), clear_factor);
@@ -220,7 +220,7 @@ impl Disclosure {
             Some(last) => last.value.exact().cmp(confidence.ratio()),
             None => Ordering::Less,
         });
-        if order == Ordering::Greater { Verdict::Safe } else { Verdict::Unsafe }
+        if order == Ordering::Greater { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
     }
 }
 
@@ -277,7 +277,7 @@ impl Minima {
 
     /// A bucket that is used more than once gets the best placement of all its atoms, which is no
     /// larger, and so equal.
-    fn witness(&self, combination: &Combination) -> Witness {
+    fn witness(&self, combination: &Combination) -> DisclosureWitness {
         let home = &self.with[combination.target];
         let mut uses: BTreeMap<u64, (&Bucket, usize)> = BTreeMap::new();
         for &atoms in &combination.others {
@@ -289,7 +289,7 @@ impl Minima {
             position,
             people: Placements::new(atoms, bucket).people(atoms),
         };
-        Witness {
+        DisclosureWitness {
             target: atoms(home.position, &home.bucket, combination.target + 1 + shared),
             others: uses
                 .into_iter()

@@ -45,9 +45,9 @@ mod product;
 mod safety;
 mod scanner;
 
-pub use crate::math::confidence::{Confidence, Verdict};
+pub use crate::math::confidence::{Confidence, ThresholdVerdict};
 pub use bucket::Bucket;
-pub use disclosure::{Atoms, Witness};
+pub use disclosure::{Atoms, DisclosureWitness};
 pub use safety::Safety;
 pub use scanner::Scanner;
 

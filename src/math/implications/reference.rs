@@ -1,7 +1,7 @@
 //! The definitions, word by word, to test the fast form against: the printed recursions in exact
 //! fractions, and enumeration of all tables that a release leaves possible.
 
-use super::{Atoms, Witness};
+use super::{Atoms, DisclosureWitness};
 use crate::math::exact::{Rational, ratio};
 
 /// The counts of one bucket, in any order.
@@ -163,7 +163,7 @@ impl Worlds {
     }
 
     /// The chance of A given that each other atom of the witness implies it, and the number of those.
-    pub(super) fn of_witness(&self, witness: &Witness) -> (Rational, usize) {
+    pub(super) fn of_witness(&self, witness: &DisclosureWitness) -> (Rational, usize) {
         let masks = |atoms: &Atoms| -> Vec<u128> {
             let people = self.atoms[atoms.position as usize].iter().zip(&atoms.people);
             people.flat_map(|(values, &named)| values[..named].iter().copied()).collect()

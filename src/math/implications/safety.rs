@@ -8,7 +8,7 @@
 use super::bucket::{Bucket, Placements};
 use super::disclosure::Disclosure;
 use super::product;
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use std::cmp::Ordering;
 
 /// No bound on people needs to be larger, and twice this is still a number.
@@ -41,14 +41,14 @@ impl Safety {
     /// Whether an admitted bucket may be replaced by `parts`. O(k^2 log k) for each part.
     ///
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
-    pub fn allows(&self, parts: &[Bucket]) -> Verdict {
+    pub fn allows(&self, parts: &[Bucket]) -> ThresholdVerdict {
         let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
         // A part that is unsafe alone spares the others; parts that change nothing leave it as safe as it was.
         if placements.iter().any(|placements| self.is_clearly_unsafe(placements)) {
-            return Verdict::Unsafe;
+            return ThresholdVerdict::Unsafe;
         }
         if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
-            return Verdict::Safe;
+            return ThresholdVerdict::Safe;
         }
         self.with(parts, &placements).verdict(&self.confidence)
     }
@@ -56,11 +56,11 @@ impl Safety {
     /// As [`Safety::allows`]; parts that are safe are admitted, other parts change nothing.
     ///
     /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
-    pub fn admit(&mut self, parts: &[Bucket]) -> Verdict {
+    pub fn admit(&mut self, parts: &[Bucket]) -> ThresholdVerdict {
         let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
         let after = self.with(parts, &placements);
         let verdict = after.verdict(&self.confidence);
-        if verdict == Verdict::Safe {
+        if verdict == ThresholdVerdict::Safe {
             self.admitted = after;
         }
         verdict
@@ -73,7 +73,7 @@ impl Safety {
     }
 
     /// Takes in the buckets that were admitted elsewhere; unsafe together, nothing may be asked any more.
-    pub fn merge(&mut self, other: &Safety) -> Verdict {
+    pub fn merge(&mut self, other: &Safety) -> ThresholdVerdict {
         self.admitted.merge(&other.admitted);
         self.admitted.verdict(&self.confidence)
     }

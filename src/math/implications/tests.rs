@@ -62,7 +62,7 @@ fn vectors_hold_exactly() {
         }
         for decision in case["decisions"].as_array().unwrap() {
             let verdict = disclosure.verdict(&confidence(fraction(&decision["c"])).unwrap());
-            assert_eq!(verdict == Verdict::Safe, decision["safe"].as_bool().unwrap(), "{case}");
+            assert_eq!(verdict == ThresholdVerdict::Safe, decision["safe"].as_bool().unwrap(), "{case}");
         }
     }
 }
@@ -84,7 +84,7 @@ fn worked_examples_hold() {
 #[test]
 fn the_witness_names_groups_people_and_values() {
     let curve = disclosure(&[vec![2, 1, 1, 1], vec![2, 2, 1]], 2).curve();
-    let one = |people: &[usize]| Witness {
+    let one = |people: &[usize]| DisclosureWitness {
         target: Atoms { position: 1, people: people.to_vec() },
         others: Vec::new(),
     };
@@ -101,7 +101,7 @@ fn the_target_and_the_antecedents_may_sit_apart() {
     let buckets = [vec![6, 1, 1, 1, 1], vec![59, 59, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]];
     let curve = disclosure(&buckets, 2).curve();
     assert_eq!(curve[2].min_ratio, reference::min_ratio(&buckets, 2));
-    let witness = Witness {
+    let witness = DisclosureWitness {
         target: Atoms { position: 0, people: vec![1] },
         others: vec![Atoms { position: 1, people: vec![2] }],
     };
@@ -112,7 +112,7 @@ fn the_target_and_the_antecedents_may_sit_apart() {
 fn nothing_seen_discloses_nothing() {
     let nothing = Disclosure::new(3);
     assert!(nothing.curve().is_empty());
-    assert_eq!(nothing.verdict(&Confidence::parse("0.1").unwrap()), Verdict::Safe);
+    assert_eq!(nothing.verdict(&Confidence::parse("0.1").unwrap()), ThresholdVerdict::Safe);
     let mut some = disclosure(&[vec![1, 1]], 3);
     let before = some.curve();
     some.merge(&nothing);
@@ -133,11 +133,11 @@ fn bad_buckets_and_thresholds_are_refused() {
 #[test]
 fn certainty_is_unsafe_even_for_threshold_1() {
     let one = Confidence::parse("1").unwrap();
-    assert_eq!(disclosure(&[vec![5, 5]], 0).verdict(&one), Verdict::Safe);
-    assert_eq!(disclosure(&[vec![5, 5]], 1).verdict(&one), Verdict::Unsafe);
-    assert_eq!(disclosure(&[vec![5]], 0).verdict(&one), Verdict::Unsafe);
+    assert_eq!(disclosure(&[vec![5, 5]], 0).verdict(&one), ThresholdVerdict::Safe);
+    assert_eq!(disclosure(&[vec![5, 5]], 1).verdict(&one), ThresholdVerdict::Unsafe);
+    assert_eq!(disclosure(&[vec![5]], 0).verdict(&one), ThresholdVerdict::Unsafe);
     // More atoms than people.
-    assert_eq!(disclosure(&[vec![1]], 9).verdict(&one), Verdict::Unsafe);
+    assert_eq!(disclosure(&[vec![1]], 9).verdict(&one), ThresholdVerdict::Unsafe);
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_threshold_that_underflows_is_not_taken_for_1() {
     let nearly_one = Confidence::parse(&format!("0.{}", "9".repeat(350))).unwrap();
     let one = Confidence::parse("1").unwrap();
     let seen = disclosure(&[counts], 30);
-    assert_eq!(seen.verdict(&nearly_one), Verdict::Unsafe);
-    assert_eq!(seen.verdict(&one), Verdict::Safe);
+    assert_eq!(seen.verdict(&nearly_one), ThresholdVerdict::Unsafe);
+    assert_eq!(seen.verdict(&one), ThresholdVerdict::Safe);
 }
 
 #[test]
@@ -290,11 +290,11 @@ proptest! {
         let exact = reference::disclosure(&release, k);
         let little = Rational::ONE / Rational::from(10u64.pow(19));
         for (factor, verdict) in [
-            (Rational::ONE - &little, Verdict::Unsafe),
-            (Rational::ONE, Verdict::Unsafe),
-            (Rational::ONE + &little, Verdict::Safe),
-            (ratio(1, 2), Verdict::Unsafe),
-            (ratio(3, 2), Verdict::Safe),
+            (Rational::ONE - &little, ThresholdVerdict::Unsafe),
+            (Rational::ONE, ThresholdVerdict::Unsafe),
+            (Rational::ONE + &little, ThresholdVerdict::Safe),
+            (ratio(1, 2), ThresholdVerdict::Unsafe),
+            (ratio(3, 2), ThresholdVerdict::Safe),
         ] {
             if let Some(confidence) = confidence(&exact * factor) {
                 prop_assert_eq!(disclosure.verdict(&confidence), verdict);
@@ -324,7 +324,7 @@ proptest! {
         let mut live: Vec<&[usize]> = vec![&values];
         let mut refused: Vec<[Bucket; 2]> = Vec::new();
         for (which, at) in cuts {
-            if root == Verdict::Unsafe {
+            if root == ThresholdVerdict::Unsafe {
                 break;
             }
             let slot = which.index(live.len());
@@ -338,14 +338,14 @@ proptest! {
             after[slot] = left;
             after.push(right);
             prop_assert_eq!(safety.allows(&parts), judge(&after));
-            if safety.admit(&parts) == Verdict::Safe {
+            if safety.admit(&parts) == ThresholdVerdict::Safe {
                 live = after;
             } else {
                 refused.push(parts);
             }
         }
         for parts in refused {
-            prop_assert_eq!(safety.allows(&parts), Verdict::Unsafe);
+            prop_assert_eq!(safety.allows(&parts), ThresholdVerdict::Unsafe);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::math::posterior::{self, Against, Refusal};
 
 /// A published group: its tuples' signatures and, apart from them, its values.
 #[derive(Debug, Clone, Copy)]
-pub struct Published<'a> {
+pub struct PublishedGroup<'a> {
     /// One signature per attribute set, tuple by tuple.
     pub signatures: &'a [u32],
     /// The distinct values and how often each occurs.
@@ -32,7 +32,7 @@ pub enum Proof {
 
 /// What is known about a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
+pub enum RobustVerdict {
     /// No posterior exceeds 1/r.
     Robust(Proof),
     /// Some posterior exceeds 1/r; the largest, rounded up.
@@ -50,7 +50,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
     /// The verdict over all attribute sets.
-    pub verdict: Verdict,
+    pub verdict: RobustVerdict,
     /// For each of the group's values the largest posterior of any tuple, rounded up; `None` if the group is too
     /// large or the priors contradict it.
     pub worst: Option<Vec<f64>>,
@@ -60,7 +60,7 @@ pub struct Assessment {
 pub fn assess(
     priors: &Priors,
     requirement: &Requirement,
-    group: Published<'_>,
+    group: PublishedGroup<'_>,
     states: u64,
 ) -> Result<Assessment> {
     group.check(priors)?;
@@ -86,7 +86,7 @@ pub fn assess(
                 }
             }
             Err(Refusal::Contradiction) => {
-                return Ok(Assessment { verdict: Verdict::Contradiction, worst: None });
+                return Ok(Assessment { verdict: RobustVerdict::Contradiction, worst: None });
             }
             Err(_) => {
                 worst = None;
@@ -96,9 +96,9 @@ pub fn assess(
         }
     }
     let verdict = match breach {
-        Some(posterior) => Verdict::Breached { posterior },
-        None if shown => Verdict::Robust(proof),
-        None => Verdict::NotShown,
+        Some(posterior) => RobustVerdict::Breached { posterior },
+        None if shown => RobustVerdict::Robust(proof),
+        None => RobustVerdict::NotShown,
     };
     Ok(Assessment { verdict, worst })
 }
@@ -122,13 +122,13 @@ pub fn verify(
         let signatures =
             group.iter().flat_map(|&tuple| tuples.signatures.iter().map(move |set| set[tuple as usize]));
         let (values, signatures): (Vec<_>, Vec<_>) = (counts.collect(), signatures.collect());
-        assess(priors, requirement, Published { signatures: &signatures, values: &values }, states)
+        assess(priors, requirement, PublishedGroup { signatures: &signatures, values: &values }, states)
     };
     groups.iter().map(judge).collect()
 }
 
 /// Whether the printed Delta condition accepts the group, for showing where it is wrong.
-pub fn delta_claims(priors: &Priors, requirement: &Requirement, group: Published<'_>) -> Result<bool> {
+pub fn delta_claims(priors: &Priors, requirement: &Requirement, group: PublishedGroup<'_>) -> Result<bool> {
     group.check(priors)?;
     Ok(group.distinct(priors).is_some_and(|group| {
         group.values.len() as u64 >= requirement.smallest_group()
@@ -136,7 +136,7 @@ pub fn delta_claims(priors: &Priors, requirement: &Requirement, group: Published
     }))
 }
 
-impl Published<'_> {
+impl PublishedGroup<'_> {
     fn check(&self, priors: &Priors) -> Result<()> {
         let sets = priors.sets();
         let tuples: u64 = self.values.iter().map(|&(_, count)| u64::from(count)).sum();
@@ -171,7 +171,7 @@ impl Published<'_> {
 fn set_posterior(
     priors: &Priors,
     requirement: &Requirement,
-    group: Published<'_>,
+    group: PublishedGroup<'_>,
     set: usize,
     states: u64,
     proven: impl FnOnce() -> bool,

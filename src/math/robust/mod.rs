@@ -27,7 +27,7 @@ pub(crate) mod tests;
 mod tuples;
 
 pub use conditions::{Test, delta_ceiling};
-pub use judge::{Assessment, Proof, Published, Verdict, assess, delta_claims, verify};
+pub use judge::{Assessment, Proof, PublishedGroup, RobustVerdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};
 pub use requirement::Requirement;

@@ -79,19 +79,23 @@ impl Table {
 
     fn assess(&self, r: &Rational, states: u64) -> Assessment {
         let (signatures, values) = self.published();
-        let group = Published { signatures: &signatures, values: &values };
+        let group = PublishedGroup { signatures: &signatures, values: &values };
         assess(&self.priors, &requirement(r), group, states).unwrap()
     }
 
     fn delta_claims(&self, r: &Rational) -> bool {
         let (signatures, values) = self.published();
-        delta_claims(&self.priors, &requirement(r), Published { signatures: &signatures, values: &values })
-            .unwrap()
+        delta_claims(
+            &self.priors,
+            &requirement(r),
+            PublishedGroup { signatures: &signatures, values: &values },
+        )
+        .unwrap()
     }
 
     /// The ratio condition, asked for by allowing no state at all.
     fn ratio_holds(&self, r: &Rational) -> bool {
-        self.assess(r, 0).verdict == Verdict::Robust(Proof::Ratio)
+        self.assess(r, 0).verdict == RobustVerdict::Robust(Proof::Ratio)
     }
 
     /// The largest exact posterior; `None` for a contradiction.
@@ -159,15 +163,15 @@ fn vectors_of_groups() {
         }
         let robust = case["r_robust"].as_bool().unwrap();
         match table.assess(&r, 1 << 16).verdict {
-            Verdict::Robust(_) => assert!(robust, "case {number}"),
-            Verdict::Breached { posterior } => {
+            RobustVerdict::Robust(_) => assert!(robust, "case {number}"),
+            RobustVerdict::Breached { posterior } => {
                 assert!(!robust, "case {number}");
                 let worst = table.worst().unwrap();
                 let shown = Rational::try_from(posterior).unwrap();
                 assert!(shown >= worst && shown < worst + ratio(1, 1_000_000_000_000), "case {number}");
             }
-            Verdict::Contradiction => assert!(case["posterior"].is_null(), "case {number}"),
-            Verdict::NotShown => panic!("case {number} is small"),
+            RobustVerdict::Contradiction => assert!(case["posterior"].is_null(), "case {number}"),
+            RobustVerdict::NotShown => panic!("case {number} is small"),
         }
         assert_eq!(table.delta_claims(&r), case["delta_condition"].as_bool().unwrap(), "case {number}");
         assert_eq!(table.ratio_holds(&r), case["sound_ratio_condition"].as_bool().unwrap(), "case {number}");
@@ -193,7 +197,7 @@ fn the_printed_condition_is_wrong_and_the_witness_shows_it() {
     assert!(!three.ratio_holds(&two));
     assert_eq!(three.worst(), Some(ratio(26, 51)));
     assert!(
-        matches!(three.assess(&two, 1 << 10).verdict, Verdict::Breached { posterior } if posterior > 0.5)
+        matches!(three.assess(&two, 1 << 10).verdict, RobustVerdict::Breached { posterior } if posterior > 0.5)
     );
 
     for (tuples, top, low, worst) in
@@ -242,14 +246,17 @@ fn edges_never_pass() {
     assert!(!Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).ratio_holds(&two), "values must differ");
     assert_eq!(
         Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 9).verdict,
-        Verdict::Robust(Proof::Posterior)
+        RobustVerdict::Robust(Proof::Posterior)
     );
-    assert_eq!(Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 8).verdict, Verdict::NotShown);
+    assert_eq!(
+        Table::of_rows(&[0, 1, 0, 1], vec![half(); 4]).assess(&two, 8).verdict,
+        RobustVerdict::NotShown
+    );
     let certain = || vec![ratio(1, 1), ratio(0, 1)];
     let contradiction = Table::of_rows(&[0, 1], vec![certain(), certain()]);
-    assert_eq!(contradiction.assess(&two, 9).verdict, Verdict::Contradiction);
+    assert_eq!(contradiction.assess(&two, 9).verdict, RobustVerdict::Contradiction);
     assert!(!contradiction.delta_claims(&two));
-    assert_eq!(contradiction.assess(&two, 0).verdict, Verdict::NotShown);
+    assert_eq!(contradiction.assess(&two, 0).verdict, RobustVerdict::NotShown);
     let mut builder = PriorsBuilder::new(2);
     assert!(builder.given(1, vec![(0, 0, ratio(2, 3)), (0, 1, ratio(1, 2))]).is_err());
     assert!(builder.given(1, vec![(0, 0, -ratio(1, 2))]).is_err());
@@ -328,7 +335,7 @@ proptest! {
         for r in [ratio(6, 5), ratio(3, 2), ratio(2, 1), ratio(3, 1)] {
             if one.ratio_holds(&r) {
                 prop_assert!(one.worst().unwrap() * &r <= Rational::ONE);
-                prop_assert!(matches!(one.assess(&r, 1 << 10).verdict, Verdict::Robust(Proof::Posterior)));
+                prop_assert!(matches!(one.assess(&r, 1 << 10).verdict, RobustVerdict::Robust(Proof::Posterior)));
             }
             prop_assert_eq!(one.ratio_holds(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Ratio));
             prop_assert_eq!(one.delta_claims(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Delta));

@@ -3,9 +3,9 @@
 //! The worst case is a grounding: a target, values that they do not have, others who are asked, and a family.
 //! Its steps are exact; the last one is the breach.
 
-use super::group::Group;
+use super::group::RankedGroup;
 use super::point::Knowledge;
-use super::shape::{Ratio, Shape, Values};
+use super::shape::{GroupShape, Ratio, Values};
 use super::statistics::Witness;
 use crate::math::exact::Rational;
 
@@ -32,7 +32,7 @@ impl Witness {
 }
 
 /// A group, and how often the target value occurs in it.
-pub type Seat<'a> = (&'a Group<'a>, u64);
+pub type Seat<'a> = (&'a RankedGroup<'a>, u64);
 
 /// How sure the adversary is: from the release alone, then without l values, then having asked k others, then
 /// with the family; `None` where a fraction would have too many digits.
@@ -43,10 +43,10 @@ pub fn steps(
     target: Seat<'_>,
     family: Seat<'_>,
 ) -> [Option<Rational>; 4] {
-    let bare = Shape::new(values, target.0, 0, target.1);
-    let ruled = Shape::new(values, target.0, size.l, target.1);
-    let relatives = Shape::new(values, family.0, 0, family.1);
-    let alone = |shape: &Shape| shape.exact(values, Ratio::TargetAlone, size);
+    let bare = GroupShape::new(values, target.0, 0, target.1);
+    let ruled = GroupShape::new(values, target.0, size.l, target.1);
+    let relatives = GroupShape::new(values, family.0, 0, family.1);
+    let alone = |shape: &GroupShape| shape.exact(values, Ratio::TargetAlone, size);
     let asked = match seats {
         Seats::Together | Seats::WithTarget => ruled.exact(values, Ratio::TargetWithOthers, size),
         Seats::WithFamily => alone(&ruled),

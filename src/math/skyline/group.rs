@@ -5,7 +5,7 @@
 /// Invariants: `ranked` holds the positive counts in descending order, `prefix[i]` the sum of the first
 /// `i` of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Group<'a> {
+pub struct RankedGroup<'a> {
     /// Number of people, not rows; people without a value count.
     pub people: u64,
     ranked: &'a [u64],
@@ -34,7 +34,7 @@ impl Ranking {
     /// The group with these counts; zeros are allowed and the order does not matter.
     ///
     /// Most counts of a group are small, and many are equal: a tally ranks them faster than comparisons do.
-    pub fn rank(&mut self, people: u64, counts: impl IntoIterator<Item = u64>) -> Group<'_> {
+    pub fn rank(&mut self, people: u64, counts: impl IntoIterator<Item = u64>) -> RankedGroup<'_> {
         self.ranked.clear();
         let mut tallied = 0u64;
         for count in counts {
@@ -60,11 +60,11 @@ impl Ranking {
             sum = sum.saturating_add(count);
             sum
         }));
-        Group { people, ranked: &self.ranked, prefix: &self.prefix }
+        RankedGroup { people, ranked: &self.ranked, prefix: &self.prefix }
     }
 }
 
-impl<'a> Group<'a> {
+impl<'a> RankedGroup<'a> {
     /// Number of distinct values.
     pub fn distinct(&self) -> usize {
         self.ranked.len()
@@ -86,7 +86,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The counts whose sum [`Group::top_sum`] is, in descending order.
+    /// The counts whose sum [`RankedGroup::top_sum`] is, in descending order.
     pub fn top(&self, l: u64, target: u64) -> impl Iterator<Item = u64> + use<'a> {
         let l = usize::try_from(l).unwrap_or(usize::MAX);
         let own = self.ranked.partition_point(|&count| count > target);

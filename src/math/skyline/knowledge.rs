@@ -20,11 +20,11 @@
 //! Memory: 8 bytes x (levels that matter) for each kept group, at most [`MOST_KEPT`] of them.
 //! Invariant: no kept group stands for another one; the kept groups do not depend on the order of the groups.
 
-use super::group::Group;
+use super::group::RankedGroup;
 use super::point::Knowledge;
-use super::shape::{Ratio, Shape, Values};
+use super::shape::{GroupShape, Ratio, Values};
 use super::statistics::Statistics;
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 
 /// More groups of different shapes than this are not kept; few in tests, so that they meet the case.
 pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
@@ -195,7 +195,7 @@ impl KeptGroups {
     }
 
     /// Takes in a group in which the target value occurs `target` times; 0 changes nothing.
-    pub fn observe(&mut self, group: &Group<'_>, target: u64) {
+    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64) {
         if target == 0 {
             return;
         }
@@ -263,7 +263,7 @@ impl KeptGroups {
         let threshold = self.confidence.ratio_rounded();
         let nothing = Knowledge { l: 0, k: 0, m: 0 };
         (0..=kept.sums.len()).find(|&l| {
-            let shape = Shape::from_sums(self.values, kept.people, kept.target, &kept.sums[..l]);
+            let shape = GroupShape::from_sums(self.values, kept.people, kept.target, &kept.sums[..l]);
             let ratio = shape.rounded(self.values, Ratio::TargetAlone, nothing);
             let zero = ratio.value == 0.0 && ratio.roundings == 0;
             let below = threshold > 1e-200 && ratio.value < threshold * (1.0 - SLACK);
@@ -323,7 +323,7 @@ impl KeptGroups {
     }
 
     /// The shapes that can attain a minimum at this level.
-    fn shapes(&self, l: usize) -> Vec<Shape> {
+    fn shapes(&self, l: usize) -> Vec<GroupShape> {
         let mut kept: Vec<Kept> = Vec::new();
         for group in &self.groups {
             let (people, target, sum) = (group.people, group.target, top_sum(&group.sums, l));
@@ -338,7 +338,7 @@ impl KeptGroups {
                 kept.push(one);
             }
         }
-        let shape = |kept: &Kept| Shape::from_sums(self.values, kept.people, kept.target, &kept.sums);
+        let shape = |kept: &Kept| GroupShape::from_sums(self.values, kept.people, kept.target, &kept.sums);
         kept.iter().map(shape).collect()
     }
 }
@@ -348,7 +348,7 @@ struct LevelSearch<'a> {
     values: Values,
     confidence: &'a Confidence,
     l: u64,
-    shapes: Vec<Shape>,
+    shapes: Vec<GroupShape>,
 }
 
 impl LevelSearch<'_> {
@@ -357,7 +357,7 @@ impl LevelSearch<'_> {
         for (number, shape) in self.shapes.iter().enumerate() {
             statistics.observe_shape(shape, number as u64);
         }
-        statistics.verdict(self.confidence) == Verdict::Safe
+        statistics.verdict(self.confidence) == ThresholdVerdict::Safe
     }
 
     /// The corners of [`Level`], and whether the search was ended; `None` if nothing is safe.

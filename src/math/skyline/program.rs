@@ -4,9 +4,9 @@
 //! needs none of the arguments behind the five statistics, and O(k^2 m^2) steps per group.
 //! Memory: O(k m), two rolling tables and the ratios of one group.
 
-use super::group::Group;
+use super::group::RankedGroup;
 use super::point::Knowledge;
-use super::shape::{Ratio, Shape, Values};
+use super::shape::{GroupShape, Ratio, Values};
 use crate::math::exact::Rational;
 
 /// The least negated ratio over all placements, in the arithmetic of `N`.
@@ -49,9 +49,9 @@ pub trait Number: Clone + PartialOrd {
     /// The neutral factor.
     fn one() -> Self;
     /// A ratio of a group.
-    fn ratio(shape: &Shape, values: Values, which: Ratio, size: Knowledge) -> Self;
+    fn ratio(shape: &GroupShape, values: Values, which: Ratio, size: Knowledge) -> Self;
     /// V(j, k) of a group for j = 0, 1, ... .
-    fn families(shape: &Shape, values: Values, k: u64, row: &mut [Option<Self>]) {
+    fn families(shape: &GroupShape, values: Values, k: u64, row: &mut [Option<Self>]) {
         for (j, cell) in row.iter_mut().enumerate() {
             let size = Knowledge { l: 0, k, m: j as u64 };
             *cell = Some(Self::ratio(shape, values, Ratio::FamilyWithOthers, size));
@@ -65,10 +65,10 @@ impl Number for f64 {
     fn one() -> Self {
         1.0
     }
-    fn ratio(shape: &Shape, values: Values, which: Ratio, size: Knowledge) -> Self {
+    fn ratio(shape: &GroupShape, values: Values, which: Ratio, size: Knowledge) -> Self {
         shape.rounded(values, which, size).value
     }
-    fn families(shape: &Shape, values: Values, k: u64, row: &mut [Option<Self>]) {
+    fn families(shape: &GroupShape, values: Values, k: u64, row: &mut [Option<Self>]) {
         for (cell, v) in row.iter_mut().zip(shape.families_rounded(values, k)) {
             *cell = Some(v);
         }
@@ -83,7 +83,7 @@ impl Number for Rational {
     fn one() -> Self {
         Rational::ONE
     }
-    fn ratio(shape: &Shape, values: Values, which: Ratio, size: Knowledge) -> Self {
+    fn ratio(shape: &GroupShape, values: Values, which: Ratio, size: Knowledge) -> Self {
         shape.exact(values, which, size).expect("the reference is used on groups of moderate size")
     }
     fn times(&self, other: &Self) -> Self {
@@ -110,11 +110,11 @@ impl<N: Number> Program<N> {
     }
 
     /// Takes in a group in which the target value occurs `target` times.
-    pub fn observe(&mut self, group: &Group<'_>, target: u64) {
+    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64) {
         if target == 0 {
             return self.pass_by();
         }
-        let shape = Shape::new(self.values, group, self.size.l, target);
+        let shape = GroupShape::new(self.values, group, self.size.l, target);
         let k = self.size.k as usize;
         for i in 0..=k + 1 {
             let others = Knowledge { l: self.size.l, k: i as u64, m: 0 };

@@ -3,9 +3,9 @@
 //! T and V grow with the number of people and fall with the target's count and with each of the top
 //! counts. So a shape with no fewer people, a target no more frequent and top counts no larger than
 //! another's never attains a smaller minimum: most groups are dismissed by comparing integers
-//! ([`Shape::dominates`]).
+//! ([`GroupShape::dominates`]).
 
-use super::group::Group;
+use super::group::RankedGroup;
 use super::point::Knowledge;
 use crate::math::exact::{Rational, ratio};
 use dashu_int::{IBig, UBig};
@@ -38,7 +38,7 @@ impl Values {
 /// Invariant: `target` is at least 1. `top` lists the top counts in set mode only; elsewhere their sum
 /// is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct GroupShape {
     /// People in the group.
     pub people: u64,
     /// Occurrences of the target value.
@@ -108,15 +108,15 @@ pub(super) fn left_over(people: u64, target: u64, top_sum: u64) -> u64 {
 /// Big integers with more bits than this are not formed; whoever asks must do with a bound.
 const MAX_BITS: u64 = 1 << 26;
 
-impl Shape {
+impl GroupShape {
     /// The shape of `group` for a value that occurs `target` >= 1 times in it.
-    pub fn new(values: Values, group: &Group<'_>, l: u64, target: u64) -> Self {
+    pub fn new(values: Values, group: &RankedGroup<'_>, l: u64, target: u64) -> Self {
         debug_assert!(target > 0);
         let top = match values {
             Values::Set => group.top(l, target).collect(),
             Values::Single | Values::Multiset => Box::default(),
         };
-        Shape { people: group.people, target, top_sum: group.top_sum(l, target), top }
+        GroupShape { people: group.people, target, top_sum: group.top_sum(l, target), top }
     }
 
     /// The shape of a group of which only the sums of its 1, 2, ..., l largest other counts are known.
@@ -126,7 +126,7 @@ impl Shape {
             Values::Set => sums.iter().zip(before).map(|(sum, before)| sum - before).collect(),
             Values::Single | Values::Multiset => Box::default(),
         };
-        Shape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
+        GroupShape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
     }
 
     /// Whether this ratio of the group for that target cannot be below the ratio of `self`; `top_sum` is the group's,
@@ -139,7 +139,7 @@ impl Shape {
         &self,
         values: Values,
         which: Ratio,
-        group: &Group<'_>,
+        group: &RankedGroup<'_>,
         l: u64,
         target: u64,
         top_sum: u64,
@@ -193,7 +193,13 @@ impl Shape {
     }
 
     /// How two exact ratios compare; `None` if that would take integers of unreasonable size.
-    pub fn compare(&self, other: &Shape, values: Values, which: Ratio, size: Knowledge) -> Option<Ordering> {
+    pub fn compare(
+        &self,
+        other: &GroupShape,
+        values: Values,
+        which: Ratio,
+        size: Knowledge,
+    ) -> Option<Ordering> {
         let family_only = matches!(which, Ratio::FamilyAlone | Ratio::FamilyWithOthers);
         let alike = self.people == other.people && self.target == other.target;
         if alike && (family_only || self == other) {
@@ -201,7 +207,7 @@ impl Shape {
         }
         let k = if which == Ratio::TargetAlone { 0 } else { size.k };
         if values == Values::Single && matches!(which, Ratio::TargetAlone | Ratio::TargetWithOthers) {
-            let product = |one: &Shape, another: &Shape| {
+            let product = |one: &GroupShape, another: &GroupShape| {
                 u128::from(one.acceptable(values, k)) * u128::from(another.target)
             };
             return Some(product(self, other).cmp(&product(other, self)));

@@ -3,11 +3,11 @@
 //! Memory: O(target values x skyline points), five statistics each.
 //! Invariant: the statistics only ever fall, so a group that was refused stays refused.
 
-use super::group::{Group, Ranking};
+use super::group::{RankedGroup, Ranking};
 use super::point::{Knowledge, Point, without_dominated};
 use super::shape::Values;
 use super::statistics::Statistics;
-use crate::math::confidence::Verdict;
+use crate::math::confidence::ThresholdVerdict;
 
 /// Which sensitive values a skyline point protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct TargetPoint {
 
 impl TargetPoint {
     /// Whether the point holds for the groups observed.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ThresholdVerdict {
         self.statistics.verdict(&self.point.confidence)
     }
 }
@@ -71,7 +71,7 @@ impl SkylineState {
     }
 
     /// As [`SkylineState::observe`], for a group that is ranked already.
-    pub fn observe_group(&mut self, group: &Group<'_>, counts: &[u64], number: u64) {
+    pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[u64], number: u64) {
         for entry in &mut self.entries {
             entry.statistics.observe(group, counts[entry.code as usize], number);
         }
@@ -86,16 +86,17 @@ impl SkylineState {
     }
 
     /// Whether everything would still hold with these groups added, given that it holds without them.
-    pub fn admits(&self, parts: &[(Group<'_>, &[u64])]) -> bool {
+    pub fn admits(&self, parts: &[(RankedGroup<'_>, &[u64])]) -> bool {
         self.entries.iter().all(|entry| {
             let code = entry.code as usize;
-            let changes =
-                |(group, counts): &&(Group<'_>, &[u64])| entry.statistics.would_change(group, counts[code]);
+            let changes = |(group, counts): &&(RankedGroup<'_>, &[u64])| {
+                entry.statistics.would_change(group, counts[code])
+            };
             if !parts.iter().any(|part| changes(&part)) {
                 return true;
             }
             let confidence = &entry.point.confidence;
-            let breached = |(group, counts): &(Group<'_>, &[u64])| {
+            let breached = |(group, counts): &(RankedGroup<'_>, &[u64])| {
                 counts[code] > 0 && entry.statistics.is_breached_by(group, counts[code], confidence)
             };
             if parts.iter().any(breached) {
@@ -105,7 +106,7 @@ impl SkylineState {
             for (group, counts) in parts.iter().filter(changes) {
                 statistics.observe(group, counts[code], 0);
             }
-            statistics.verdict(&entry.point.confidence) == Verdict::Safe
+            statistics.verdict(&entry.point.confidence) == ThresholdVerdict::Safe
         })
     }
 
@@ -133,9 +134,9 @@ impl SkylineState {
     }
 
     /// Whether every point holds for the groups observed.
-    pub fn verdict(&self) -> Verdict {
-        let all = self.entries.iter().all(|entry| entry.verdict() == Verdict::Safe);
-        if all { Verdict::Safe } else { Verdict::Unsafe }
+    pub fn verdict(&self) -> ThresholdVerdict {
+        let all = self.entries.iter().all(|entry| entry.verdict() == ThresholdVerdict::Safe);
+        if all { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
     }
 }
 

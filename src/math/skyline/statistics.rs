@@ -3,10 +3,10 @@
 //! Each statistic is the exact minimum of a ratio over the groups seen: binary64 tells values that are
 //! clearly apart, exact fractions tell the rest. Minima merge in any order with the same result.
 
-use super::group::Group;
+use super::group::RankedGroup;
 use super::point::Knowledge;
-use super::shape::{Ratio, Rounded, Shape, Values, left_over};
-use crate::math::confidence::{Confidence, Verdict};
+use super::shape::{GroupShape, Ratio, Rounded, Values, left_over};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, f64_at_least};
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, PartialEq)]
 struct Minimum {
     rounded: Rounded,
-    shape: Shape,
+    shape: GroupShape,
     group: u64,
 }
 
@@ -74,11 +74,11 @@ impl Breach {
 /// Where the target, the others and the family sit in the worst case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// Group of the target.
+    /// RankedGroup of the target.
     pub target: u64,
-    /// Group of the k others.
+    /// RankedGroup of the k others.
     pub others: u64,
-    /// Group of the m members of the family.
+    /// RankedGroup of the m members of the family.
     pub family: u64,
 }
 
@@ -109,11 +109,11 @@ impl Statistics {
 
     /// Takes in a group in which the target value occurs `target` times; 0 changes nothing.
     #[inline]
-    pub fn observe(&mut self, group: &Group<'_>, target: u64, number: u64) {
+    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64, number: u64) {
         if !self.would_change(group, target) {
             return;
         }
-        let shape = Shape::new(self.values, group, self.size.l, target);
+        let shape = GroupShape::new(self.values, group, self.size.l, target);
         for i in 0..Ratio::ALL.len() {
             if !self.is_dominated(i, group, target, shape.top_sum) {
                 self.observe_ratio(i, &shape, number);
@@ -122,20 +122,20 @@ impl Statistics {
     }
 
     /// Takes in a group by its shape at this size.
-    pub(super) fn observe_shape(&mut self, shape: &Shape, number: u64) {
+    pub(super) fn observe_shape(&mut self, shape: &GroupShape, number: u64) {
         for i in 0..Ratio::ALL.len() {
             self.observe_ratio(i, shape, number);
         }
     }
 
-    fn observe_ratio(&mut self, i: usize, shape: &Shape, number: u64) {
+    fn observe_ratio(&mut self, i: usize, shape: &GroupShape, number: u64) {
         let rounded = shape.rounded(self.values, Ratio::ALL[i], self.size);
         self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });
     }
 
     /// Whether the group cannot lower a statistic, judged by integers alone.
     #[inline]
-    fn is_dominated(&self, i: usize, group: &Group<'_>, target: u64, top_sum: u64) -> bool {
+    fn is_dominated(&self, i: usize, group: &RankedGroup<'_>, target: u64, top_sum: u64) -> bool {
         self.minima[i].as_ref().is_some_and(|minimum| {
             let which = Ratio::ALL[i];
             minimum.shape.dominates(self.values, which, group, self.size.l, target, top_sum)
@@ -144,7 +144,7 @@ impl Statistics {
 
     /// Whether the group could lower any statistic, judged by integers alone.
     #[inline]
-    pub fn would_change(&self, group: &Group<'_>, target: u64) -> bool {
+    pub fn would_change(&self, group: &RankedGroup<'_>, target: u64) -> bool {
         if target == 0 {
             return false;
         }
@@ -174,8 +174,8 @@ impl Statistics {
     }
 
     /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.
-    pub fn is_breached_by(&self, group: &Group<'_>, target: u64, confidence: &Confidence) -> bool {
-        let shape = Shape::new(self.values, group, self.size.l, target);
+    pub fn is_breached_by(&self, group: &RankedGroup<'_>, target: u64, confidence: &Confidence) -> bool {
+        let shape = GroupShape::new(self.values, group, self.size.l, target);
         exceeds(shape.rounded(self.values, Ratio::Together, self.size), confidence) == Some(false)
     }
 
@@ -288,16 +288,16 @@ impl Statistics {
     }
 
     /// Whether the breach probability is strictly below `confidence`, for certain.
-    pub fn verdict(&self, confidence: &Confidence) -> Verdict {
+    pub fn verdict(&self, confidence: &Confidence) -> ThresholdVerdict {
         if !self.occurs() {
-            return Verdict::Safe;
+            return ThresholdVerdict::Safe;
         }
         let safe = Self::TERMS.iter().all(|term| {
             let by_floats = self.term_rounded(term).and_then(|x| exceeds(x, confidence));
             by_floats
                 .unwrap_or_else(|| self.term_exact(term).is_some_and(|least| least > *confidence.ratio()))
         });
-        if safe { Verdict::Safe } else { Verdict::Unsafe }
+        if safe { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
     }
 }
 

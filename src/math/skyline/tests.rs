@@ -1,7 +1,7 @@
 use super::program::Program;
 use super::statistics::Breach;
 use super::*;
-use crate::math::confidence::Verdict;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn the_vectors_pass_exactly() {
         assert_eq!(programmed(values, &groups, size), fraction(&case["breach"]), "{case}");
         for decision in case["decisions"].as_array().unwrap() {
             let confidence = Confidence::parse(decision["c"].as_str().unwrap()).unwrap();
-            let safe = statistics.verdict(&confidence) == Verdict::Safe;
+            let safe = statistics.verdict(&confidence) == ThresholdVerdict::Safe;
             assert_eq!(safe, decision["safe"].as_bool().unwrap(), "{decision} of {case}");
         }
     }
@@ -194,7 +194,7 @@ fn huge_knowledge_and_huge_groups_are_decided_without_forming_huge_numbers() {
         &[Sample { people: 1000, counts: vec![100_000_000, 3] }],
         Knowledge { l: 1, k: 1, m: 1 },
     );
-    assert_eq!(all.verdict(&Confidence::parse("0.999999").unwrap()), Verdict::Unsafe);
+    assert_eq!(all.verdict(&Confidence::parse("0.999999").unwrap()), ThresholdVerdict::Unsafe);
     assert!(all.breach().at_least() <= 1.0);
     for (l, k, m) in [(limit, 0, 0), (0, limit, 0)] {
         let statistics = statistics(Values::Single, &group, Knowledge { l, k, m });
@@ -210,7 +210,7 @@ fn k_anonymity_is_a_skyline_point() {
     for (people, k) in (1..8).flat_map(|n| (2..8).map(move |k| (n, k))) {
         let group = [Sample { people, counts: vec![1; people as usize] }];
         let statistics = statistics(Values::Single, &group, Knowledge { l: 0, k: k - 2, m: 0 });
-        let safe = statistics.verdict(&Confidence::parse("1").unwrap()) == Verdict::Safe;
+        let safe = statistics.verdict(&Confidence::parse("1").unwrap()) == ThresholdVerdict::Safe;
         assert_eq!(safe, people >= k, "people {people} k {k}");
     }
 }
@@ -488,7 +488,9 @@ fn reference_skyline(values: Values, groups: &[Sample], confidence: &str) -> Vec
     let others = |g: &Sample| g.counts[1..].iter().filter(|&&c| c > 0).count() as u64;
     let cap = groups.iter().filter(|g| g.counts[0] > 0).map(others).max().unwrap();
     let safe = |l: u64, k: u64, m: u64| {
-        l <= cap && statistics(values, groups, Knowledge { l, k, m }).verdict(&confidence) == Verdict::Safe
+        l <= cap
+            && statistics(values, groups, Knowledge { l, k, m }).verdict(&confidence)
+                == ThresholdVerdict::Safe
     };
     let mut points = Vec::new();
     for l in 0..=cap {

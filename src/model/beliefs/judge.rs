@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{KernelAdversary, Question};
 use crate::error::number_of;
-use crate::math::beliefs::comparison::Comparison;
-use crate::math::beliefs::divergence::{Threshold, Verdict};
-use crate::math::beliefs::group::{Adversary, Beliefs, Group, Member, Moved};
+use crate::math::beliefs::comparison::BeliefComparison;
+use crate::math::beliefs::divergence::{DistanceVerdict, Threshold};
+use crate::math::beliefs::group::{BeliefAdversary, BeliefGroup, Beliefs, Member, Moved};
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{
     Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
@@ -237,16 +237,20 @@ pub fn moved_text(moved: Moved) -> String {
 
 /// Everything that stays the same from group to group.
 pub struct BeliefsJudge<'a> {
-    adversaries: &'a [Adversary<'a>],
+    adversaries: &'a [BeliefAdversary<'a>],
     points: &'a [KernelAdversary],
     thresholds: Vec<Vec<Threshold>>,
     smooth: Option<&'a Rational>,
-    comparison: &'a Comparison,
+    comparison: &'a BeliefComparison,
 }
 
 impl<'a> BeliefsJudge<'a> {
     /// For these adversaries, one for each point of the question.
-    pub fn new(adversaries: &'a [Adversary<'a>], question: &'a Question, comparison: &'a Comparison) -> Self {
+    pub fn new(
+        adversaries: &'a [BeliefAdversary<'a>],
+        question: &'a Question,
+        comparison: &'a BeliefComparison,
+    ) -> Self {
         let thresholds =
             |point: &KernelAdversary| point.thresholds.iter().cloned().map(Threshold::new).collect();
         let thresholds = question.points.iter().map(thresholds).collect();
@@ -284,19 +288,19 @@ impl<'a> BeliefsJudge<'a> {
 
     /// What all adversaries learn from one group.
     pub fn observe(&self, gathered: &Gathered) -> AttackReport {
-        let group = Group { members: &gathered.members, counts: &gathered.counts };
+        let group = BeliefGroup { members: &gathered.members, counts: &gathered.counts };
         let people = gathered.members.iter().map(|member| member.rows).sum();
         let mut report = self.nothing();
         (report.rows, report.groups) = (people, 1);
         let mut comparison = self.comparison.clone();
-        let mut plain = Comparison::new(None);
+        let mut plain = BeliefComparison::new(None);
         let of_points = self.adversaries.iter().zip(&self.thresholds).zip(&mut report.points);
         for ((adversary, thresholds), point) in of_points {
             let mut beliefs = Beliefs::new(adversary, group);
-            let open = |beliefs: &Beliefs<'_>, comparison: &mut Comparison| {
+            let open = |beliefs: &Beliefs<'_>, comparison: &mut BeliefComparison| {
                 (0..group.members.len()).any(|member| {
                     let moved = beliefs.moved(member, comparison);
-                    thresholds.iter().any(|t| t.place(moved.low, moved.high) == Verdict::Undecided)
+                    thresholds.iter().any(|t| t.place(moved.low, moved.high) == DistanceVerdict::Undecided)
                 })
             };
             if !beliefs.is_exact() && open(&beliefs, &mut comparison) {
@@ -322,12 +326,15 @@ impl<'a> BeliefsJudge<'a> {
                 point.omega = point.omega.max(omega);
                 for (threshold, at) in thresholds.iter().zip(&mut point.thresholds) {
                     match beliefs.verdict(place, moved, &comparison, threshold) {
-                        Verdict::Within => {}
-                        Verdict::Beyond => at.vulnerable += member.rows,
-                        Verdict::Undecided => at.undecided += member.rows,
+                        DistanceVerdict::Within => {}
+                        DistanceVerdict::Beyond => at.vulnerable += member.rows,
+                        DistanceVerdict::Undecided => at.undecided += member.rows,
                     }
-                    at.omega +=
-                        if threshold.place(omega, omega) == Verdict::Beyond { member.rows } else { 0 };
+                    at.omega += if threshold.place(omega, omega) == DistanceVerdict::Beyond {
+                        member.rows
+                    } else {
+                        0
+                    };
                 }
             }
         }

@@ -15,7 +15,7 @@ pub use priors::KernelPriors;
 pub use split::TableRows;
 
 use crate::error::Result;
-use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::smoothing::Smoothing;
 use crate::math::exact::Rational;
 use crate::model::{Policy, Target};
@@ -56,7 +56,10 @@ impl Question {
     }
 
     /// How beliefs are compared, for the sensitive values of the original.
-    pub fn comparison(&self, sensitive: &crate::encode::sensitive::SensitiveCoding) -> Result<Comparison> {
+    pub fn comparison(
+        &self,
+        sensitive: &crate::encode::sensitive::SensitiveCoding,
+    ) -> Result<BeliefComparison> {
         comparison(self.smooth.as_ref(), &self.roles, sensitive)
     }
 }
@@ -65,10 +68,10 @@ fn comparison(
     smooth: Option<&Rational>,
     roles: &Roles,
     sensitive: &crate::encode::sensitive::SensitiveCoding,
-) -> Result<Comparison> {
-    let Some(bandwidth) = smooth else { return Ok(Comparison::new(None)) };
+) -> Result<BeliefComparison> {
+    let Some(bandwidth) = smooth else { return Ok(BeliefComparison::new(None)) };
     let distance = original::sensitive_distance(&roles.nearness, sensitive)?;
-    Ok(Comparison::new(Some(Smoothing::new(&distance, bandwidth, &roles.sensitive)?)))
+    Ok(BeliefComparison::new(Some(Smoothing::new(&distance, bandwidth, &roles.sensitive)?)))
 }
 
 /// The priors of every adversary of a question.

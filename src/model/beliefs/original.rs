@@ -28,7 +28,7 @@ use crate::math::exact::{Rational, parse_fraction};
 use crate::math::skyline::Values;
 use crate::model::{Policy, Target};
 use crate::policy::hierarchy::Hierarchy;
-use crate::policy::{Nearness, Quasi, Shape};
+use crate::policy::{Nearness, Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::Spill;
@@ -324,7 +324,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
         }
         (
             Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
-            Shape::Widths(_) | Shape::Ends(_),
+            QuasiShape::Widths(_) | QuasiShape::Ends(_),
         ) => {
             let mut numbers = vec![None; hierarchy.leaf_count() as usize];
             for &(key, leaf) in keys {
@@ -339,7 +339,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
             }
             Distance::Numeric(null().chain(numbers).collect())
         }
-        (Coding::Set { values, .. }, Shape::Order(_)) => {
+        (Coding::Set { values, .. }, QuasiShape::Order(_)) => {
             let places = (0..values.len()).map(|place| Some(Rational::from(place)));
             Distance::Numeric(null().chain(places).collect())
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::distance::Distance;
-use crate::math::beliefs::group::Adversary;
+use crate::math::beliefs::group::BeliefAdversary;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::prior::{PriorMethod, PriorPlan, Workspace};
 use crate::math::exact::Rational;
@@ -111,8 +111,8 @@ impl KernelPriors {
     }
 
     /// The adversary who has them; groups with more states have no exact posterior.
-    pub fn adversary<'a>(&'a self, combinations: &'a Combinations, states: u64) -> Adversary<'a> {
-        Adversary {
+    pub fn adversary<'a>(&'a self, combinations: &'a Combinations, states: u64) -> BeliefAdversary<'a> {
+        BeliefAdversary {
             table: combinations,
             kernels: &self.kernels,
             priors: &self.priors,

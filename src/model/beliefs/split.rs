@@ -19,9 +19,9 @@ use crate::encode::rows::Rows;
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
-use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::divergence::Threshold;
-use crate::math::beliefs::group::{Group, Member, Passes, passes};
+use crate::math::beliefs::group::{BeliefGroup, Member, Passes, passes};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Effort, Scratch, SplitTest};
 use crate::policy::Quasi;
@@ -50,7 +50,7 @@ pub struct TableRows<'a> {
 pub struct BeliefsTest {
     combinations: Combinations,
     adversaries: Vec<(KernelPriors, Threshold)>,
-    comparison: Comparison,
+    comparison: BeliefComparison,
     _reservation: Reservation,
 }
 
@@ -109,7 +109,7 @@ impl BeliefsTest {
         let same = combinations.chunk_by(|a, b| a == b);
         let members: Vec<Member> =
             same.map(|same| Member { combination: same[0], rows: same.len() as u64 }).collect();
-        let group = Group { members: &members, counts: &part.counts };
+        let group = BeliefGroup { members: &members, counts: &part.counts };
         let states = match effort {
             Effort::Try => TRIED_STATES,
             Effort::Settle => crate::math::beliefs::group::MOST_STATES,

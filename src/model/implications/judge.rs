@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, number_of};
-use crate::math::confidence::{Confidence, Verdict};
+use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
-use crate::math::implications::{Atoms, Bucket, Scanner, Witness};
+use crate::math::implications::{Atoms, Bucket, DisclosureWitness, Scanner};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
@@ -186,7 +186,9 @@ impl ImplicationsJudge {
             measured: Measurement { name: "disclosure", amount: Amount::Exact(last.disclosure.clone()) },
             limit: Limit { name: "confidence", side: Side::Below, value: confidence.value().clone() },
             group: None,
-            verdict: ClaimVerdict::from(self.scanner.disclosure().verdict(confidence) == Verdict::Safe),
+            verdict: ClaimVerdict::from(
+                self.scanner.disclosure().verdict(confidence) == ThresholdVerdict::Safe,
+            ),
             counts: Vec::new(),
             evidence: vec![("curve", Datum::list(curve.iter().map(step)))],
         };
@@ -241,7 +243,7 @@ impl Ranked<'_> {
 }
 
 /// The atoms of a witness by name; the first one is implied by the others.
-fn implied(ranked: &BTreeMap<u64, Ranked<'_>>, witness: &Witness) -> Option<Statements> {
+fn implied(ranked: &BTreeMap<u64, Ranked<'_>>, witness: &DisclosureWitness) -> Option<Statements> {
     let mut atoms = Vec::new();
     for Atoms { position, people } in [&witness.target].into_iter().chain(&witness.others) {
         let group = ranked.get(position)?;

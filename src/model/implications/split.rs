@@ -3,7 +3,7 @@
 use super::policy::ImplicationsModel;
 use crate::encode::group_counts::GroupCounts;
 use crate::error::{Error, Result};
-use crate::math::implications::{Bucket, Confidence, Safety, Verdict};
+use crate::math::implications::{Bucket, Confidence, Safety, ThresholdVerdict};
 use crate::math::skyline::Values;
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
@@ -32,7 +32,7 @@ impl ImplicationsTest {
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
-    pub fn merge(&mut self, other: &ImplicationsTest) -> Verdict {
+    pub fn merge(&mut self, other: &ImplicationsTest) -> ThresholdVerdict {
         self.safety.merge(&other.safety)
     }
 
@@ -46,12 +46,14 @@ impl ImplicationsTest {
 impl SplitTest for ImplicationsTest {
     fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
-            && self.buckets(parts).is_some_and(|buckets| self.safety.allows(&buckets) == Verdict::Safe)
+            && self
+                .buckets(parts)
+                .is_some_and(|buckets| self.safety.allows(&buckets) == ThresholdVerdict::Safe)
     }
 
     fn accept(&mut self, parts: &[GroupCounts]) {
         let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
-        debug_assert_eq!(admitted, Some(Verdict::Safe), "only what is admitted may be accepted");
+        debug_assert_eq!(admitted, Some(ThresholdVerdict::Safe), "only what is admitted may be accepted");
     }
 
     fn least_people(&self) -> u64 {

@@ -19,7 +19,7 @@ use crate::table::read::Table;
 
 /// The columns of a table that are counted together.
 #[derive(Debug, Clone)]
-pub struct Counted<'a> {
+pub struct CountedColumns<'a> {
     /// The known columns.
     pub columns: &'a [String],
     /// The sensitive column.
@@ -56,7 +56,7 @@ const ENTRY_BYTES: u64 = 96;
 
 impl Census {
     /// Reads a table twice.
-    pub fn read(table: &Table, counted: &Counted<'_>, resources: &Resources<'_>) -> Result<Self> {
+    pub fn read(table: &Table, counted: &CountedColumns<'_>, resources: &Resources<'_>) -> Result<Self> {
         expect_no_lists(table, counted)?;
         let known: Vec<Quasi> = counted.columns.iter().map(Quasi::plain).collect();
         let column = SensitiveSource { name: counted.sensitive, null_is: counted.null_is };
@@ -130,7 +130,7 @@ impl Census {
     }
 }
 
-fn expect_no_lists(table: &Table, counted: &Counted<'_>) -> Result<()> {
+fn expect_no_lists(table: &Table, counted: &CountedColumns<'_>) -> Result<()> {
     for name in counted.columns.iter().map(String::as_str).chain([counted.sensitive]) {
         if matches!(table.kind(name)?, ColumnKind::List(_)) {
             return Err(Error::input(

@@ -1,4 +1,4 @@
-//! Known distributions from a file.
+//! KnownDistributions distributions from a file.
 //!
 //! One row per signature and value: the known columns, the sensitive column (or `value`) and `probability`. With one
 //! attribute set every row is of that set. With several, a row belongs to the set of the columns that are filled; the
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::RobustModel;
 use super::dictionary::{Dictionary, Map};
-use super::{Known, KnownSet, PRIOR_BYTES, SIGNATURE_BYTES, known_columns, places, probability};
+use super::{KnownDistributions, KnownSet, PRIOR_BYTES, SIGNATURE_BYTES, known_columns, places, probability};
 use crate::encode::cells::cell_texts;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ struct SetRows {
     priors: Vec<(u32, u32, Rational)>,
 }
 
-impl Known {
+impl KnownDistributions {
     /// Reads the distributions of a policy from a CSV, Parquet or Arrow file.
     pub fn from_file(
         path: &Path,
@@ -39,7 +39,7 @@ impl Known {
         sensitive: &str,
         null_is: Option<&str>,
         resources: &Resources<'_>,
-    ) -> Result<Known> {
+    ) -> Result<KnownDistributions> {
         let columns = known_columns(robust);
         let table = open(path, &columns, sensitive)?;
         let value_column = value_column(&table, sensitive);
@@ -89,7 +89,7 @@ impl Known {
             builder.given(set.signatures.len() as u32, set.priors)?;
             known.push(KnownSet { columns: places, signatures: set.signatures });
         }
-        Ok(Known {
+        Ok(KnownDistributions {
             columns,
             dictionaries: read.dictionaries,
             sets: known,

@@ -6,10 +6,12 @@
 //! Memory: the states of one group per thread; one number for each value.
 //! Invariant: a comparison with 1/r is certain (equality is safe); contradictory distributions are an error.
 
-use super::{Distributions, Known, RobustModel, RobustTest};
+use super::{Distributions, KnownDistributions, RobustModel, RobustTest};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
-use crate::math::robust::{Assessment, Proof, Published, Requirement, Verdict, assess, delta_claims};
+use crate::math::robust::{
+    Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess, delta_claims,
+};
 use crate::model::finding::{
     Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
     Total, WorstByValue,
@@ -64,18 +66,18 @@ pub struct DeltaInstead {
 
 impl DeltaClaims {
     /// Takes in one group.
-    pub fn add(&mut self, accepted: bool, verdict: &Verdict) {
+    pub fn add(&mut self, accepted: bool, verdict: &RobustVerdict) {
         if !accepted {
             return;
         }
         self.accepted += 1;
         match verdict {
-            Verdict::Breached { posterior } => {
+            RobustVerdict::Breached { posterior } => {
                 self.wrong += 1;
                 self.worst = self.worst.max(*posterior);
             }
-            Verdict::NotShown | Verdict::Contradiction => self.unknown += 1,
-            Verdict::Robust(_) => {}
+            RobustVerdict::NotShown | RobustVerdict::Contradiction => self.unknown += 1,
+            RobustVerdict::Robust(_) => {}
         }
     }
 
@@ -106,16 +108,24 @@ pub struct AssessedGroup {
 }
 
 /// The verdict on one group, with more work where less does not decide.
-pub fn judged(known: &Known, requirement: &Requirement, group: Published<'_>) -> Result<Assessment> {
+pub fn judged(
+    known: &KnownDistributions,
+    requirement: &Requirement,
+    group: PublishedGroup<'_>,
+) -> Result<Assessment> {
     let assessment = assess(known.priors(), requirement, group, STATES)?;
     match assessment.verdict {
-        Verdict::NotShown => assess(known.priors(), requirement, group, MOST_STATES),
+        RobustVerdict::NotShown => assess(known.priors(), requirement, group, MOST_STATES),
         _ => Ok(assessment),
     }
 }
 
 /// Assesses a group; groups are independent, so many can be assessed at once.
-pub fn assessed(known: &Known, requirement: &Requirement, group: Published<'_>) -> Result<AssessedGroup> {
+pub fn assessed(
+    known: &KnownDistributions,
+    requirement: &Requirement,
+    group: PublishedGroup<'_>,
+) -> Result<AssessedGroup> {
     let assessment = judged(known, requirement, group)?;
     Ok(AssessedGroup { assessment, accepted: delta_claims(known.priors(), requirement, group)? })
 }
@@ -156,11 +166,11 @@ impl RobustJudge {
     pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, group: &AssessedGroup) {
         let AssessedGroup { assessment, accepted } = group;
         match assessment.verdict {
-            Verdict::Robust(Proof::Posterior) => self.by_posterior += 1,
-            Verdict::Robust(Proof::Ratio) => self.by_ratio += 1,
-            Verdict::Breached { .. } => self.breached += 1,
-            Verdict::NotShown => self.not_shown += 1,
-            Verdict::Contradiction => {
+            RobustVerdict::Robust(Proof::Posterior) => self.by_posterior += 1,
+            RobustVerdict::Robust(Proof::Ratio) => self.by_ratio += 1,
+            RobustVerdict::Breached { .. } => self.breached += 1,
+            RobustVerdict::NotShown => self.not_shown += 1,
+            RobustVerdict::Contradiction => {
                 self.contradictions += 1;
                 self.contradiction = [self.contradiction, number].into_iter().flatten().min();
             }
@@ -340,11 +350,11 @@ mod tests {
     fn group((kind, worst, accepted): (u8, [u8; 2], bool)) -> AssessedGroup {
         let posterior = f64::from(worst[0].max(worst[1])) / 8.0;
         let verdict = match kind {
-            0 => Verdict::Robust(Proof::Posterior),
-            1 => Verdict::Robust(Proof::Ratio),
-            2 => Verdict::Breached { posterior },
-            3 => Verdict::NotShown,
-            _ => Verdict::Contradiction,
+            0 => RobustVerdict::Robust(Proof::Posterior),
+            1 => RobustVerdict::Robust(Proof::Ratio),
+            2 => RobustVerdict::Breached { posterior },
+            3 => RobustVerdict::NotShown,
+            _ => RobustVerdict::Contradiction,
         };
         let worst = (kind % 2 == 0).then(|| worst.map(|worst| f64::from(worst) / 8.0).to_vec());
         AssessedGroup { assessment: Assessment { verdict, worst }, accepted }

@@ -1,6 +1,6 @@
 //! What does the adversary know of how likely each value is?
 //!
-//! [`Known`] holds, for every attribute set of a policy, a distribution of sensitive values per signature: estimated
+//! [`KnownDistributions`] holds, for every attribute set of a policy, a distribution of sensitive values per signature: estimated
 //! from a table ([`census`]) or read from a file ([`mod@file`]). Values are told apart by their text ([`dictionary`]), so
 //! a release, its original and a file of distributions agree whatever their formats.
 //!
@@ -29,7 +29,7 @@ pub use policy::{Distributions, RobustModel, RobustTest};
 
 /// The distributions that an adversary knows.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownDistributions {
     /// The columns of all attribute sets, sorted.
     columns: Vec<String>,
     dictionaries: Vec<Dictionary>,
@@ -71,7 +71,7 @@ pub fn known_columns(robust: &RobustModel) -> Vec<String> {
     columns
 }
 
-impl Known {
+impl KnownDistributions {
     /// The shares of a counted table.
     pub fn estimated(census: &Census, robust: &RobustModel, budget: &Arc<Budget>) -> Result<Self> {
         let columns = census.columns.clone();
@@ -107,7 +107,7 @@ impl Known {
             builder.estimated(signatures.len() as u32, merged)?;
             sets.push(KnownSet { columns: places, signatures });
         }
-        Ok(Known {
+        Ok(KnownDistributions {
             columns,
             dictionaries: census.dictionaries.clone(),
             sets,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
-use crate::math::confidence::Verdict;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{Breach, Knowledge, Point, Ranking, Statistics, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
@@ -218,7 +218,7 @@ fn claim(value: String, point: &Point, statistics: &Statistics) -> Claim {
         },
         limit: Limit { name: "confidence", side: Side::Below, value: point.confidence.value().clone() },
         group: None,
-        verdict: ClaimVerdict::from(statistics.verdict(&point.confidence) == Verdict::Safe),
+        verdict: ClaimVerdict::from(statistics.verdict(&point.confidence) == ThresholdVerdict::Safe),
         counts: Vec::new(),
         evidence: vec![("statistics", five)],
     }

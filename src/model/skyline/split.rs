@@ -3,7 +3,7 @@
 use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::GroupCounts;
 use crate::error::Result;
-use crate::math::confidence::Verdict;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState};
 use crate::model::protection::{CodedTarget, does_not_occur, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
@@ -27,7 +27,7 @@ impl SkylineTest {
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
-    pub fn merge(&mut self, other: &SkylineTest) -> Verdict {
+    pub fn merge(&mut self, other: &SkylineTest) -> ThresholdVerdict {
         self.state.merge(&other.state);
         self.state.verdict()
     }

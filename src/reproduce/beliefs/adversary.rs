@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::trees;
 use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
-use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::distance::Distance;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::omega::omega_estimate;
@@ -15,7 +15,7 @@ use crate::math::beliefs::prior::PriorPlan;
 use crate::math::beliefs::smoothing::Smoothing;
 use crate::math::exact::parse_fraction;
 use crate::math::posterior;
-use crate::reproduce::mondrian::{Groups, Rows};
+use crate::reproduce::mondrian::{CodedRows, Groups};
 
 /// Groups with more states of their posterior are estimated.
 const STATES: u64 = 1 << 14;
@@ -25,7 +25,7 @@ const WORKSPACE: u64 = 256 << 20;
 const SMOOTHING: &str = "0.75";
 
 /// What the adversary of one bandwidth believes of every row before the release.
-pub struct Adversary {
+pub struct PaperAdversary {
     of_row: Vec<u32>,
     priors: Vec<Vec<f64>>,
     /// Seconds that the priors took.
@@ -44,19 +44,19 @@ pub enum Posterior {
 /// What an attack on a release finds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attack {
-    /// Rows whose belief moves by more than t.
+    /// CodedRows whose belief moves by more than t.
     pub vulnerable: u64,
     /// The same by the paper's estimate alone.
     pub vulnerable_by_omega: u64,
     /// The largest distance.
     pub worst: f64,
-    /// Rows of groups whose posterior is only estimated.
+    /// CodedRows of groups whose posterior is only estimated.
     pub estimated: u64,
 }
 
-impl Adversary {
+impl PaperAdversary {
     /// The adversary with one bandwidth for each quasi-identifier.
-    pub fn new(rows: &Rows<'_>, bandwidths: &[&str]) -> Result<Self> {
+    pub fn new(rows: &CodedRows<'_>, bandwidths: &[&str]) -> Result<Self> {
         let distances: Vec<Distance> =
             rows.quasi.iter().map(|column| trees::distance(column)).collect::<Result<_>>()?;
         let codes =
@@ -74,7 +74,7 @@ impl Adversary {
         let seconds = start.elapsed().as_secs_f64();
         let of_row =
             (0..rows.len()).map(|row| table.find(&codes(row)).map_or(0, |found| found as u32)).collect();
-        Ok(Adversary { of_row, priors, seconds })
+        Ok(PaperAdversary { of_row, priors, seconds })
     }
 
     /// The belief about a row before the release.
@@ -83,7 +83,7 @@ impl Adversary {
     }
 
     /// The beliefs about the rows of a group after the release, and whether they are exact.
-    pub fn posteriors(&self, rows: &Rows<'_>, group: &[u32], how: Posterior) -> (Vec<Vec<f64>>, bool) {
+    pub fn posteriors(&self, rows: &CodedRows<'_>, group: &[u32], how: Posterior) -> (Vec<Vec<f64>>, bool) {
         let counts = rows.counts(group);
         if how == Posterior::ExactWhereSmall
             && let Some(exact) = self.exact(group, &counts)
@@ -114,7 +114,13 @@ impl Adversary {
     }
 
     /// Whether no belief about a group moves by more than t, by the paper's estimate.
-    pub fn accepts(&self, rows: &Rows<'_>, group: &[u32], t: f64, comparison: &mut Comparison) -> bool {
+    pub fn accepts(
+        &self,
+        rows: &CodedRows<'_>,
+        group: &[u32],
+        t: f64,
+        comparison: &mut BeliefComparison,
+    ) -> bool {
         let (posteriors, _) = self.posteriors(rows, group, Posterior::Omega);
         let moved = |(&row, posterior): (&u32, &Vec<f64>)| {
             comparison.measure(self.prior(row), posterior, 0.0).distance
@@ -124,7 +130,13 @@ impl Adversary {
     }
 
     /// Attacks every row of a release.
-    pub fn attack(&self, rows: &Rows<'_>, groups: &Groups, t: f64, comparison: &mut Comparison) -> Attack {
+    pub fn attack(
+        &self,
+        rows: &CodedRows<'_>,
+        groups: &Groups,
+        t: f64,
+        comparison: &mut BeliefComparison,
+    ) -> Attack {
         let mut attack = Attack::default();
         for group in groups {
             let (posteriors, exact) = self.posteriors(rows, group, Posterior::ExactWhereSmall);
@@ -147,10 +159,10 @@ impl Adversary {
 }
 
 /// How beliefs about occupations are compared.
-pub fn comparison(rows: &Rows<'_>) -> Result<Comparison> {
+pub fn comparison(rows: &CodedRows<'_>) -> Result<BeliefComparison> {
     let bandwidth = parse_fraction(SMOOTHING).ok_or_else(|| missing(&rows.sensitive.name))?;
     let smoothing = Smoothing::new(&trees::distance(rows.sensitive)?, &bandwidth, &rows.sensitive.name)?;
-    Ok(Comparison::new(Some(smoothing)))
+    Ok(BeliefComparison::new(Some(smoothing)))
 }
 
 fn missing(column: &str) -> Error {

@@ -1,13 +1,13 @@
 //! Figures 4 to 6: what do the four tables cost in time and in utility?
 
-use super::adversary::Adversary;
+use super::adversary::PaperAdversary;
 use super::{BANDWIDTHS, MODELS, QUASI, Release, Study, TABLE_V, by_model, parameters_axis};
 use crate::error::Result;
 use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};
 use crate::reproduce::ResultTable;
 use crate::reproduce::adult::Coded;
-use crate::reproduce::mondrian::Rows;
+use crate::reproduce::mondrian::CodedRows;
 
 impl Study<'_> {
     pub fn figure_four(&mut self, releases: &[Vec<Release>]) -> Result<()> {
@@ -54,9 +54,9 @@ impl Study<'_> {
                 .map(|column| first_rows(column, count))
                 .collect();
             let Some((sensitive, quasi)) = part.split_last() else { continue };
-            let rows = Rows { quasi: quasi.iter().collect(), sensitive };
+            let rows = CodedRows { quasi: quasi.iter().collect(), sensitive };
             for (series, bandwidth) in series.iter_mut().zip(BANDWIDTHS) {
-                let seconds = Adversary::new(&rows, &[bandwidth; QUASI.len()])?.seconds;
+                let seconds = PaperAdversary::new(&rows, &[bandwidth; QUASI.len()])?.seconds;
                 longest = longest.max(seconds);
                 series.points.push((count as f64, seconds));
                 table.push(vec![count.into(), bandwidth.into(), seconds.into()]);

@@ -9,18 +9,18 @@ mod trees;
 use std::time::Instant;
 
 use super::adult;
-use super::mondrian::{Groups, Rows};
+use super::mondrian::{CodedRows, Groups};
 use super::{ExperimentFindings, ExperimentSetting, ResultTable};
 use crate::error::{Error, Result};
-use crate::math::beliefs::comparison::Comparison;
+use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::exact::parse_fraction;
 use crate::math::random::Random;
 use crate::math::shares::{Ground, is_close, is_distinct_diverse, is_probabilistic_diverse};
 use crate::report::chart::{Axis, Chart, Series};
-use adversary::{Adversary, Attack, Posterior, comparison};
+use adversary::{Attack, PaperAdversary, Posterior, comparison};
 
 const QUASI: [&str; 6] = ["age", "workclass", "education", "marital-status", "race", "sex"];
-/// Rows of the paper's table: those of the first part of Adult without missing values.
+/// CodedRows of the paper's table: those of the first part of Adult without missing values.
 const PAPER_ROWS: usize = 30_162;
 /// The adversaries of Figures 1 and 3.
 const BANDWIDTHS: [&str; 4] = ["0.2", "0.3", "0.4", "0.5"];
@@ -61,10 +61,10 @@ struct Release {
 /// All that the figures share.
 struct Study<'a> {
     setting: &'a ExperimentSetting<'a>,
-    rows: Rows<'a>,
+    rows: CodedRows<'a>,
     /// One for each of [`BANDWIDTHS`].
-    adversaries: Vec<Adversary>,
-    comparison: Comparison,
+    adversaries: Vec<PaperAdversary>,
+    comparison: BeliefComparison,
     findings: ExperimentFindings,
 }
 
@@ -76,10 +76,10 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
         column.codes = column.codes.iter().copied().take(PAPER_ROWS).step_by(step).collect();
     }
     let Some((sensitive, quasi)) = columns.split_last() else { return Ok(ExperimentFindings::default()) };
-    let rows = Rows { quasi: quasi.iter().collect(), sensitive };
+    let rows = CodedRows { quasi: quasi.iter().collect(), sensitive };
     let mut adversaries = Vec::new();
     for bandwidth in BANDWIDTHS {
-        adversaries.push(Adversary::new(&rows, &[bandwidth; QUASI.len()])?);
+        adversaries.push(PaperAdversary::new(&rows, &[bandwidth; QUASI.len()])?);
         (setting.tell)(&format!("priors of b = {bandwidth}"));
     }
     let comparison = comparison(&rows)?;
@@ -130,7 +130,7 @@ impl Study<'_> {
         ];
     }
 
-    fn adversary(&self, bandwidth: &str) -> &Adversary {
+    fn adversary(&self, bandwidth: &str) -> &PaperAdversary {
         let place = BANDWIDTHS.iter().position(|own| *own == bandwidth).unwrap_or(0);
         &self.adversaries[place]
     }
@@ -139,7 +139,7 @@ impl Study<'_> {
         &mut self,
         model: usize,
         parameters: &Parameters,
-        adversary: Option<&Adversary>,
+        adversary: Option<&PaperAdversary>,
     ) -> Result<Release> {
         let start = Instant::now();
         let exact_t =
@@ -358,7 +358,7 @@ impl Study<'_> {
             .map(|bandwidth| Series::line(format!("b' = {bandwidth}"), Vec::new()))
             .collect();
         for bandwidth in protected {
-            let own = Adversary::new(&self.rows, &[*bandwidth; QUASI.len()])?;
+            let own = PaperAdversary::new(&self.rows, &[*bandwidth; QUASI.len()])?;
             let release = self.release(3, parameters, Some(&own))?;
             for (series, attacker) in series.iter_mut().zip(BANDWIDTHS) {
                 let worst = self.attack(attacker, &release.groups, parameters.t()).worst;
@@ -389,7 +389,7 @@ impl Study<'_> {
         for second in grid {
             let mut points = Vec::new();
             for first in grid {
-                let own = Adversary::new(&self.rows, &[first, first, first, second, second, second])?;
+                let own = PaperAdversary::new(&self.rows, &[first, first, first, second, second, second])?;
                 let release = self.release(3, parameters, Some(&own))?;
                 let worst = self.attack(B, &release.groups, parameters.t()).worst;
                 points.push((first.parse().unwrap_or(0.0), worst));

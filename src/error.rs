@@ -66,6 +66,12 @@ pub enum Error {
         /// The budget in bytes.
         budget: u64,
     },
+    /// Another run holds the target.
+    #[error("another run is writing {}\n  wait for it, or choose another target", target.display())]
+    Busy {
+        /// What the other run is writing.
+        target: PathBuf,
+    },
     /// The reader of our output went away; nothing is left to say.
     #[error("the reader of the output closed it")]
     ClosedPipe,
@@ -77,6 +83,10 @@ pub enum Error {
 pub enum Setting {
     /// The column that counts equal rows.
     Count,
+    /// The character between two cells of a CSV file.
+    Delimiter,
+    /// How many columns a query asks about.
+    Dimension,
     /// The columns that make a group.
     Groups,
     /// The column that tells people apart.
@@ -85,10 +95,24 @@ pub enum Setting {
     Memory,
     /// The table that a release was made from.
     Original,
+    /// The directory that a release becomes.
+    Out,
     /// Skyline points.
     Points,
     /// The policy.
     Policy,
+    /// How many queries are drawn.
+    Queries,
+    /// Where groups are looked for.
+    Search,
+    /// The share of the people that a query selects.
+    Selectivity,
+    /// The sensitive column.
+    Sensitive,
+    /// The private list of suppressed rows.
+    Suppressed,
+    /// The directory for what does not fit in memory.
+    Temp,
     /// The number of threads.
     Threads,
     /// How many sensitive values a person may have.
@@ -154,6 +178,7 @@ impl Error {
         match self {
             Error::Input { setting, .. } => *setting,
             Error::Memory { .. } => Some(Setting::Memory),
+            Error::Busy { .. } => Some(Setting::Out),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::{Requirement, Tuples};
 use crate::model::Target;
@@ -47,9 +47,10 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     refuse_unknown(job, target)?;
     let list = job.suppressed.clone().unwrap_or_else(|| default_list(&job.out));
     if resolved(&list).starts_with(resolved(&job.out)) {
-        return Err(Error::input(
+        return Err(Error::missing(
             format!("{} is inside the release", list.display()),
             "the list of suppressed rows is private: put it elsewhere",
+            Setting::Suppressed,
         ));
     }
     let list = SuppressedList::new(&list)?;
@@ -198,9 +199,10 @@ fn refuse_unknown(job: &Anonymize<'_>, target: &Target) -> Result<()> {
         ));
     }
     if job.search != Search::Tree {
-        return Err(Error::input(
+        return Err(Error::missing(
             "a lattice has no meaning with the model \"robust\", which generalizes nothing",
             "search a tree",
+            Setting::Search,
         ));
     }
     Ok(())

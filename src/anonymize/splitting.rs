@@ -14,7 +14,7 @@ use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::group::groups::Group;
 use crate::group::lattice::full_domain::{self, FullDomain};
 use crate::group::split::grow::Growth;
@@ -42,9 +42,10 @@ const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which be
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
     let protection = Protection::new(job.policy)?;
     if protection.judges_rows() && job.search != Search::Tree {
-        return Err(Error::input(
+        return Err(Error::missing(
             "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
             "search a tree",
+            Setting::Search,
         ));
     }
     let resources = &workplace.resources;

@@ -142,12 +142,21 @@ fn read_size(text: &str) -> Result<u64, String> {
 pub fn hint(setting: Setting) -> &'static str {
     match setting {
         Setting::Count => " (--count)",
+        Setting::Delimiter => " (--delimiter)",
+        Setting::Dimension => " (--dimension)",
         Setting::Groups => " (--group COL,..)",
         Setting::Individual => " (--individual)",
         Setting::Memory => " (--memory)",
         Setting::Original => " (--original TABLE)",
+        Setting::Out => " (--out DIR)",
         Setting::Points => " (--point L,K,M,C)",
         Setting::Policy => " (--policy FILE)",
+        Setting::Queries => " (--queries)",
+        Setting::Search => " (--search)",
+        Setting::Selectivity => " (--selectivity)",
+        Setting::Sensitive => " (--sensitive COL)",
+        Setting::Suppressed => " (--suppressed FILE)",
+        Setting::Temp => " (--temp DIR)",
         Setting::Threads => " (--threads)",
         Setting::Values => " (--values single, set or multiset)",
     }

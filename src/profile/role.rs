@@ -10,7 +10,7 @@ use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
-use crate::error::{Error, Result, number_of};
+use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
 use crate::policy::{closest, overlooked_delimiter};
@@ -86,12 +86,11 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     }
     let names: Vec<&str> = profile.columns.iter().map(|column| column.name.as_str()).collect();
     if let Some(delimiter) = overlooked_delimiter(&names) {
-        return Err(Error::input(
-            format!("the table has one column; is the delimiter {delimiter:?}?"),
-            match delimiter {
-                '\t' => "give --delimiter tab".to_string(),
-                other => format!("give --delimiter {other:?}"),
-            },
+        let delimiter = if delimiter == '\t' { "tab".to_string() } else { format!("{delimiter:?}") };
+        return Err(Error::missing(
+            format!("the table has one column; is the delimiter {delimiter}?"),
+            format!("choose {delimiter} as delimiter"),
+            Setting::Delimiter,
         ));
     }
     let mut warnings = Vec::new();
@@ -165,9 +164,13 @@ fn sensitive_column(
         let Some(at) = names().position(|name| name == wanted) else {
             let remedy = match closest(wanted, names()) {
                 Some(near) => format!("did you mean {near:?}?"),
-                None => "name a column of the table with --sensitive".to_string(),
+                None => "name a column of the table".to_string(),
             };
-            return Err(Error::input(format!("the table has no column {wanted:?}"), remedy));
+            return Err(Error::missing(
+                format!("the table has no column {wanted:?}"),
+                remedy,
+                Setting::Sensitive,
+            ));
         };
         let column = &profile.columns[at];
         if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
@@ -184,7 +187,7 @@ fn sensitive_column(
                 "the sensitive column {wanted:?} is nearly unique: someone who knows a value finds the row; round or group it first"
             ));
         }
-        return Ok((at, format!("{}; named with --sensitive", described(column))));
+        return Ok((at, format!("{}; named by the owner", described(column))));
     }
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
@@ -213,13 +216,14 @@ fn sensitive_column(
     let last = all().rev().filter(|&at| fits(at, 2) && profile.columns[at].counted.distinct <= 100);
     let guess = last.clone().find(unnamed).or_else(|| last.clone().next());
     let Some(at) = guess else {
-        return Err(Error::input(
+        return Err(Error::missing(
             "no column looks like something to protect",
-            "name the sensitive column with --sensitive COL",
+            "name the sensitive column",
+            Setting::Sensitive,
         ));
     };
     warnings.push(format!(
-        "no name of a column says what is to be protected; {:?} is only a guess: name the sensitive column with --sensitive COL",
+        "no name of a column says what is to be protected; {:?} is only a guess: name the sensitive column",
         profile.columns[at].name
     ));
     Ok((

@@ -1,70 +1,71 @@
 //! When does a release become visible?
 //!
-//! Everything is written to a directory beside the target and renamed into place once it is complete and
-//! checked. A run that fails or is killed leaves no release behind and does not touch an older one; what
-//! it leaves in the staging directory is swept by the next run to the same target.
+//! Everything is written to a private directory next to the target. Once it is complete and checked, its files, its
+//! folders and the parent are synced in that order around one rename that refuses an existing target. A run that fails
+//! or is killed leaves no release behind and never touches an older one.
+//!
+//! Two locks, both held by an open file and so released by the operating system however a run ends:
+//! - `.NAME.lock` next to the target admits one run per target at a time. It is held until after the rename.
+//! - `.staging` inside a staging directory shows that its run is alive. A directory whose lock nobody holds was left by
+//!   a dead run and is swept by the next one; a directory without that file is not ours and stays.
 
-use crate::error::{Error, Result};
-use std::fs::{File, TryLockError};
+use crate::error::{Error, Result, Setting};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The directory in which a release takes shape.
+/// Marks a staging directory, and is locked while its run lives.
+const MARK: &str = ".staging";
+
+/// Stands between the name of the target and the random end of a staging directory's name.
+const UNFINISHED: &str = ".unfinished-";
+
+/// The directory in which a release takes shape; removed on drop unless it was published.
 #[derive(Debug)]
 pub struct Staging {
     target: PathBuf,
     folder: PathBuf,
-    /// Held while the run lives, so that another run can tell a dead staging directory from a live one.
-    lock: Option<File>,
+    /// Shows other runs that this staging directory is alive.
+    mark: Option<File>,
+    /// Keeps other runs away from the target until the release is in place.
+    _turn: Turn,
 }
 
-const LOCK: &str = ".lock";
-
 impl Staging {
-    /// Makes the staging directory of `target`, which must not exist yet, sweeping that of a dead run.
+    /// Makes a staging directory for `target`, which must not exist yet, and sweeps those of dead runs.
     pub fn create(target: &Path) -> Result<Self> {
-        if target.exists() {
-            return Err(Error::input(
-                format!("{} exists already", target.display()),
-                "give another --out, or move the older release away first",
-            ));
-        }
         let name = target.file_name().ok_or_else(|| {
             Error::input(
                 format!("{} is no name for a release", target.display()),
-                "give --out a directory name",
+                "name the directory that the release becomes",
             )
         })?;
-        let mut staged = std::ffi::OsString::from(".");
-        staged.push(name);
-        staged.push(".unfinished");
-        let folder = target.with_file_name(staged);
-        if folder.exists() {
-            let free = match File::open(folder.join(LOCK)) {
-                Ok(lock) => match lock.try_lock() {
-                    Ok(()) => true,
-                    Err(TryLockError::WouldBlock) => false,
-                    Err(TryLockError::Error(source)) => return Err(Error::io(&folder, source)),
-                },
-                Err(_) => true,
-            };
-            if !free {
-                return Err(Error::input(
-                    format!("another run is writing {}", target.display()),
-                    "wait for it, or give another --out",
-                ));
-            }
-            std::fs::remove_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;
+        let turn = Turn::take(target, name)?;
+        // Asked under the lock: what another run published meanwhile is seen.
+        if target.symlink_metadata().is_ok() {
+            return Err(exists(target));
         }
-        create_private(&folder).map_err(|source| Error::io(&folder, source))?;
-        let path = folder.join(LOCK);
-        let lock = File::create(&path).map_err(|source| Error::io(&path, source))?;
-        lock.try_lock().map_err(|_| {
-            Error::input(
-                format!("another run is writing {}", target.display()),
-                "wait for it, or give another --out",
-            )
-        })?;
-        Ok(Staging { target: target.to_path_buf(), folder, lock: Some(lock) })
+        sweep(target, name)?;
+        let prefix = staging_prefix(name);
+        let folder = tempfile::Builder::new()
+            .prefix(&prefix)
+            .rand_bytes(12)
+            .tempdir_in(parent(target))
+            .map_err(|source| Error::io(parent(target), source))?
+            .keep();
+        let mark = || -> std::io::Result<File> {
+            let mark = File::create_new(folder.join(MARK))?;
+            mark.try_lock().map_err(std::io::Error::from)?;
+            Ok(mark)
+        };
+        match mark() {
+            Ok(mark) => Ok(Staging { target: target.to_path_buf(), folder, mark: Some(mark), _turn: turn }),
+            Err(source) => {
+                let _ = std::fs::remove_dir_all(&folder);
+                Err(no_lock(target, source))
+            }
+        }
     }
 
     /// Where to write.
@@ -72,51 +73,237 @@ impl Staging {
         &self.folder
     }
 
-    /// Makes the release visible under its name.
+    /// Makes the release durable and visible under its name. When this returns, it survives a loss of power.
     pub fn publish(mut self) -> Result<()> {
-        let io = |source| Error::io(&self.folder, source);
-        std::fs::remove_file(self.folder.join(LOCK)).map_err(io)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o755)).map_err(io)?;
-        }
-        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(io)?;
-        // A directory that appeared meanwhile must not be replaced; rename would replace an empty one.
-        if self.target.exists() {
-            return Err(Error::input(
-                format!("{} appeared while the release was made", self.target.display()),
-                "give another --out",
-            ));
-        }
-        std::fs::rename(&self.folder, &self.target).map_err(|source| Error::io(&self.target, source))?;
-        self.lock = None;
-        Ok(())
+        open_to_others(&self.folder)?;
+        sync_below(&self.folder)?;
+        // Last, so that a run killed while it syncs is still recognized as dead.
+        let mark = self.folder.join(MARK);
+        std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
+        sync_folder(&self.folder)?;
+        rename_into_place(&self.folder, &self.target)?;
+        self.mark = None;
+        sync_folder(parent(&self.target))
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if self.lock.take().is_some() {
+        if self.mark.take().is_some() {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
 }
 
+/// The right to publish to one target, held by a locked file next to it.
+#[derive(Debug)]
+struct Turn {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Turn {
+    fn take(target: &Path, name: &OsStr) -> Result<Self> {
+        let mut file = OsString::from(".");
+        file.push(name);
+        file.push(".lock");
+        let path = target.with_file_name(file);
+        loop {
+            let lock = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+                .map_err(|source| Error::io(&path, source))?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::Busy { target: target.to_path_buf() });
+                }
+                Err(TryLockError::Error(source)) => return Err(no_lock(target, source)),
+            }
+            // The run before us may have removed the file between our opening and locking it.
+            if is_at(&lock, &path) {
+                return Ok(Turn { path, _lock: lock });
+            }
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Removed while it is locked: whoever opened it meanwhile finds that it is gone and takes a new one.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Whether an open file is the one that a path names.
 #[cfg(unix)]
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().mode(0o700).create(folder)
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(own), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else { return false };
+    (own.dev(), own.ino()) == (named.dev(), named.ino())
+}
+
+/// An open file cannot be removed there.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+fn exists(target: &Path) -> Error {
+    Error::missing(
+        format!("{} exists already", target.display()),
+        "choose another directory for the release, or move the older release away first",
+        Setting::Out,
+    )
+}
+
+/// A file system that cannot lock cannot keep two runs apart.
+fn no_lock(target: &Path, source: std::io::Error) -> Error {
+    Error::input(
+        format!(
+            "{}: files cannot be locked there ({source}), so two runs could not be kept apart",
+            parent(target).display()
+        ),
+        "publish to a file system with locks (flock), and copy the release from there",
+    )
+}
+
+fn parent(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn staging_prefix(name: &OsStr) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(UNFINISHED);
+    prefix
+}
+
+/// Removes the staging directories that dead runs to this target left behind.
+fn sweep(target: &Path, name: &OsStr) -> Result<()> {
+    let prefix = staging_prefix(name);
+    let folder = parent(target);
+    let entries = std::fs::read_dir(folder).map_err(|source| Error::io(folder, source))?;
+    for entry in entries.flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !ours || !is_folder {
+            continue;
+        }
+        let Ok(mark) = File::open(entry.path().join(MARK)) else { continue };
+        if mark.try_lock().is_ok() {
+            let path = entry.path();
+            std::fs::remove_dir_all(&path).map_err(|source| Error::io(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// A staging directory is private; a published one has the permissions that the user's mask leaves.
+#[cfg(unix)]
+fn open_to_others(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let io = |source| Error::io(folder, source);
+    // The mask cannot be read without changing it, so a directory made under it shows what it leaves.
+    let probe = folder.join(".mask");
+    std::fs::create_dir(&probe).map_err(io)?;
+    let mode = probe.metadata().map_err(io)?.permissions().mode() & 0o777;
+    std::fs::remove_dir(&probe).map_err(io)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).map_err(io)
 }
 
 #[cfg(not(unix))]
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir(folder)
+fn open_to_others(_folder: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Syncs every file below a folder, then the folder itself.
+fn sync_below(folder: &Path) -> Result<()> {
+    let io = |source| Error::io(folder, source);
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let path = entry.path();
+        if entry.file_type().map_err(io)?.is_dir() {
+            sync_below(&path)?;
+        } else {
+            File::open(&path).and_then(|file| file.sync_all()).map_err(|source| Error::io(&path, source))?;
+        }
+    }
+    sync_folder(folder)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| Error::io(folder, source))
+}
+
+/// Folders cannot be synced there; the file system journals its names.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Renames without replacing: an existing target is refused in the same step.
+fn rename_into_place(folder: &Path, target: &Path) -> Result<()> {
+    match rename_to_new(folder, target) {
+        Ok(()) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) => {
+            Err(Error::input(
+                format!("{} appeared while the release was made", target.display()),
+                "name another directory for the release",
+            ))
+        }
+        Err(source) => Err(Error::io(target, source)),
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename_to_new(folder: &Path, target: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, folder, CWD, target, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_over_empty(folder, target),
+        other => other.map_err(Into::into),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename_to_new(folder: &Path, target: &Path) -> std::io::Result<()> {
+    if cfg!(unix) { rename_over_empty(folder, target) } else { std::fs::rename(folder, target) }
+}
+
+/// Claims the name by making an empty directory, which fails if it is taken, and replaces that. A rename onto a
+/// directory that somebody filled meanwhile fails.
+#[cfg(unix)]
+fn rename_over_empty(folder: &Path, target: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(target)?;
+    std::fs::rename(folder, target).inspect_err(|_| {
+        let _ = std::fs::remove_dir(target);
+    })
+}
+
+#[cfg(not(unix))]
+fn rename_over_empty(folder: &Path, target: &Path) -> std::io::Result<()> {
+    std::fs::rename(folder, target)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
 
     #[test]
     fn a_release_appears_whole_or_not_at_all() {
@@ -124,25 +311,88 @@ mod tests {
         let target = place.path().join("release");
         let staging = Staging::create(&target).unwrap();
         std::fs::write(staging.folder().join("data"), "x").unwrap();
-        assert!(Staging::create(&target).unwrap_err().to_string().contains("another run"));
+        assert!(matches!(Staging::create(&target), Err(Error::Busy { .. })));
         drop(staging);
-        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+        assert!(names(place.path()).is_empty());
         let staging = Staging::create(&target).unwrap();
         std::fs::write(staging.folder().join("data"), "x").unwrap();
         staging.publish().unwrap();
-        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 1);
+        assert_eq!(names(&target), ["data"]);
+        assert_eq!(names(place.path()), ["release"]);
         assert!(Staging::create(&target).unwrap_err().to_string().contains("exists already"));
+        assert_eq!(names(place.path()), ["release"]);
     }
 
     #[test]
-    fn what_a_dead_run_left_is_swept() {
+    fn what_a_dead_run_left_is_swept_and_nothing_else() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("release");
-        let left = place.path().join(".release.unfinished");
-        std::fs::create_dir(&left).unwrap();
-        std::fs::write(left.join("part"), "x").unwrap();
-        std::fs::write(left.join(LOCK), "").unwrap();
+        let dead = place.path().join(".release.unfinished-dead");
+        let foreign = place.path().join(".release.unfinished-notes");
+        for left in [&dead, &foreign] {
+            std::fs::create_dir(left).unwrap();
+            std::fs::write(left.join("part"), "x").unwrap();
+        }
+        std::fs::write(dead.join(MARK), "").unwrap();
+        let alive = place.path().join(".release.unfinished-alive");
+        std::fs::create_dir(&alive).unwrap();
+        let lock = File::create(alive.join(MARK)).unwrap();
+        lock.lock().unwrap();
         let staging = Staging::create(&target).unwrap();
-        assert!(!staging.folder().join("part").exists());
+        assert!(!dead.exists() && foreign.exists() && alive.exists());
+        drop(staging);
+        assert!(foreign.join("part").exists());
+    }
+
+    #[test]
+    fn a_target_that_appears_meanwhile_is_not_replaced() {
+        for fill in [false, true] {
+            let place = tempfile::tempdir().unwrap();
+            let target = place.path().join("release");
+            let staging = Staging::create(&target).unwrap();
+            std::fs::create_dir(&target).unwrap();
+            if fill {
+                std::fs::write(target.join("theirs"), "x").unwrap();
+            }
+            let error = staging.publish().unwrap_err().to_string();
+            assert!(error.contains("appeared while"), "{error}");
+            assert_eq!(names(&target), if fill { vec!["theirs"] } else { vec![] });
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_empty_directory_claims_the_name_where_the_system_cannot() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, target) = (place.path().join("folder"), place.path().join("target"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("own"), "x").unwrap();
+        std::fs::create_dir(&target).unwrap();
+        assert_eq!(rename_over_empty(&folder, &target).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        std::fs::remove_dir(&target).unwrap();
+        rename_over_empty(&folder, &target).unwrap();
+        assert_eq!(names(&target), ["own"]);
+    }
+
+    /// Threads stand in for processes: every lock belongs to an open file, not to a process.
+    #[test]
+    fn of_several_runs_at_once_exactly_one_publishes() {
+        for _ in 0..50 {
+            let place = tempfile::tempdir().unwrap();
+            let target = place.path().join("release");
+            let run = |number: usize| {
+                let staging = Staging::create(&target)?;
+                std::fs::write(staging.folder().join("run"), number.to_string()).unwrap();
+                staging.publish()
+            };
+            let published: Vec<bool> = std::thread::scope(|scope| {
+                let runs: Vec<_> = (0..3).map(|number| scope.spawn(move || run(number).is_ok())).collect();
+                runs.into_iter().map(|run| run.join().unwrap()).collect()
+            });
+            let winners: Vec<usize> = (0..3).filter(|&number| published[number]).collect();
+            assert_eq!(winners.len(), 1, "{published:?}");
+            assert_eq!(std::fs::read_to_string(target.join("run")).unwrap(), winners[0].to_string());
+            assert_eq!(names(place.path()), ["release"]);
+        }
     }
 }

@@ -54,7 +54,7 @@ impl Spill {
     fn error(&self, source: std::io::Error) -> Error {
         let source = std::io::Error::new(
             source.kind(),
-            format!("spilling to this directory failed: {source}; give another one with --temp"),
+            format!("spilling to this directory failed: {source}; choose another one"),
         );
         Error::io(&self.directory, source)
     }

@@ -230,8 +230,7 @@ fn refused(value: &NamedValue<'_>, names: &[Arc<str>], met: impl Fn(u32) -> bool
     let occurring = names.iter().zip(0..).filter(|(_, code)| met(*code)).map(|(name, _)| &**name);
     let remedy = match closest(name, occurring) {
         Some(near) => format!("did you mean {near:?}?"),
-        None => "check its spelling; skyveil check --json with a point and without --value lists the values"
-            .to_string(),
+        None => "check its spelling; a point for every value lists the values".to_string(),
     };
     Error::input(format!("column `{column}` does not hold the value {name:?} that a point names"), remedy)
 }

@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use super::released::Released;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::math::random::Random;
 
 /// Queries that share their index.
@@ -86,25 +86,28 @@ impl Workload {
     /// A design that these columns do not allow.
     pub fn draw(codes: &[u32], values: u32, design: &Design) -> Result<Self> {
         if design.dimension > codes.len() {
-            return Err(Error::input(
+            return Err(Error::missing(
                 format!(
                     "queries of dimension {} are requested, with {} quasi-identifiers",
                     design.dimension,
                     codes.len()
                 ),
-                "lower --dimension",
+                "ask about fewer columns",
+                Setting::Dimension,
             ));
         }
         if !(design.selectivity > 0.0 && design.selectivity <= 1.0) {
-            return Err(Error::input(
+            return Err(Error::missing(
                 "the selectivity is not a share of the people",
-                "give --selectivity a number above 0 and at most 1, such as 0.05",
+                "give a number above 0 and at most 1, such as 0.05",
+                Setting::Selectivity,
             ));
         }
         if design.queries == 0 || design.queries > MOST_QUERIES {
-            return Err(Error::input(
+            return Err(Error::missing(
                 format!("{} queries are requested", design.queries),
-                format!("give --queries a number from 1 to {MOST_QUERIES}"),
+                format!("give a number from 1 to {MOST_QUERIES}"),
+                Setting::Queries,
             ));
         }
         let share = design.selectivity.powf(1.0 / (design.dimension as f64 + 1.0));

@@ -8,7 +8,6 @@
 //! addition.
 
 mod bucket_tables;
-mod delta_comparison;
 mod given;
 mod job;
 mod similar;

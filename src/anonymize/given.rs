@@ -69,7 +69,6 @@ pub(super) fn write_groups(
         utility,
         searched: None,
         distributions: None,
-        delta_instead: None,
         suppressed: None,
     })))
 }

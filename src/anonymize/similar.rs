@@ -11,7 +11,6 @@
 //! Not here: the formulas (`math::robust`), the distributions (`model::robust`), the judgement (`check`).
 
 use super::bucket_tables::BucketTables;
-use super::delta_comparison::DeltaComparison;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::suppressed::SuppressedList;
 use super::written::{Attempt, Written};
@@ -21,7 +20,7 @@ use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Result, Setting};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
-use crate::math::robust::{Requirement, Tuples};
+use crate::math::robust::Requirement;
 use crate::model::Target;
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
@@ -118,8 +117,6 @@ impl Similarity<'_> {
         read_people(&source, census, &payload, &places, &mut sorter)?;
         let values = SensitiveColumns::one(census.sensitive.clone());
         let mut output = BucketTables::create(&payload, &values, workplace)?;
-        let comparison = DeltaComparison::new(&known, self.requirement);
-        let compare = |tuples: Tuples<'_>| comparison.add(tuples);
         let people = SimilarPeople {
             known: &known,
             bound: &bound,
@@ -127,7 +124,6 @@ impl Similarity<'_> {
             test: self.robust.test.condition(STATES),
             part_people: job.part_people,
             at_once,
-            first_parts: Some(&compare),
             pool: &thread_pool(job.threads)?,
             budget,
             spill: &workplace.spill,
@@ -138,7 +134,6 @@ impl Similarity<'_> {
             PlacedPeople::LeftOut { row } => output.suppress(row),
         })?;
         drop((people, working));
-        let delta_instead = comparison.finish();
         let (suppressed, utility) = output.finish()?;
         if utility.discernibility == 0 {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
@@ -154,7 +149,6 @@ impl Similarity<'_> {
             utility,
             searched: None,
             distributions: Some(known),
-            delta_instead,
             suppressed: Some(list),
             veto: None,
         })))

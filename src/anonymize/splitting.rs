@@ -184,7 +184,6 @@ impl<'s> CodedTable<'s> {
             utility: measure.finish(),
             searched,
             distributions: None,
-            delta_instead: None,
             suppressed: None,
             veto: None,
         })))

@@ -8,7 +8,6 @@ use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::robust::KnownDistributions;
-use crate::model::robust::judge::DeltaInstead;
 use crate::model::skyline::judge::Absent;
 use crate::release::manifest::{self, Evidence, Input, PublishedColumn, ReleaseStyle};
 use crate::release::penalty::Utility;
@@ -37,8 +36,6 @@ pub(super) struct Written {
     pub searched: Option<Searched>,
     /// The distributions by which the groups were formed, if they are in memory.
     pub distributions: Option<KnownDistributions>,
-    /// What the printed Delta condition would have made of the table.
-    pub delta_instead: Option<DeltaInstead>,
     /// Who is in no group.
     pub suppressed: Option<SuppressedList>,
     /// Why nothing is published if the check finds the groups unsafe; without a reason that is a defect.
@@ -67,7 +64,6 @@ impl Written {
         for task in &mut tasks {
             // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
             task.requirements.absent = Absent::Refuse;
-            task.requirements.compare_with(self.delta_instead);
             task.columns = task.columns.clone().of_release();
         }
         let check = Check {

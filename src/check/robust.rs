@@ -15,12 +15,12 @@ use rayon::prelude::*;
 use super::job::{Buckets, ColumnRoles, Subject};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting};
-use crate::math::robust::PublishedGroup;
+use crate::math::robust::{Assessment, PublishedGroup};
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::dictionary::{Coder, UNKNOWN};
-use crate::model::robust::judge::{AssessedGroup, RobustJudge, Robustness, assessed};
+use crate::model::robust::judge::{RobustJudge, Robustness, assessed};
 use crate::model::robust::{Distributions, KnownDistributions, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
@@ -391,7 +391,7 @@ impl Batch {
     }
 
     /// The assessment of each group.
-    fn assessed(&self, charge: &RobustCharge<'_>) -> Result<Vec<AssessedGroup>> {
+    fn assessed(&self, charge: &RobustCharge<'_>) -> Result<Vec<Assessment>> {
         let one = |group: &Group| {
             let published = PublishedGroup { signatures: &group.signatures, values: &group.values };
             assessed(charge.known, &charge.robustness.requirement, published)
@@ -399,7 +399,7 @@ impl Batch {
         self.groups.par_iter().map(one).collect()
     }
 
-    fn hand_to(&self, judge: &mut RobustJudge, assessed: &[AssessedGroup]) {
+    fn hand_to(&self, judge: &mut RobustJudge, assessed: &[Assessment]) {
         for (group, assessed) in self.groups.iter().zip(assessed) {
             judge.observe(&group.values, group.name, assessed);
         }

@@ -245,7 +245,6 @@ impl Model {
             Model::Robust(model) => Adversary::Robust(Box::new(Robustness {
                 requirement: model.requirement(&policy.privacy, target)?,
                 model: model.clone(),
-                delta_instead: None,
             })),
         })
     }

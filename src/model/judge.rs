@@ -15,7 +15,7 @@ use super::group_sizes::Sizes;
 use super::implications::judge::{Implications, ImplicationsJudge};
 use super::policy::Policy;
 use super::privacy::Target;
-use super::robust::judge::{DeltaInstead, Robustness};
+use super::robust::judge::Robustness;
 use super::shares::ShareCriterion;
 use super::shares::judge::SharesJudge;
 use super::skyline::judge::{Absent, NamedValue, PointsByValue, SkylineJudge, SkylinePoints};
@@ -166,13 +166,6 @@ impl Requirements {
             Adversary::Skyline(_) | Adversary::Implications(_) => Basis::Counts,
             Adversary::Beliefs(question) => Basis::People(question),
             Adversary::Robust(robustness) => Basis::Distributions(robustness),
-        }
-    }
-
-    /// Remembers what the printed Delta condition would have made of the table.
-    pub fn compare_with(&mut self, instead: Option<DeltaInstead>) {
-        if let Adversary::Robust(robustness) = &mut self.adversary {
-            robustness.delta_instead = instead;
         }
     }
 

@@ -239,7 +239,7 @@ fn the_policy_of_the_repository_publishes_most_of_the_census() {
     let summary = json(&output);
     assert!(summary["suppressed"].as_u64().unwrap() < 50 && summary["distributions"]["r_robust"] == true);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("r-robust for r = 2") && page.contains("printed Delta condition"));
+    assert!(page.contains("r-robust for r = 2"));
     let report = skyveil(&["report", text(&out), "--original", text(&census)]);
     assert_eq!(report.status.code(), Some(0), "{}", printed(&report));
     assert!(String::from_utf8_lossy(&report.stdout).contains("r-robust for r = 2"));
@@ -327,7 +327,6 @@ fn the_witnesses_against_the_printed_condition_are_found_unsafe() {
         let worst = report["worst_posterior"].as_f64().unwrap();
         assert!(worst >= exact && worst - exact < 1e-12, "{worst}");
         assert_eq!((&report["groups_above"], &report["r_robust"]), (&1.into(), &false.into()));
-        assert_eq!((&report["delta"]["accepted"], &report["delta"]["wrong"]), (&1.into(), &1.into()));
     }
 }
 

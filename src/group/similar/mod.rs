@@ -23,7 +23,7 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-pub use art::{group, group_part};
+pub use art::group;
 pub use parts::parts;
 pub use people::{PersonColumns, read_people};
 pub use rounds::{PlacedPeople, SimilarPeople};

@@ -28,11 +28,6 @@ use crate::resources::spill::Spill;
 
 /// What grouping takes per person, in addition to the record.
 const PERSON_BYTES: u64 = 768;
-/// Parts of the first round that are also shown to [`FirstParts`].
-const FIRST_PARTS: u32 = 2;
-
-/// Sees the people of the first parts, from any thread.
-pub type FirstParts<'a> = dyn Fn(Tuples<'_>) -> Result<()> + Sync + 'a;
 
 /// How people are grouped.
 pub struct SimilarPeople<'a> {
@@ -48,8 +43,6 @@ pub struct SimilarPeople<'a> {
     pub part_people: u64,
     /// Parts that are grouped at once.
     pub at_once: usize,
-    /// Also sees the first parts, for comparison.
-    pub first_parts: Option<&'a FirstParts<'a>>,
     /// Threads to group on.
     pub pool: &'a rayon::ThreadPool,
     /// Bytes that may grow.
@@ -118,11 +111,11 @@ impl SimilarPeople<'_> {
         let leave_out =
             |person: PersonRecord<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
         if count <= 1 {
-            return self.round(sorter, FIRST_PARTS, &mut number, sink, leave_out);
+            return self.round(sorter, &mut number, sink, leave_out);
         }
         let mut again = Sorter::new(self.budget, self.spill)?;
         let mut left = vec![0u64; weights.len()];
-        self.round(sorter, FIRST_PARTS, &mut number, sink, |person, _| {
+        self.round(sorter, &mut number, sink, |person, _| {
             left[person.combination as usize] += 1;
             person.push(&mut again)
         })?;
@@ -130,7 +123,7 @@ impl SimilarPeople<'_> {
         let mut sorter = Sorter::new(self.budget, self.spill)?;
         again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
         self.progress.start("grouping who was left", Some(left.iter().sum()));
-        self.round(sorter, 0, &mut number, sink, leave_out)?;
+        self.round(sorter, &mut number, sink, leave_out)?;
         self.progress.finish();
         Ok(())
     }
@@ -139,7 +132,6 @@ impl SimilarPeople<'_> {
     fn round(
         &self,
         sorter: Sorter<'_>,
-        shown: u32,
         number: &mut u64,
         sink: &mut Sink<'_>,
         mut leave: impl FnMut(PersonRecord<'_>, &mut Sink<'_>) -> Result<()>,
@@ -147,7 +139,7 @@ impl SimilarPeople<'_> {
         let mut waiting: Vec<PartRecords> = Vec::new();
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
             let grouped: Vec<SimilarGroups> = self.pool.install(|| {
-                let one = |part: &PartRecords| self.group_records(part, part.number < shown);
+                let one = |part: &PartRecords| self.group_records(part);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
@@ -178,7 +170,7 @@ impl SimilarPeople<'_> {
         finish(&mut waiting)
     }
 
-    fn group_records(&self, part: &PartRecords, shown: bool) -> Result<SimilarGroups> {
+    fn group_records(&self, part: &PartRecords) -> Result<SimilarGroups> {
         let priors = self.known.priors();
         let sets = priors.sets();
         let mut values = Vec::with_capacity(part.ends.len());
@@ -191,11 +183,7 @@ impl SimilarPeople<'_> {
         }
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
-        let grouping = group_part(priors, self.requirement, self.test, tuples)?;
-        if let Some(see) = self.first_parts.filter(|_| shown) {
-            see(tuples)?;
-        }
-        Ok(grouping)
+        group_part(priors, self.requirement, self.test, tuples)
     }
 
     /// A group of people with these sensitive codes.

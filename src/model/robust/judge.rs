@@ -9,9 +9,7 @@
 use super::{Distributions, KnownDistributions, RobustModel, RobustTest};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
-use crate::math::robust::{
-    Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess, delta_claims,
-};
+use crate::math::robust::{Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess};
 use crate::model::finding::{
     Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
     Total, WorstByValue,
@@ -31,8 +29,6 @@ pub struct Robustness {
     pub model: RobustModel,
     /// No posterior may be above 1/r.
     pub requirement: Requirement,
-    /// What the printed Delta condition would have made of the table, where that was tried.
-    pub delta_instead: Option<DeltaInstead>,
 }
 
 impl Robustness {
@@ -42,73 +38,8 @@ impl Robustness {
     }
 }
 
-/// What the printed Delta condition says of groups.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct DeltaClaims {
-    /// Groups that it accepts.
-    pub accepted: u64,
-    /// Accepted groups with a posterior above 1/r.
-    pub wrong: u64,
-    /// The largest posterior of those, rounded up.
-    pub worst: f64,
-    /// Accepted groups of which it is not known whether they are above 1/r.
-    pub unknown: u64,
-}
-
-/// Groups made with the printed Delta condition, for comparison; they are not published.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct DeltaInstead {
-    /// People who were grouped so.
-    pub people: u64,
-    /// What the condition says of their groups, and what is true.
-    pub claims: DeltaClaims,
-}
-
-impl DeltaClaims {
-    /// Takes in one group.
-    pub fn add(&mut self, accepted: bool, verdict: &RobustVerdict) {
-        if !accepted {
-            return;
-        }
-        self.accepted += 1;
-        match verdict {
-            RobustVerdict::Breached { posterior } => {
-                self.wrong += 1;
-                self.worst = self.worst.max(*posterior);
-            }
-            RobustVerdict::NotShown | RobustVerdict::Contradiction => self.unknown += 1,
-            RobustVerdict::Robust(_) => {}
-        }
-    }
-
-    /// Takes in other groups.
-    pub fn merge(&mut self, other: &DeltaClaims) {
-        self.accepted += other.accepted;
-        self.wrong += other.wrong;
-        self.worst = self.worst.max(other.worst);
-        self.unknown += other.unknown;
-    }
-
-    fn fields(&self) -> Vec<(&'static str, Datum)> {
-        vec![
-            ("accepted", self.accepted.into()),
-            ("wrong", self.wrong.into()),
-            ("worst_posterior", Datum::of((self.wrong > 0).then_some(self.worst))),
-            ("not_shown", self.unknown.into()),
-        ]
-    }
-}
-
-/// A group that was assessed on its own.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AssessedGroup {
-    assessment: Assessment,
-    /// Whether the Delta condition accepts it.
-    accepted: bool,
-}
-
-/// The verdict on one group, with more work where less does not decide.
-pub fn judged(
+/// Assesses a group, with more work where less does not decide; groups are independent, so many can be assessed at once.
+pub fn assessed(
     known: &KnownDistributions,
     requirement: &Requirement,
     group: PublishedGroup<'_>,
@@ -120,16 +51,6 @@ pub fn judged(
     }
 }
 
-/// Assesses a group; groups are independent, so many can be assessed at once.
-pub fn assessed(
-    known: &KnownDistributions,
-    requirement: &Requirement,
-    group: PublishedGroup<'_>,
-) -> Result<AssessedGroup> {
-    let assessment = judged(known, requirement, group)?;
-    Ok(AssessedGroup { assessment, accepted: delta_claims(known.priors(), requirement, group)? })
-}
-
 /// What all groups observed so far say together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RobustJudge {
@@ -138,7 +59,6 @@ pub struct RobustJudge {
     breached: u64,
     not_shown: u64,
     unmeasured: u64,
-    delta: DeltaClaims,
     /// The largest posterior of each value.
     worst: Vec<Option<f64>>,
     contradictions: u64,
@@ -155,7 +75,6 @@ impl RobustJudge {
             breached: 0,
             not_shown: 0,
             unmeasured: 0,
-            delta: DeltaClaims::default(),
             worst: vec![None; values],
             contradictions: 0,
             contradiction: None,
@@ -163,8 +82,7 @@ impl RobustJudge {
     }
 
     /// Takes in a group with these values and their counts.
-    pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, group: &AssessedGroup) {
-        let AssessedGroup { assessment, accepted } = group;
+    pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, assessment: &Assessment) {
         match assessment.verdict {
             RobustVerdict::Robust(Proof::Posterior) => self.by_posterior += 1,
             RobustVerdict::Robust(Proof::Ratio) => self.by_ratio += 1,
@@ -175,7 +93,6 @@ impl RobustJudge {
                 self.contradiction = [self.contradiction, number].into_iter().flatten().min();
             }
         }
-        self.delta.add(*accepted, &assessment.verdict);
         match &assessment.worst {
             None => self.unmeasured += 1,
             Some(worst) => {
@@ -195,7 +112,6 @@ impl RobustJudge {
         self.breached += other.breached;
         self.not_shown += other.not_shown;
         self.unmeasured += other.unmeasured;
-        self.delta.merge(&other.delta);
         self.contradictions += other.contradictions;
         self.contradiction = [self.contradiction, other.contradiction].into_iter().flatten().min();
         for (own, others) in self.worst.iter_mut().zip(&other.worst) {
@@ -222,15 +138,6 @@ impl RobustJudge {
         finding.claims.insert(place, self.claim(holds));
         finding.safe &= holds;
         finding.notes.insert(0, Note::Summary(format!("posteriors {}", self.posteriors(robustness, &worst))));
-        if self.delta.wrong > 0 {
-            finding.notes.push(Note::Remark(format!(
-                "the printed Delta condition accepts {} of the groups above {}, up to {}",
-                self.delta.wrong,
-                Rational::ONE / &robustness.model.r,
-                upwards(self.delta.worst)
-            )));
-        }
-        finding.notes.extend(robustness.delta_instead.as_ref().map(instead));
         finding.totals.push(self.total(robustness, holds, &worst));
         finding.worst = Some(WorstByValue { measured: "posterior", values: worst });
         Ok(())
@@ -286,11 +193,6 @@ impl RobustJudge {
     fn total(&self, robustness: &Robustness, holds: bool, worst: &[(String, f64)]) -> Total {
         let test = robustness.model.test;
         let name = RobustTest::NAMES.into_iter().find(|(_, own)| *own == test).map_or("", |(name, _)| name);
-        let instead = robustness.delta_instead.as_ref().map(|instead| {
-            let mut fields = instead.claims.fields();
-            fields.push(("people", instead.people.into()));
-            Datum::fields(fields)
-        });
         let value = |(value, posterior): &(String, f64)| {
             Datum::fields([("value", Datum::Text(value.clone())), ("posterior", (*posterior).into())])
         };
@@ -309,28 +211,9 @@ impl RobustJudge {
                 ("groups_without_posterior", self.unmeasured.into()),
                 ("worst_posterior", Datum::of(largest(worst))),
                 ("values", Datum::list(worst.iter().map(value))),
-                ("delta", Datum::fields(self.delta.fields())),
-                ("delta_instead", instead.unwrap_or(Datum::Nothing)),
             ],
         }
     }
-}
-
-/// What the printed condition would have made of some people.
-fn instead(instead: &DeltaInstead) -> Note {
-    let claims = &instead.claims;
-    let mut wrong = match claims.wrong {
-        0 => "none of them is known to be above 1/r".to_string(),
-        wrong => format!("{wrong} of them above 1/r, the worst up to {}", upwards(claims.worst)),
-    };
-    if claims.unknown > 0 {
-        wrong.push_str(&format!(", {} too large to decide", claims.unknown));
-    }
-    Note::Remark(format!(
-        "the Delta condition would have made {} of {} similar people; {wrong}",
-        number_of(claims.accepted, "group", "groups"),
-        instead.people
-    ))
 }
 
 fn largest(worst: &[(String, f64)]) -> Option<f64> {
@@ -347,7 +230,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn group((kind, worst, accepted): (u8, [u8; 2], bool)) -> AssessedGroup {
+    fn group((kind, worst): (u8, [u8; 2])) -> Assessment {
         let posterior = f64::from(worst[0].max(worst[1])) / 8.0;
         let verdict = match kind {
             0 => RobustVerdict::Robust(Proof::Posterior),
@@ -357,13 +240,13 @@ mod tests {
             _ => RobustVerdict::Contradiction,
         };
         let worst = (kind % 2 == 0).then(|| worst.map(|worst| f64::from(worst) / 8.0).to_vec());
-        AssessedGroup { assessment: Assessment { verdict, worst }, accepted }
+        Assessment { verdict, worst }
     }
 
     proptest! {
         #[test]
         fn judges_merge_in_any_order(
-            groups in prop::collection::vec((0u8..5, prop::array::uniform2(0u8..9), any::<bool>()), 0..9),
+            groups in prop::collection::vec((0u8..5, prop::array::uniform2(0u8..9)), 0..9),
             judge_of in prop::collection::vec(0usize..3, 9),
             order in Just(vec![0usize, 1, 2]).prop_shuffle(),
         ) {

@@ -1,7 +1,7 @@
 //! What does someone who knows distributions learn from a release?
 //!
-//! The worst posterior of each value, how groups were shown to be robust, and what the printed Delta condition would
-//! have claimed. Posteriors are rounded up. Memory: at most [`MOST_VALUES`] rows.
+//! The worst posterior of each value, and how groups were shown to be robust.
+//! Posteriors are rounded up. Memory: at most [`MOST_VALUES`] rows.
 
 use maud::{Markup, html};
 
@@ -56,7 +56,6 @@ pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>)
         @if let Some(worst) = &column.finding.worst {
             (values(worst, count("groups_without_posterior")))
         }
-        (delta(total, threshold))
         (claims::table(&column.finding))
     }
 }
@@ -91,43 +90,6 @@ fn values(measured: &WorstByValue, unmeasured: u64) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn delta(total: &Total, threshold: &str) -> Markup {
-    let published = total.field("delta");
-    html! {
-        h3 { "What the printed Delta condition would have claimed" }
-        p {
-            "Of the published groups it accepts " (grouped(published.field("accepted").count())) ", "
-            (wrong_claims(published, threshold)) "."
-        }
-        @match total.field("delta_instead") {
-            instead @ Datum::Fields(_) => p {
-                "Had it made the groups itself, it would have accepted " (grouped(instead.field("accepted").count())) " groups of "
-                (grouped(instead.field("people").count())) " people (the first parts of similar people), "
-                (wrong_claims(instead, threshold)) ". These groups are not published."
-            },
-            _ => p.note {
-                "The page that was written with the release shows which groups it would have made itself."
-            },
-        }
-    }
-}
-
-fn wrong_claims(claims: &Datum, threshold: &str) -> Markup {
-    let unknown = claims.field("not_shown").count();
-    let worst = if let Datum::Decimal(worst) = claims.field("worst_posterior") { *worst } else { 1.0 };
-    html! {
-        @match (claims.field("wrong").count(), unknown) {
-            (0, 0) => { "and no posterior in them is above " (threshold) }
-            (0, _) => { "and no posterior in them is known to be above " (threshold) }
-            (wrong, _) => {
-                "but in " strong { (grouped(wrong)) } " of them a posterior is above " (threshold) ", the worst is up to "
-                strong { (upwards(worst)) }
-            }
-        }
-        @if unknown > 0 { "; " (grouped(unknown)) " are too large to decide" }
     }
 }
 

@@ -282,11 +282,12 @@ fn a_table_read_with_another_delimiter_is_noticed() {
     let policy = folder.path().join("policy.toml");
     let stated = "[columns]\nsensitive = \"c\"\nquasi = [\"a\", \"b\"]\n[privacy]\nk_anonymity = 2\n";
     std::fs::write(&policy, stated).unwrap();
-    for (delimiter, shown, remedy) in [(';', "';'", "';'"), ('\t', "'\\t'", "tab")] {
+    for (delimiter, shown) in [(';', "';'"), ('\t', "tab")] {
         let table = folder.path().join("t.csv");
         std::fs::write(&table, "a,b,c\n1,2,x\n2,3,y\n".replace(',', &delimiter.to_string())).unwrap();
         let (_, error) = told(2, &["init", text(&table)]);
-        let expected = format!("one column; is the delimiter {shown}?\n  give --delimiter {remedy}");
+        let expected =
+            format!("one column; is the delimiter {shown}?\n  choose {shown} as delimiter (--delimiter)");
         assert!(error.contains(&expected), "{error}");
         let out = folder.path().join("out");
         let (_, error) =

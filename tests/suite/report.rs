@@ -336,7 +336,7 @@ fn bad_input_is_refused_with_a_remedy() {
     let other = folder.write("other.csv", "a,b\n1,2\n");
     for (more, says) in [
         (vec!["--original", &other], "no column `age`"),
-        (vec!["--original", &table, "--dimension", "2"], "lower --dimension"),
+        (vec!["--original", &table, "--dimension", "2"], "ask about fewer columns (--dimension)"),
         (vec!["--original", &table, "--selectivity", "0"], "--selectivity"),
         (vec!["--original", &table, "--queries", "10001"], "--queries"),
         (vec!["--dimension", "1"], "--original"),

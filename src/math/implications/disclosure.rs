@@ -38,7 +38,7 @@ struct Minimum {
 
 /// The disclosure by one number of implications.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DisclosurePoint {
+pub struct DisclosureMaximum {
     /// The number of implications.
     pub k: usize,
     /// R(k), the least ratio Pr(no atom is true) / Pr(A).
@@ -190,12 +190,12 @@ impl Disclosure {
     }
 
     /// The disclosure by 0, 1, ... implications; nothing if there is no bucket.
-    pub fn curve(&self) -> Vec<DisclosurePoint> {
+    pub fn curve(&self) -> Vec<DisclosureMaximum> {
         let Some(minima) = &self.minima else { return Vec::new() };
         let points = minima.combinations().into_iter().zip(&minima.negated).enumerate();
         let point = |(k, (combination, negated)): (usize, (Combination, &Minimum))| {
             let min_ratio = combination.value.exact();
-            DisclosurePoint {
+            DisclosureMaximum {
                 k,
                 disclosure: Rational::ONE / (Rational::ONE + &min_ratio),
                 min_ratio,

@@ -22,8 +22,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
                     " holds the hashes of all files."
                 }
                 pre {
-                    "skyveil anonymize TABLE --policy policy.toml --out RELEASE\n\
-                     skyveil check RELEASE" (needed_to_check(policy))
+                    "skyveil anonymize TABLE --policy policy.toml --out RELEASE\n" (check_command(policy))
                 }
             }
             Origin::Table { groups, .. } => p {
@@ -38,11 +37,11 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
     }
 }
 
-/// What the check of a release needs in addition to it.
-fn needed_to_check(policy: &Policy) -> &'static str {
+/// How a release of this policy is checked.
+fn check_command(policy: &Policy) -> &'static str {
     match policy.needs() {
-        Needs::Original => " --original TABLE",
-        Needs::Distributions => " --policy policy.toml",
-        Needs::Counts => "",
+        Needs::Original => "skyveil check RELEASE --original TABLE",
+        Needs::Distributions => "skyveil check RELEASE --policy policy.toml",
+        Needs::Counts => "skyveil check RELEASE",
     }
 }

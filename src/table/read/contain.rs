@@ -13,17 +13,7 @@ thread_local! {
 }
 
 /// True while this thread decodes bytes of a file, so that a panic becomes an error of that file.
-///
-/// A panic hook should print nothing while this is true:
-///
-/// ```
-/// let print = std::panic::take_hook();
-/// std::panic::set_hook(Box::new(move |info| {
-///     if !skyveil::table::read::panic_is_contained() {
-///         print(info);
-///     }
-/// }));
-/// ```
+/// A panic hook prints nothing while this is true.
 pub fn panic_is_contained() -> bool {
     CONTAINED.get()
 }

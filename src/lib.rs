@@ -75,7 +75,7 @@ pub use table::write::{TableWriter, WriteOptions};
 #[cfg(feature = "bench-internals")]
 #[doc(hidden)]
 pub mod bench {
-    pub use crate::math::beliefs::prior::naive_prior;
+    pub use crate::math::beliefs::prior::pairs::naive_prior;
     pub use crate::model::beliefs::original::distance;
     pub use crate::model::beliefs::priors::{Means, kernels};
     pub use crate::model::beliefs::{KernelPriors, Original, Roles};

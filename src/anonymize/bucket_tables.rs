@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::policy::Ranges;
+use crate::release::part_writer::PartWriter;
 use crate::release::penalty::Utility;
-use crate::release::release::PartWriter;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::table::write::WriteOptions;
 

@@ -7,7 +7,7 @@
 //! The manifest describes the released function only. The sets of other functions depend on multisets that are not
 //! published, and so does a fingerprint of the input: with it each table that a replay leaves could be tested.
 //!
-//! Memory: that of the audit; at most [`MOST_PEOPLE`](crate::group::given::MOST_PEOPLE) people.
+//! Memory: that of the audit; at most 20,000 people.
 
 use super::job::{Anonymize, Outcome, Workplace};
 use super::written::{Attempt, Written};

@@ -64,10 +64,13 @@ fn summary(column: &JudgedColumn) -> String {
     format!("{}: {people} in {groups}; {}\n", word.word(), reasons.join("; "))
 }
 
+/// A claim with its margin.
+type RankedClaim<'a> = (Option<Rational>, &'a Claim);
+
 /// Tables of the claims about values and about what adversaries know, those with the least margin first. A claim that
 /// stands alone is in the summary.
 fn tables(finding: &Finding, shown: usize) -> String {
-    let mut tables: Vec<(Vec<String>, Vec<(Option<Rational>, &Claim)>)> = Vec::new();
+    let mut tables: Vec<(Vec<String>, Vec<RankedClaim<'_>>)> = Vec::new();
     for claim in finding.risks().filter(|claim| is_tabled(claim)) {
         let head = head(claim);
         match tables.iter_mut().find(|(own, _)| *own == head) {

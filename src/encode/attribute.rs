@@ -63,11 +63,11 @@ pub enum Coding {
 #[derive(Debug, Clone)]
 pub enum Leaves {
     /// By its text.
-    ByText,
+    Text,
     /// By its key: ascending keys with their leaf codes.
-    ByKey(Scale, Vec<(i64, u32)>),
+    Key(Scale, Vec<(i64, u32)>),
     /// By its day: ascending days with their leaf codes.
-    ByDay(Scale, Vec<(i64, u32)>),
+    Day(Scale, Vec<(i64, u32)>),
 }
 
 impl Coding {
@@ -112,10 +112,10 @@ impl Coding {
     pub fn number_code(&self, key: i64) -> Option<u32> {
         match self {
             Coding::Numbers { starts, .. } => Some(starts.partition_point(|&start| start <= key) as u32),
-            Coding::Tree { leaves: Leaves::ByKey(_, keys), hierarchy } => {
+            Coding::Tree { leaves: Leaves::Key(_, keys), hierarchy } => {
                 leaf_of(key, keys).or_else(|| hierarchy.other())
             }
-            Coding::Tree { leaves: Leaves::ByDay(scale, days), .. } => leaf_of(scale.day(key), days),
+            Coding::Tree { leaves: Leaves::Day(scale, days), .. } => leaf_of(scale.day(key), days),
             _ => None,
         }
     }
@@ -127,7 +127,7 @@ impl Coding {
                 values.iter().position(|value| **value == *text).map(|code| code as u32).or(*other)
             }
             Coding::TextRanges { starts } => Some(starts.partition_point(|start| **start <= *text) as u32),
-            Coding::Tree { hierarchy, leaves: Leaves::ByText } => hierarchy.leaf(text),
+            Coding::Tree { hierarchy, leaves: Leaves::Text } => hierarchy.leaf(text),
             _ => None,
         }
     }

@@ -231,7 +231,7 @@ pub fn append_codes(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) 
 fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     let scale = match &attribute.coding {
         Coding::Numbers { scale, .. } => Some(*scale),
-        Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => Some(*scale),
+        Coding::Tree { leaves: Leaves::Key(scale, _) | Leaves::Day(scale, _), .. } => Some(*scale),
         _ => None,
     };
     match scale {

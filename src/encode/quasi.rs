@@ -78,12 +78,12 @@ fn text_coding(
     let name = &quasi.name;
     Ok(match &quasi.shape {
         QuasiShape::Plain => Coding::texts(distinct, frequencies),
-        QuasiShape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::ByText },
+        QuasiShape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::Text },
         QuasiShape::Order(values) => ordered(values, quasi.other.as_ref()),
         QuasiShape::Prefix(lengths) => {
             let values = exact(name, distinct)?;
             let tree = hierarchy::by_prefixes(values.iter().map(|value| &**value), lengths);
-            Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::ByText }
+            Coding::Tree { hierarchy: built(name, tree)?, leaves: Leaves::Text }
         }
         QuasiShape::Widths(_) => return Err(not_for(name, "levels", "numbers")),
         QuasiShape::Ends(_) => return Err(not_for(name, "ends", "numbers, dates and timestamps")),
@@ -126,7 +126,7 @@ fn number_coding(quasi: &Quasi, scale: Scale, distinct: DistinctValues<i64>) -> 
     let leaf = |key: &i64| Some((*key, tree.leaf(&text(key))?));
     let leaves: Option<Vec<(i64, u32)>> = keys.iter().map(leaf).collect();
     let leaves = leaves.ok_or_else(|| not_for(name, "this hierarchy", "the values that it lists"))?;
-    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::ByKey(scale, leaves) })
+    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::Key(scale, leaves) })
 }
 
 fn date_coding(
@@ -143,7 +143,7 @@ fn date_coding(
     let leaf = |&day: &i64| Some((day, tree.leaf(&DateLevel::Day.label(day))?));
     let leaves: Option<Vec<(i64, u32)>> = days.iter().map(leaf).collect();
     let leaves = leaves.ok_or_else(|| not_for(name, "dates", "days that the calendar names"))?;
-    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::ByDay(scale, leaves) })
+    Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::Day(scale, leaves) })
 }
 
 /// Texts in a declared order; `other` is the one that stands for those that are not listed.

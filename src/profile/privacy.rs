@@ -92,6 +92,6 @@ fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
         };
         let last = (l, k, m) == (0, 0, 0);
         let allowed = whole.verdict() == ThresholdVerdict::Safe && (last || splits());
-        allowed.then_some(Feasible { l, k, m, confidence: confidence, whole_table })
+        allowed.then_some(Feasible { l, k, m, confidence, whole_table })
     })
 }

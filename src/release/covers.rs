@@ -182,8 +182,11 @@ impl<'a> PublishedLabels<'a> {
                         None => {
                             let cover = covered_codes(attribute, reader, &reader.read(&text)?);
                             // A star stands for all values, and for null only if somebody has none.
-                            let doubtful =
-                                if attribute.nulls && text == "*" { vec![0..1] } else { Vec::new() };
+                            let doubtful = if attribute.nulls && text == "*" {
+                                std::iter::once(0..1).collect()
+                            } else {
+                                Vec::new()
+                            };
                             let cover = LabelCover { cover, doubtful };
                             if known[i].len() == MOST_LABELS {
                                 known[i].clear();
@@ -342,15 +345,15 @@ pub fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &La
                 };
             };
             match leaves {
-                Leaves::ByDay(scale, days) => {
+                Leaves::Day(scale, days) => {
                     let own = |day: i64| reader.covers(label, Cell::Key(scale.of_day(day)));
                     days.iter().filter(|(day, _)| own(*day)).for_each(|(_, leaf)| add(*leaf));
                 }
-                Leaves::ByKey(_, keys) => {
+                Leaves::Key(_, keys) => {
                     let own = keys.iter().filter(|(key, _)| reader.covers(label, Cell::Key(*key)));
                     own.for_each(|(_, leaf)| add(*leaf));
                 }
-                Leaves::ByText => (0..hierarchy.leaf_count())
+                Leaves::Text => (0..hierarchy.leaf_count())
                     .filter(|&leaf| {
                         reader.covers(label, Cell::Text(hierarchy.name(hierarchy.leaf_node(leaf))))
                     })

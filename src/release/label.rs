@@ -12,7 +12,7 @@
 //! before each of `\`, `|`, `{`, `}` that is part of a value; a single value or name stands between braces only
 //! where it could be taken for something else. `null` is named only where it occurs. Ends are cut points,
 //! stated ends or multiples of a stated grid, never the least or greatest value of a group.
-//! [`LabelReader`](super::LabelReader) reads labels again.
+//! [`LabelReader`](super::reader::LabelReader) reads labels again.
 
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::scale::Scale;

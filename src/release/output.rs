@@ -15,7 +15,7 @@ use crate::group::tree::CutTree;
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
-use crate::release::release::PartWriter;
+use crate::release::part_writer::PartWriter;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;

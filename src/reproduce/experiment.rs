@@ -28,7 +28,7 @@ pub struct Experiment {
 pub(super) enum Scaling {
     /// It is always run as the paper did.
     Fixed,
-    /// It depends on the [`RunSize`].
+    /// It depends on the [`RunSize`](super::RunSize).
     Scaled,
 }
 

@@ -1,7 +1,7 @@
 //! What did the papers measure, and what comes out here?
 //!
-//! One file for each experiment, listed in [`experiment`]. An experiment is a function from a [`ExperimentSetting`] to [`ExperimentFindings`]: tables, charts and
-//! sentences that are made from the numbers. [`run`] adds what the paper shows and the machine, and writes four files:
+//! One file for each experiment, listed in [`mod@experiment`]. An experiment is a function from a [`ExperimentSetting`] to [`ExperimentFindings`]: tables, charts and
+//! sentences that are made from the numbers. [`mod@run`] adds what the paper shows and the machine, and writes four files:
 //! `numbers.csv`, `result.json`, `plot.svg` and `index.html`. [`page::collect`] makes the page of a full run from the
 //! JSON files alone, so no number on it is typed by hand.
 //!

@@ -1,6 +1,6 @@
 //! How many people of a release are vulnerable to an adversary who knows the correlations in the data?
 //!
-//! The adversary's priors come from the original table ([`original`], [`priors`]), the groups from the release
+//! The adversary's priors come from the original table ([`original`](crate::model::beliefs::original)), the groups from the release
 //! ([`mod@groups`], [`labels`]); the belief about everybody is followed from before to after the release
 //! ([`beliefs::group`](crate::math::beliefs::group)). Somebody is vulnerable if it moves by more than t.
 //!

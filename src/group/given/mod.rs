@@ -4,7 +4,7 @@
 //! [`disclosure_sets`](crate::math::disclosure_sets). Functions come from `[[audit.function]]` or from a table of group
 //! numbers; either way they must not depend on the sensitive values.
 //!
-//! Memory: the columns in use of at most [`MOST_PEOPLE`] people, and what counting takes.
+//! Memory: the columns in use of at most [`MOST_PEOPLE`](people::MOST_PEOPLE) people, and what counting takes.
 //! A function with a group below the policy's minimum size is left out beforehand. That is safe: sizes of groups
 //! are no secret to an adversary who knows the quasi-identifiers.
 //! Not here: the counting, the text of the report, publishing.

@@ -1,7 +1,7 @@
 //! Which node is a row in after a cut?
 //!
 //! In memory the rows of a node stand together: they are moved once per level. On pages rows stay where they are
-//! until the nodes fit in memory; then [`distribute`] sorts them into a store for each node, in one pass.
+//! until the nodes fit in memory; then `distribute` sorts them into a store for each node, in one pass.
 //! Memory: [`InMemory`]; while rows are distributed [`SubtreeLimits::waiting_bytes`].
 
 use super::frontier::OpenNode;

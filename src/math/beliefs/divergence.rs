@@ -4,7 +4,7 @@
 //! enclosure where the bound does not decide.
 //!
 //! Memory: O(values).
-//! Invariants: [`Threshold::decide`] says `Within` only if the distance plus its bound is at most the
+//! Invariants: `Threshold::decide` says `Within` only if the distance plus its bound is at most the
 //! threshold; a NaN, an infinity or an unknown bound is never within. [`settle`] treats what stays
 //! undecided at the highest precision as beyond.
 

@@ -13,7 +13,6 @@
 //! | [`possible`] | can the values of a group be dealt out at all? |
 //! | [`smoothing`], [`divergence`], [`comparison`] | how far did a belief move, and is that within t? |
 //! | [`group`] | how far do all beliefs about a group move? |
-//! | [`criteria`] | is a group l-diverse or t-close, to compare with? |
 //!
 //! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted.
 //! Not here: exact posteriors, which are given to [`comparison`]; tables, files, threads.

@@ -24,7 +24,7 @@
 //! **Lemma 2.** R(k) is also the least such product when buckets may **repeat**: by Lemma 1 two uses of a
 //! bucket can be joined into one that is no larger, with or without A among them. Hence only the least
 //! `without(., j)` and the least `with(., j)` over all buckets matter, for each j on its own: 2K + 1 minima
-//! ([`Disclosure`]). Minima merge in any order with the same result, and copies of a bucket change nothing.
+//! ([`Disclosure`](disclosure::Disclosure)). Minima merge in any order with the same result, and copies of a bucket change nothing.
 //!
 //! **Lemma 3.** If p is the union of the buckets p_1 and p_2, then `without(p, j)` is at least
 //! `without(p_1, j_1) without(p_2, j_2)` and `with(p, j)` is at least a product of `with` of one part and

@@ -323,7 +323,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
             Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
         }
         (
-            Coding::Tree { leaves: Leaves::ByKey(scale, keys), hierarchy },
+            Coding::Tree { leaves: Leaves::Key(scale, keys), hierarchy },
             QuasiShape::Widths(_) | QuasiShape::Ends(_),
         ) => {
             let mut numbers = vec![None; hierarchy.leaf_count() as usize];
@@ -332,7 +332,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
             }
             Distance::Numeric(null().chain(numbers).collect())
         }
-        (Coding::Tree { leaves: Leaves::ByDay(_, days), hierarchy }, _) => {
+        (Coding::Tree { leaves: Leaves::Day(_, days), hierarchy }, _) => {
             let mut numbers = vec![None; hierarchy.leaf_count() as usize];
             for &(day, leaf) in days {
                 numbers[leaf as usize] = Some(Rational::from(day));
@@ -344,7 +344,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
             Distance::Numeric(null().chain(places).collect())
         }
         (Coding::Set { .. } | Coding::TextRanges { .. }, _) => Distance::Flat(attribute.codes() as usize),
-        (Coding::Tree { hierarchy, leaves: Leaves::ByText | Leaves::ByKey(..) }, _) => {
+        (Coding::Tree { hierarchy, leaves: Leaves::Text | Leaves::Key(..) }, _) => {
             let (mut parents, mut nodes) = tree(hierarchy);
             if attribute.nulls {
                 // Null has nothing in common with any value: a root of its own.
@@ -399,6 +399,14 @@ fn tree(hierarchy: &Hierarchy) -> (Vec<Option<u32>>, Vec<u32>) {
     (parents.collect(), leaves.collect())
 }
 
+/// The release cannot have been made from the table that stands for the original.
+pub(crate) fn other_table(why: &str) -> Error {
+    Error::input(
+        format!("this is not the table that the release was made from: {why}"),
+        "give the table that the release was made from",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,9 +451,7 @@ mod tests {
         let code = |cell: &str| {
             let scale = match &attribute.coding {
                 Coding::Numbers { scale, .. } => Some(*scale),
-                Coding::Tree { leaves: Leaves::ByKey(scale, _) | Leaves::ByDay(scale, _), .. } => {
-                    Some(*scale)
-                }
+                Coding::Tree { leaves: Leaves::Key(scale, _) | Leaves::Day(scale, _), .. } => Some(*scale),
                 _ => None,
             };
             let code = match scale {
@@ -531,12 +537,4 @@ mod tests {
             [one(), one(), one(), Rational::ZERO]
         );
     }
-}
-
-/// The release cannot have been made from the table that stands for the original.
-pub(crate) fn other_table(why: &str) -> Error {
-    Error::input(
-        format!("this is not the table that the release was made from: {why}"),
-        "give the table that the release was made from",
-    )
 }

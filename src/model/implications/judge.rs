@@ -1,6 +1,6 @@
 //! What do k implications disclose, and which people and values are they about?
 //!
-//! Memory: the minima of [`Disclosure`](crate::math::implications::Disclosure), and for the at most 3K + 2 groups that
+//! Memory: the minima of `Disclosure`, and for the at most 3K + 2 groups that
 //! attain one the counts of their most frequent values, so that no second scan is needed to name them.
 //! Invariant: what is kept depends on the groups alone, not on the order in which scans merge.
 

@@ -238,7 +238,7 @@ fn numbers_under_a_stated_tree_find_their_leaf() {
     let quasi = quasi("hierarchy = { low = [\"1\", \"2\"], high = [\"30\"] }");
     let values = Arc::new(Int64Array::from(vec![1, 2, 30])) as ArrayRef;
     let attribute = attribute(&quasi, &ColumnKind::Integer, &values);
-    assert!(matches!(&attribute.coding, Coding::Tree { leaves: Leaves::ByKey(..), .. }));
+    assert!(matches!(&attribute.coding, Coding::Tree { leaves: Leaves::Key(..), .. }));
     let reader = LabelReader::new(&quasi, &ColumnKind::Integer);
     let label = reader.read("low").unwrap();
     assert!(reader.covers(&label, Cell::Key(2)) && !reader.covers(&label, Cell::Key(30)));

@@ -315,14 +315,16 @@ impl Area<'_> {
 pub fn to_document(charts: &[Chart], columns: usize) -> String {
     const TITLE: f64 = 34.0;
     let columns = columns.clamp(1, charts.len().max(1));
-    let drawn: Vec<(&Chart, Markup, f64)> = charts
+    /// A chart with its drawing and height.
+    type Drawn<'a> = (&'a Chart, Markup, f64);
+    let drawn: Vec<Drawn<'_>> = charts
         .iter()
         .map(|chart| {
             let (body, height) = chart.draw();
             (chart, body, height + TITLE)
         })
         .collect();
-    let mut rows: Vec<(f64, &[(&Chart, Markup, f64)])> = Vec::new();
+    let mut rows: Vec<(f64, &[Drawn<'_>])> = Vec::new();
     let mut height = 0.0;
     for row in drawn.chunks(columns) {
         rows.push((height, row));

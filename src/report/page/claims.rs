@@ -174,7 +174,7 @@ fn groups_alone(finding: &Finding) -> Markup {
     let values = values_by_margin(finding);
     html! {
         p {
-            "No verdict: neither a policy nor a point (" code { "--point L,K,M,C" } ") says what must hold. This is how \
+            "No verdict: neither a policy nor a point (" code { "skyveil report --point L,K,M,C" } ") says what must hold. This is how \
              certain the groups alone make someone who knows nothing else."
         }
         div.scroll.few {

@@ -1,6 +1,6 @@
 //! Writing tables.
 //!
-//! Memory: one slab of raw rows ([`SLAB_ROWS`], and the batches that hold them) and, for Parquet, one encoded
+//! Memory: one slab of raw rows ([`SLAB_ROWS`](slab::SLAB_ROWS), and the batches that hold them) and, for Parquet, one encoded
 //! row group; independent of the number of rows and of threads.
 //! Invariant: the bytes of a file depend on its rows, its schema and the options that shape the format, never on
 //! the number of threads or on how the rows were cut into batches: rows are cut again into slabs by count.

@@ -28,7 +28,7 @@
 //! Not here: distances and weights (`distance`, `kernel`), threads.
 
 mod layout;
-mod pairs;
+pub mod pairs;
 mod plan;
 #[cfg(test)]
 mod tests;

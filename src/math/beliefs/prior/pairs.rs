@@ -29,7 +29,7 @@ pub fn exact_prior(combinations: &Combinations, kernels: &[Kernel], combination:
 }
 
 /// The prior at a combination in floats, into `prior`: the plain sum over all pairs, for comparisons.
-#[cfg(test)]
+#[cfg(any(test, feature = "bench-internals"))]
 pub fn naive_prior(combinations: &Combinations, kernels: &[Kernel], combination: usize, prior: &mut [f64]) {
     let all: Vec<u32> = (0..combinations.len() as u32).collect();
     self::prior(combinations, kernels, combination, all.iter(), prior);

@@ -15,8 +15,8 @@
 //! | [`group`] | how far do all beliefs about a group move? |
 //! | [`criteria`] | is a group l-diverse or t-close, to compare with? |
 //!
-//! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted.
-//! Not here: exact posteriors, which are given to [`comparison`]; tables, files, threads.
+//! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted. Not here:
+//! exact posteriors, which [`comparison`] receives; tables, files, threads.
 
 pub mod ceiling;
 pub mod combinations;

@@ -1,4 +1,4 @@
-//! The prior as it is defined: one person against every row.
+//! The prior by definition: one person against every row.
 //!
 //! Memory: one number per sensitive value.
 
@@ -8,7 +8,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::exact::Rational;
 
-/// The exact prior at a combination. It is positive in total, because a row has a weight for itself.
+/// The exact prior at a combination. Its total is positive, because a row has a weight for itself.
 pub fn exact_prior(combinations: &Combinations, kernels: &[Kernel], combination: usize) -> Vec<Rational> {
     let person = combinations.codes(combination);
     let mut sums = vec![UBig::ZERO; combinations.values()];
@@ -28,7 +28,7 @@ pub fn exact_prior(combinations: &Combinations, kernels: &[Kernel], combination:
     sums.into_iter().map(|sum| Rational::from_parts(IBig::from(sum), total.clone())).collect()
 }
 
-/// The prior at a combination in floats, into `prior`: the plain sum over all pairs, for comparisons.
+/// The prior at a combination in floats, written to `prior`: the plain sum over all pairs, for comparisons.
 #[cfg(test)]
 pub fn naive_prior(combinations: &Combinations, kernels: &[Kernel], combination: usize, prior: &mut [f64]) {
     let all: Vec<u32> = (0..combinations.len() as u32).collect();

@@ -1,8 +1,9 @@
 //! How does a table become a release?
 //!
-//! The plot: form groups and write them to a private directory, read back what was written and judge it by the
-//! policy without asking whoever formed the groups, describe it in a page and a manifest, and make it visible. There are
-//! three ways to form groups, and what follows is the same for all of them. Nothing calls backwards.
+//! The steps: form groups and write them to a private directory; read back what was written and judge it by
+//! the policy, independently of the code that formed the groups; describe it in a page and a manifest; and
+//! make it visible. There are three ways to form groups; everything after that is the same for all of them.
+//! No step calls an earlier one.
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) in
 //! addition.
@@ -25,7 +26,7 @@ use job::Workplace;
 use written::{Attempt, Written};
 
 impl Anonymize<'_> {
-    /// Makes the release, or says why there is none.
+    /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let workplace = Workplace::open(self, progress)?;
         let attempt = match self.grouping() {

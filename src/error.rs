@@ -1,6 +1,6 @@
 //! What can go wrong, and what should the user do about it?
 //!
-//! Every message names a column, file or key and a remedy. No message ever holds the value of a cell.
+//! Every message names a column, file or key and a remedy. No message ever contains the value of a cell.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum Error {
         /// The setting that helps, which the command line names by its flag.
         setting: Option<Setting>,
     },
-    /// The library contradicts itself: its own check refuses what it made. Nothing was released.
+    /// The library contradicts itself: its own check rejects what it made. Nothing was released.
     #[error("{problem}\n  this is a defect of skyveil, please report it; nothing was released")]
     Defect {
         /// What was found.
@@ -44,12 +44,12 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// A table file is damaged or not of the format its name says.
+    /// A table file is damaged or does not have the format that its name indicates.
     #[error("{}: {problem}\n  the file may be damaged or of another format", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What the reader said, free of cell values.
+        /// What the reader reported, without cell values.
         problem: String,
     },
     /// The memory budget is too small.
@@ -61,7 +61,7 @@ pub enum Error {
     Memory {
         /// What needed the memory.
         stage: &'static str,
-        /// The smallest budget in bytes that would do.
+        /// The smallest sufficient budget in bytes.
         needed: u64,
         /// The budget in bytes.
         budget: u64,
@@ -72,12 +72,12 @@ pub enum Error {
         /// What the other run is writing.
         target: PathBuf,
     },
-    /// The reader of our output went away; nothing is left to say.
+    /// The reader of our output has gone away; there is nothing left to report.
     #[error("the reader of the output closed it")]
     ClosedPipe,
 }
 
-/// A setting of a run that an error is about.
+/// The setting that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Setting {
@@ -85,11 +85,11 @@ pub enum Setting {
     Count,
     /// The character between two cells of a CSV file.
     Delimiter,
-    /// How many columns a query asks about.
+    /// How many columns a query covers.
     Dimension,
-    /// The columns that make a group.
+    /// The columns that define a group.
     Groups,
-    /// The column that tells people apart.
+    /// The column that identifies people.
     Individual,
     /// The memory budget.
     Memory,
@@ -103,7 +103,7 @@ pub enum Setting {
     Policy,
     /// How many queries are drawn.
     Queries,
-    /// Where groups are looked for.
+    /// How groups are searched for.
     Search,
     /// The share of the people that a query selects.
     Selectivity,
@@ -111,7 +111,7 @@ pub enum Setting {
     Sensitive,
     /// The private list of suppressed rows.
     Suppressed,
-    /// The directory for what does not fit in memory.
+    /// The directory for data that does not fit in memory.
     Temp,
     /// The number of threads.
     Threads,
@@ -122,7 +122,7 @@ pub enum Setting {
 /// One mistake in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The line of the file, counted from 1, where it can be told.
+    /// The line of the file, counted from 1, if it is known.
     pub line: Option<usize>,
     /// The key, such as `privacy.skyline[0].confidence`.
     pub key: String,

@@ -1,7 +1,8 @@
 //! The two tables of a release of similar people.
 //!
-//! `quasi/` has a row for each person, in the order of the contents of a group; `sensitive/` has a row for each value of
-//! a group. Memory: a batch per table, a count per sensitive value, and the list of who is left out.
+//! `quasi/` has a row for each person, in the order of the contents of a group; `sensitive/` has a row for
+//! each value of a group. Memory: a batch per table, a count per sensitive value, and the list of the people
+//! left out.
 
 use super::job::Workplace;
 use super::suppressed::Suppressed;
@@ -17,7 +18,7 @@ use crate::release::penalty::Utility;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::table::write::WriteOptions;
 
-/// The two tables of a release while they are written, and who is in neither.
+/// The two tables of a release while they are written, and the people who are in neither.
 pub(super) struct BucketTables<'a> {
     rows: GroupRows<'a>,
     people_table: PartWriter,
@@ -58,7 +59,7 @@ impl<'a> BucketTables<'a> {
         })
     }
 
-    /// Who is left out, and what the groups are worth: they have no labels.
+    /// The people left out, and the utility of the groups, which have no labels.
     pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Utility)> {
         self.people_table.write(self.rows.finish()?)?;
         self.people_table.finish()?;
@@ -72,7 +73,7 @@ impl<'a> BucketTables<'a> {
         Ok((self.suppressed, utility))
     }
 
-    /// Writes the next group, with what travels of its people.
+    /// Writes the next group, with the published data of its people.
     pub(super) fn group(&mut self, number: u64, group: &Group, people: &[&[u8]]) -> Result<()> {
         self.groups = number;
         self.people += people.len() as u64;

@@ -1,11 +1,12 @@
-//! Which generalization function is published, so that the choice itself gives nothing away?
+//! Which generalization function can be published so that the choice itself reveals nothing?
 //!
-//! The audit decides; this writes the groups of the chosen function in the layout of every release, and has the
-//! written files checked. The check may veto a release, never make one: its verdict depends on what would be
-//! published alone, so for an adversary who replays the strategy nothing changes.
+//! The audit decides; this module writes the groups of the chosen function in the common release layout, and
+//! has the written files checked. The check may veto a release but never make one: its verdict depends only
+//! on what would be published, so it reveals nothing more to an adversary who replays the strategy.
 //!
-//! The manifest describes the released function only. The sets of other functions depend on multisets that are not
-//! published, and so does a fingerprint of the input: with it each table that a replay leaves could be tested.
+//! The manifest describes the released function only. The sets of other functions depend on multisets that
+//! are not published, and so does a fingerprint of the input, which would make it possible to test each table
+//! that remains after a replay.
 //!
 //! Memory: that of the audit; at most 20,000 people.
 
@@ -40,7 +41,7 @@ pub(super) fn write_groups(
             "write ranges = \"label\"",
         ));
     }
-    // An estimate never decides, so none is drawn.
+    // An estimate never decides anything, so none is drawn.
     let limits = Limits { steps: job.limit_steps, samples: 0, ..Limits::default() };
     let given = GivenFunctions {
         table: job.table,
@@ -173,7 +174,7 @@ fn labels<'a>(
     attributes.iter().zip(&people.places).map(label).collect()
 }
 
-/// What a release is worth: labels are as wide as the values of the table that they cover.
+/// The utility of a release: labels are as wide as the values of the table that they cover.
 struct Worth<'a> {
     wide: Measure<'a>,
     tight: Measure<'a>,

@@ -1,4 +1,4 @@
-//! What a run is given, and what comes of it.
+//! The input of a run, and its outcome.
 
 use crate::error::Result;
 use crate::group::lattice::LatticeMeasure;
@@ -25,30 +25,30 @@ const PART_PEOPLE: u64 = 20_000;
 pub struct Anonymize<'a> {
     /// The table.
     pub table: &'a Table,
-    /// What the owner allows.
+    /// What the owner allows to be published.
     pub policy: &'a Policy,
     /// The directory that the release becomes; must not exist.
     pub out: PathBuf,
-    /// Where rows go that do not fit in memory; default: the system's directory for temporary files.
+    /// Where rows that do not fit in memory are stored; default: the system's directory for temporary files.
     pub temp: PathBuf,
-    /// Bytes that may grow; default: 1 GiB.
+    /// Memory budget in bytes; default: 1 GiB.
     pub memory: u64,
-    /// Threads; default: as many as the system has.
+    /// Threads; default: one per processor.
     pub threads: usize,
-    /// Where groups are looked for; default: a tree.
+    /// How groups are searched for; default: in a tree.
     pub search: Search,
-    /// How one of several given functions is chosen; default: as the policy says, if it does.
+    /// How one of several given functions is chosen; default: according to the policy, if it says.
     pub strategy: Option<Strategy>,
     /// The functions as a table of group numbers; default: those of the policy.
     pub functions: Option<&'a Table>,
-    /// Steps of counting per disclosure set of a given function.
+    /// Counting steps per disclosure set of a given function.
     pub limit_steps: u64,
     /// The private list of rows that are not published; must not exist; default: next to the release.
     pub suppressed: Option<PathBuf>,
-    /// Codes of a node that is finished in memory, in bytes. Part of the canonical order: another number may give other
-    /// groups.
+    /// The size in bytes of the codes of a node that is finished in memory. Part of the canonical order: a
+    /// different number may give different groups.
     pub subtree_bytes: usize,
-    /// The most people who are grouped together by similarity. Another number may give other groups.
+    /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
 }
 
@@ -78,16 +78,16 @@ impl<'a> Anonymize<'a> {
     }
 }
 
-/// Where groups are looked for.
+/// How groups are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// Each group is split on its own, as far as it is safe.
+    /// Each group is split on its own, as long as the parts are safe.
     Tree,
     /// All people's values are generalized to the same levels; the best safe choice by a measure is taken.
     Lattice(LatticeMeasure),
 }
 
-/// Where a run works: the directory in which the release takes shape, the spill and the budget.
+/// Where a run works: the directory in which the release is built, the spill and the budget.
 pub(super) struct Workplace<'a> {
     pub staging: Staging,
     pub spill: Spill,
@@ -109,13 +109,13 @@ impl<'a> Workplace<'a> {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub enum Outcome {
     /// The release is in place.
     Published(Summary),
-    /// Not even the whole table in one group is safe, so nothing can be released: what was found about each sensitive
-    /// column of that one group.
+    /// Not even the whole table in one group is safe, so nothing can be released; the findings for each
+    /// sensitive column of that group.
     Impossible(Vec<Finding>),
     /// Nothing is published, for this reason.
     Withheld(String),
@@ -132,25 +132,25 @@ pub struct Summary {
     pub spilled_bytes: u64,
     /// How often the source was read.
     pub source_scans: u64,
-    /// What the release is worth.
+    /// The utility of the release.
     pub utility: Utility,
-    /// What the search over the lattice found, if there was one.
+    /// The result of the lattice search, if there was one.
     pub searched: Option<Searched>,
     /// What kept columns reveal.
     pub kept: Vec<KeptColumn>,
-    /// Who is not published, where the model may leave people out.
+    /// The people who are not published, if the model may leave people out.
     pub suppression: Option<Box<Suppression>>,
 }
 
-/// Who is not published.
+/// The people who are not published.
 #[derive(Debug)]
 pub struct Suppression {
     /// Rows of the table.
     pub input_rows: u64,
-    /// Rows that are in no group.
+    /// Rows that are not in any group.
     pub suppressed: u64,
     /// The private file that lists them.
     pub list: PathBuf,
-    /// What the check of the written groups found.
+    /// The result of checking the written groups.
     pub finding: Finding,
 }

@@ -1,14 +1,15 @@
-//! Groups of similar people, which stay safe against an adversary who knows distributions.
+//! Groups of similar people that stay safe against an adversary who knows distributions.
 //!
-//! Read what the adversary knows, refuse what cannot be grouped, sort people into parts of similar ones, group each part
-//! bottom-up, and write the groups in two tables. Whoever fits in no group is suppressed: counted in the manifest, and
-//! listed by row number in a private file next to the release. No fingerprint of the input is published: without the
-//! published values, what is left of it belongs to the suppressed people.
+//! Reads what the adversary knows, refuses what cannot be grouped, sorts people into parts of similar ones,
+//! groups each part bottom-up, and writes the groups in two tables. Anyone who fits in no group is
+//! suppressed: counted in the manifest, and listed by row number in a private file next to the release. No
+//! fingerprint of the input is published: once the published values are subtracted, what remains of it
+//! belongs to the suppressed people.
 //!
-//! Memory: the distributions, and the budget's share for sorting and grouping parts.
-//! Invariant: the same table and policy give the same bytes, whatever the order of the rows: a person's index is the
-//! place in the order of contents. A table of one part is grouped as mathematics 3.3 groups it in that order.
-//! Not here: the formulas (`math::robust`), the distributions (`model::robust`), the judgement (`check`).
+//! Memory: the distributions, and the budget's share for sorting and grouping parts. Invariant: the same
+//! table and policy give the same bytes, whatever the order of the rows: a person's index is their position
+//! in the order of contents. A table with a single part is grouped as in mathematics 3.3, in that order. Not
+//! here: the formulas (`math::robust`), the distributions (`model::robust`), the judgement (`check`).
 
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
@@ -31,7 +32,8 @@ use crate::resources::sorter::Sorter;
 use crate::resources::threads::thread_pool;
 use std::path::{Component, Path, PathBuf};
 
-/// Posteriors of groups with more states are not computed while groups grow: twelve different values.
+/// Posteriors of groups with more states than this (twelve different values) are not computed while groups
+/// grow.
 const STATES: u64 = 1 << 12;
 
 /// Why everybody would have to be suppressed.
@@ -73,7 +75,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     similar.write(&census, known, list, workplace)
 }
 
-/// By what people are similar.
+/// What makes people similar.
 struct Similarity<'a> {
     job: &'a Anonymize<'a>,
     robust: &'a RobustModel,
@@ -155,14 +157,14 @@ impl Similarity<'_> {
     }
 }
 
-/// The default place of the list of suppressed rows: next to the release.
+/// The default path of the list of suppressed rows: next to the release.
 fn default_list(out: &Path) -> PathBuf {
     let mut name = out.file_name().unwrap_or_default().to_os_string();
     name.push(".suppressed.csv");
     out.with_file_name(name)
 }
 
-/// The place that a path means, whether or not there is a file: without `.`, `..` and symbolic links.
+/// The resolved path, without `.`, `..` and symbolic links, whether or not the file exists.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut place = PathBuf::new();
@@ -178,7 +180,7 @@ fn resolved(path: &Path) -> PathBuf {
     place
 }
 
-/// What this model does not know is refused: it must not look as if it held.
+/// Refuses settings that this model does not support, so that they cannot appear to hold.
 fn refuse_unknown(job: &Anonymize<'_>, target: &Target) -> Result<()> {
     if job.policy.privacy.targets.len() != 1 || target.columns.len() != 1 || !target.criteria.is_empty() {
         return Err(Error::input(

@@ -35,7 +35,7 @@ use crate::resources::budget::release_freed;
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 
-/// Why there is no release although the counts of the whole table would allow one.
+/// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
 
 /// Splits the table as long as the parts are safe, and writes the groups.
@@ -93,7 +93,7 @@ impl<'s> CodedTable<'s> {
         let payload = source.payload()?;
         let (mut attributes, sensitive) = source.read_values()?;
         release_freed();
-        // A mistake in the labels shows before the rows are read.
+        // A mistake in the labels is reported before the rows are read.
         drop(labels(job.table, source, &attributes)?);
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
@@ -103,7 +103,7 @@ impl<'s> CodedTable<'s> {
         let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, job.memory);
         let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting);
         if protection.judges_rows() {
-            // What is believed of everybody needs memory as well.
+            // The prior beliefs about everybody need memory as well.
             reserved = reserved.max(job.memory / 2);
         }
         let reserved = budget.reserve(STAGE, reserved)?;

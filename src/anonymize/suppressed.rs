@@ -1,7 +1,8 @@
-//! Whose rows were left out?
+//! Which rows were left out?
 //!
-//! A private file next to the release, never in it: the row numbers of the input, counted from 1 in the order in which
-//! its files were given, and nothing else. It takes its name only once the release is in place.
+//! A private file next to the release, never inside it: the row numbers of the input, counted from 1 in the
+//! order in which its files were given, and nothing else. It gets its final name only once the release is in
+//! place.
 //!
 //! Memory: a sorter's share of the budget.
 
@@ -43,7 +44,7 @@ impl<'s> Suppressed<'s> {
         let path = &list.unfinished;
         let io = |source| Error::io(path, source);
         let mut out = BufWriter::new(create_private(path).map_err(io)?);
-        // From here on a failure has something to remove, such as what a full disk cut off.
+        // From here on a failure has something to remove, such as a file truncated by a full disk.
         list.written = true;
         list.rows = self.count;
         out.write_all(b"row\n").map_err(io)?;
@@ -55,7 +56,7 @@ impl<'s> Suppressed<'s> {
     }
 }
 
-/// The file, under another name until it is published; a run that fails leaves nothing.
+/// The file, under a temporary name until it is published; a run that fails leaves nothing behind.
 pub(super) struct SuppressedList {
     path: PathBuf,
     unfinished: PathBuf,
@@ -64,7 +65,7 @@ pub(super) struct SuppressedList {
 }
 
 impl SuppressedList {
-    /// Fails if the file is there already: it belongs to another release.
+    /// Fails if the file already exists: it belongs to another release.
     pub(super) fn new(path: &Path) -> Result<Self> {
         if path.exists() {
             return Err(Error::input(
@@ -78,12 +79,12 @@ impl SuppressedList {
         })?);
         name.push(".unfinished");
         let unfinished = path.with_file_name(name);
-        // What a dead run left is of no use.
+        // What an aborted run left behind is of no use.
         let _ = std::fs::remove_file(&unfinished);
         Ok(SuppressedList { path: path.to_path_buf(), unfinished, written: false, rows: 0 })
     }
 
-    /// Gives the file its name.
+    /// Gives the file its final name.
     pub(super) fn publish(mut self, input_rows: u64, finding: Finding) -> Result<Suppression> {
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| Error::io(&self.path, source))?;
         self.written = false;

@@ -17,28 +17,29 @@ use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
 use crate::table::read::Table;
 
-/// What forming groups led to.
+/// The result of forming groups.
 pub(super) enum Attempt {
     Written(Box<Written>),
     Nothing(Outcome),
 }
 
-/// Groups in the staging directory, with what their maker knows of them.
+/// Groups in the staging directory, with what the code that formed them knows about them.
 pub(super) struct Written {
     pub style: ReleaseStyle,
     /// People in the groups.
     pub people: u64,
     /// Rows of the table.
     pub input_rows: u64,
-    /// What the manifest says of the input.
+    /// What the manifest says about the input.
     pub input: Input,
     pub utility: Utility,
     pub searched: Option<Searched>,
     /// The distributions by which the groups were formed, if they are in memory.
     pub distributions: Option<KnownDistributions>,
-    /// Who is in no group.
+    /// The people who are in no group.
     pub suppressed: Option<SuppressedList>,
-    /// Why nothing is published if the check finds the groups unsafe; without a reason that is a defect.
+    /// Why nothing is published if the check finds the groups unsafe; without a reason, an unsafe result is a
+    /// defect.
     pub veto: Option<String>,
 }
 
@@ -62,7 +63,8 @@ impl Written {
         };
         let mut tasks = policy::tasks(job.policy, &groups)?;
         for task in &mut tasks {
-            // Every value that the policy names occurs, as the planner made sure: one that is not found was not judged.
+            // Every value that the policy names occurs, as the planner ensured, so one that is not found was
+            // not judged.
             task.requirements.absent = Absent::Refuse;
             task.columns = task.columns.clone().of_release();
         }

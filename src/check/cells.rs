@@ -26,28 +26,28 @@ pub(super) struct Cells<'a> {
     codes: &'a ValueCodes,
     values: Values,
     parts: &'a [JointColumn],
-    /// The name of the value that a null of each part stands for.
+    /// The name of the value that a null represents in each part.
     null_parts: Vec<Option<String>>,
-    /// The code that a null stands for in a single-valued table.
+    /// The code that a null represents in a single-valued table.
     null_code: Option<u32>,
     translation: Translation,
     /// Counts by dictionary entry; all zero between two calls.
     by_entry: Vec<u32>,
-    /// What rows should have had, and did not.
+    /// Values and counts that are missing from rows.
     pub gaps: Gaps,
 }
 
-/// Rows that lack something.
+/// Rows with something missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Gaps {
-    /// Without a value, where everybody has one.
+    /// Rows without a value in a single-valued table.
     pub values: u64,
-    /// Without a count that could be used.
+    /// Rows without a usable count.
     pub counts: u64,
 }
 
 impl Gaps {
-    /// Adds those of other rows.
+    /// Adds the gaps of other rows.
     pub fn add(&mut self, other: Gaps) {
         self.values += other.values;
         self.counts += other.counts;
@@ -57,19 +57,19 @@ impl Gaps {
 /// The sensitive column of one batch.
 pub(super) struct BatchCells {
     items: DictionaryArray<Int32Type>,
-    /// Of a list column: where each row's items lie.
+    /// For a list column, where each row's items lie.
     lists: Option<(OffsetBuffer<i32>, Option<NullBuffer>)>,
-    /// For how many rows each row stands, if that is told.
+    /// The number of rows that each row represents, if there is a count column.
     counts: Option<Vec<u64>>,
 }
 
 impl BatchCells {
-    /// How many rows the rows of the batch stand for.
+    /// The number of rows that the rows of the batch represent.
     pub fn rows(&self, rows: usize) -> u64 {
         self.counts.as_ref().map_or(rows as u64, |counts| counts.iter().sum())
     }
 
-    /// How many rows this row stands for.
+    /// The number of rows that this row represents.
     pub fn times(&self, row: usize) -> u64 {
         self.counts.as_ref().map_or(1, |counts| counts[row])
     }
@@ -94,7 +94,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Gives the values of a batch their codes; the columns are those of [`ColumnRoles::of_value`].
+    /// Assigns codes to the values of a batch; the columns are those of [`ColumnRoles::of_value`].
     pub fn open(&mut self, columns: &[ArrayRef]) -> Result<BatchCells> {
         let (values, counts) = columns.split_at(self.parts.len().max(1));
         let counts = counts.first().map(RowCounts::of);
@@ -189,7 +189,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The value of one row of a column without lists; a missing one is counted.
+    /// The value of one row of a column without lists; a missing value is counted as a gap.
     pub fn cell(&mut self, cells: &BatchCells, row: usize) -> Option<u32> {
         if cells.items.keys().is_valid(row) {
             return Some(self.translation.codes()[cells.items.keys().value(row) as usize]);

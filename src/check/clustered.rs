@@ -1,10 +1,11 @@
-//! What is in each group of a table whose groups stand together?
+//! What is in each group of a table whose groups are contiguous?
 //!
 //! A worker counts the rows of its morsel. The groups in the middle are complete, so it judges them itself;
-//! the first and the last one may go on beyond the morsel and are handed on as counts. They are joined in
-//! the order of the table, so a group that crosses borders, however many, is judged once and exactly.
+//! the first and the last may continue beyond the morsel and are passed on as counts. They are joined in
+//! table order, so a group that crosses any number of borders is judged once and exactly.
 //!
-//! Memory: per worker one group, the statistics of the values met, 8 bytes for each group of the morsel.
+//! Memory, per worker: one group, the statistics of the values seen so far, and 8 bytes for each group of the
+//! morsel.
 
 use std::sync::Arc;
 
@@ -21,11 +22,11 @@ use crate::resources::Resources;
 use crate::table::group_keys::KeyConverter;
 use crate::table::read::{ColumnRequest, Table};
 
-/// What one scan can tell.
+/// The result of a single scan.
 pub(super) enum ClusteredScan {
-    /// The table is clustered, and this is in it.
+    /// The table is clustered; these are its counts.
     CountedRows(Box<CountedRows>),
-    /// A group may have come back: the counts mean nothing.
+    /// A group may have recurred, so the counts are meaningless.
     Scattered,
 }
 
@@ -33,7 +34,7 @@ pub(super) enum ClusteredScan {
 pub(super) struct CountedRows {
     pub judge: Judge,
     pub rows: u64,
-    /// What rows should have had, and did not.
+    /// Values and counts that are missing from rows.
     pub gaps: Gaps,
 }
 
@@ -48,11 +49,11 @@ struct Groups {
     trail: Trail,
     first: Border,
     middle: Judge,
-    /// `None` if the first group is the last one too.
+    /// `None` if the first group is also the last.
     last: Option<Border>,
 }
 
-/// A group that may go on beyond a border.
+/// A group that may continue beyond a border.
 struct Border {
     key: Box<[u8]>,
     /// The row at which it begins.
@@ -159,7 +160,7 @@ impl Open {
         }
     }
 
-    /// The next rows have this key: the group goes on, or another one begins.
+    /// The next rows have this key: the group continues, or another one begins.
     fn turn_to(&mut self, key: &[u8], number: u64) {
         if *self.trail.last == *key {
             return;
@@ -185,11 +186,11 @@ impl Open {
     }
 }
 
-/// The parts of a table, joined in its order.
+/// The parts of a table, joined in table order.
 pub(super) struct Joined {
     judge: Judge,
     finished: Finished,
-    /// The last group, which may go on in the next part.
+    /// The last group, which may continue in the next part.
     border: Option<Border>,
     rows: u64,
     gaps: Gaps,
@@ -197,7 +198,7 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// Of no parts yet.
+    /// No parts yet.
     pub fn new(charge: &Arc<Charge>, resources: &Resources<'_>) -> Result<Self> {
         Ok(Joined {
             judge: Judge::new(charge),
@@ -209,7 +210,7 @@ impl Joined {
         })
     }
 
-    /// Takes in the next part of the table.
+    /// Adds the next part of the table.
     pub fn add(&mut self, part: Stretch) -> Result<Returned> {
         self.rows += part.rows;
         self.gaps.add(part.gaps);
@@ -239,7 +240,7 @@ impl Joined {
         Ok(returned)
     }
 
-    /// The end of the table.
+    /// Ends the table.
     pub fn finish(mut self) -> Result<CountedRows> {
         if let Some(border) = self.border.take() {
             self.judge.observe(&border.count, border.number);

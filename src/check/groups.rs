@@ -1,4 +1,4 @@
-//! What is in these few groups, and whose rows are they?
+//! What is in a few given groups, and which rows belong to them?
 //!
 //! A second look at a table, for the groups of a witness. Memory: the counts of the wanted groups and at most
 //! [`SAMPLE`] of their rows each, per worker.
@@ -19,7 +19,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-/// Rows of a group that are remembered.
+/// The number of rows of a group that are remembered.
 pub const SAMPLE: usize = 1000;
 
 /// One group of a table.
@@ -31,7 +31,8 @@ pub struct GroupDetail {
     pub counts: Vec<(String, u64)>,
     /// The label columns with their text.
     pub label: Vec<(String, String)>,
-    /// The first rows, from 0, with their values; without values where the table does not tell whose they are.
+    /// The first rows, from 0, with their values; without values if the table does not show which values
+    /// belong to which person.
     pub rows: Vec<(u64, Vec<String>)>,
 }
 
@@ -50,7 +51,7 @@ struct Gathered {
     rows: Vec<(u64, Vec<u32>)>,
 }
 
-/// The groups with these numbers, as the evidence of a check of that order names them.
+/// The groups with these numbers, as used by the evidence of a check with that order.
 pub fn groups(
     subject: &Subject<'_>,
     columns: &ColumnRoles,
@@ -148,7 +149,7 @@ fn keys_at(
 enum Read<'a> {
     /// People with their values.
     PeopleWithValues,
-    /// People; whose values are whose is not told.
+    /// People, where the table does not show whose values are whose.
     People,
     /// Values, each with the count in that column.
     Counts(&'a str),
@@ -205,7 +206,7 @@ fn gather(
     outcome.map(|()| all)
 }
 
-/// Where the columns of a batch stand: groups, then other labels, then values.
+/// The positions of the columns of a batch: groups, then other labels, then values.
 struct Layout<'a> {
     groups: usize,
     labels: usize,

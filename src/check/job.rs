@@ -1,4 +1,4 @@
-//! Which table is to be checked, and how is it counted?
+//! Which table is checked, and how is it counted?
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::table::{ColumnKind, RowCounts};
 /// What the columns of the table mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnRoles {
-    /// Rows that agree in all of these are a group.
+    /// Rows that agree in all of these form a group.
     pub groups: Vec<String>,
     /// The sensitive values; a list column where a person may have several. If there are `parts`, their name.
     pub sensitive: String,
-    /// The columns whose combination is the sensitive value; empty where that is one column.
+    /// The columns whose combination is the sensitive value; empty if it is a single column.
     pub parts: Vec<JointColumn>,
     /// How many sensitive values a person may have.
     pub values: Values,
-    /// Tells people apart where they have several rows; without it each row is a person.
+    /// Identifies people who have several rows; without it each row is a person.
     pub individual: Option<String>,
-    /// The value that a null stands for; without it a null is an error where values are single.
+    /// The value that a null represents; without it a null is an error in a single-valued table.
     pub null_is: Option<String>,
-    /// Says for how many equal rows a row stands; without it each row stands for itself.
+    /// The number of equal rows that a row represents; without it each row represents itself.
     pub count: Option<String>,
 }
 
@@ -39,23 +39,23 @@ pub struct ColumnRoles {
 pub struct JointColumn {
     /// The column.
     pub name: String,
-    /// The value that a null stands for.
+    /// The value that a null represents.
     pub null_is: Option<String>,
 }
 
 impl ColumnRoles {
-    /// For these groups of people with one value each, in a row of their own.
+    /// Columns for these groups, where each person has one row and one value.
     pub fn single(groups: Vec<String>, sensitive: String) -> Self {
         let (parts, individual, null_is, count) = (Vec::new(), None, None, None);
         ColumnRoles { groups, sensitive, parts, values: Values::Single, individual, null_is, count }
     }
 
-    /// The same columns in a release, whose rows are people, whatever the rows of the source were.
+    /// The same columns in a release, where each row is a person regardless of the rows of the source.
     pub fn of_release(self) -> Self {
         ColumnRoles { individual: None, count: None, ..self }
     }
 
-    /// The columns that are read for the sensitive value of a row, and after them its count, if there is one.
+    /// The columns that are read for the sensitive value of a row, followed by its count, if there is one.
     pub(super) fn of_value(&self) -> impl Iterator<Item = &str> + Clone {
         let only = self.parts.is_empty().then_some(self.sensitive.as_str());
         let parts = self.parts.iter().map(|part| part.name.as_str());
@@ -63,7 +63,7 @@ impl ColumnRoles {
     }
 }
 
-/// A release whose people and values stand in two tables.
+/// A release whose people and values are in two tables.
 pub struct Buckets<'a> {
     /// One row for each person.
     pub people: &'a Table,
@@ -87,7 +87,7 @@ pub struct CountedTable {
     pub judge: Judge,
     /// The name of each sensitive value, by its code.
     pub names: Vec<Arc<str>>,
-    /// How the groups stood in the table.
+    /// The order of the groups in the table.
     pub order: Order,
     rows: u64,
     ordered: bool,
@@ -96,8 +96,8 @@ pub struct CountedTable {
 
 /// Counts the groups of a table and has them judged.
 ///
-/// A clustered table is scanned once; a scattered one is counted out of core in a second scan, and [`Order`] says so.
-/// Fails if the table contradicts what is declared of it, or lacks a value that a point names.
+/// A clustered table is scanned once; a scattered one is counted out of core in a second scan, as [`Order`]
+/// reports. Fails if the table contradicts its declaration, or lacks a value that a point names.
 pub fn count(
     subject: &Subject<'_>,
     columns: &ColumnRoles,
@@ -161,7 +161,7 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
 }
 
 impl CountedTable {
-    /// What was found about the column.
+    /// The findings for the column.
     pub fn finish(mut self, columns: &ColumnRoles, requirements: &Requirements) -> Result<JudgedColumn> {
         let values = ValueNames { column: &columns.sensitive, names: &self.names, ordered: self.ordered };
         let mut finding = self.judge.finish(&values)?;
@@ -185,7 +185,7 @@ impl CountedTable {
     }
 }
 
-/// Fails before a row is read.
+/// Fails before any row is read.
 fn validate(subject: &Subject<'_>, columns: &ColumnRoles, requirements: &Requirements) -> Result<()> {
     if columns.groups.is_empty() {
         return Err(Error::missing("no group columns are given", "name them", Setting::Groups));
@@ -204,7 +204,7 @@ fn validate(subject: &Subject<'_>, columns: &ColumnRoles, requirements: &Require
     refuse_lists(subject, columns)
 }
 
-/// Counts of rows need a table of such rows.
+/// Row counts require a table of such rows.
 fn expect_counts(subject: &Subject<'_>, columns: &ColumnRoles, count: &str) -> Result<()> {
     let Subject::Table(table) = subject else {
         return Err(Error::missing(
@@ -223,7 +223,7 @@ fn expect_counts(subject: &Subject<'_>, columns: &ColumnRoles, count: &str) -> R
     RowCounts::expect(count, &table.kind(count)?)
 }
 
-/// Lists are sensitive values of one person, and nothing else.
+/// A list must hold the sensitive values of one person.
 fn refuse_lists(subject: &Subject<'_>, columns: &ColumnRoles) -> Result<()> {
     let (groups, sensitive) = match subject {
         Subject::Table(table) => (*table, *table),
@@ -266,7 +266,7 @@ fn refuse_lists(subject: &Subject<'_>, columns: &ColumnRoles) -> Result<()> {
     Ok(())
 }
 
-/// Stops a scan whose counts mean nothing.
+/// Stops a scan whose counts are meaningless.
 pub(super) fn not_together() -> Error {
     Error::input(
         "the rows of some group do not stand together",

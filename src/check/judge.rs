@@ -1,6 +1,7 @@
 //! Is a release, or any table of groups, safe by its policy?
 //!
-//! [`Check`] is the one way to judge: the plot uses it for what it wrote, the commands for what they are given.
+//! [`Check`] is the only way to judge: the anonymizer uses it for what it wrote, the commands for what they
+//! are given.
 
 use super::beliefs::{self, Membership};
 use super::job::{Subject, count};
@@ -16,19 +17,20 @@ use crate::release::manifest::Manifest;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
-/// Everything that a check is given.
+/// The input of a check.
 pub struct Check<'a> {
     /// The tables of groups.
     pub subject: &'a Subject<'a>,
     /// What must hold for which columns; at least one.
     pub tasks: &'a [Task],
-    /// The table that the groups were made from. What takes it and is not given is not judged, and so not safe.
+    /// The table that the groups were made from. A requirement that needs it is not judged without it, and so
+    /// is not safe.
     pub original: Option<&'a Table>,
-    /// The distributions that the adversary knows, where they are in memory already.
+    /// The distributions that the adversary knows, if they are already in memory.
     pub distributions: Option<&'a KnownDistributions>,
-    /// How people of the original find their groups.
+    /// How people of the original are matched to their groups.
     pub membership: Membership<'a>,
-    /// What the manifest of a release says of its original.
+    /// What the manifest of a release says about its original.
     pub manifest: Option<&'a Manifest>,
     /// Whether the groups that the knowledge skylines need are kept.
     pub skylines: Skylines,
@@ -85,7 +87,7 @@ impl Check<'_> {
         }
     }
 
-    /// How far beliefs move; left open without the original.
+    /// How far beliefs move; left undecided without the original.
     fn with_beliefs(
         &self,
         mut judged: JudgedColumn,

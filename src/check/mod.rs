@@ -3,13 +3,13 @@
 //! [`Check`] counts the groups of a table and has them judged. It shares nothing with the code that makes
 //! releases except the formulas of privacy, so it can catch a planner that lies.
 //!
-//! The way of the rows: group keys say where groups begin, [`values`] gives each sensitive value a code,
-//! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups stand together in one scan,
-//! [`recurrence`] notices that they do not, [`scattered`] then counts by group out of core, and a
-//! [`Judge`](crate::model::judge::Judge) takes in one counted group after another. [`share_rules`] counts the whole table
-//! first where a criterion compares groups with it; [`mod@robust`] and [`beliefs`] bring people and values together by group
-//! for adversaries who know more than counts. [`mod@groups`] looks at a few groups again. [`policy`] and [`release`] say
-//! what is required of which table.
+//! The path of the rows: group keys show where groups begin, [`values`] assigns each sensitive value a code,
+//! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups are contiguous in one
+//! scan, [`recurrence`] notices when they are not, [`scattered`] then counts by group out of core, and a
+//! [`Judge`](crate::model::judge::Judge) observes one counted group after another. [`share_rules`] counts the
+//! whole table first if a criterion compares groups with it; [`mod@robust`] and [`beliefs`] bring people and
+//! values together by group for adversaries who know more than counts. [`mod@groups`] looks at a few groups
+//! again. [`policy`] and [`release`] determine what is required of which table.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.

@@ -1,11 +1,11 @@
-//! Has a group come back?
+//! Has a group recurred?
 //!
-//! While keys only ascend or only descend, no group can. Otherwise a finished group leaves a 64-bit
-//! fingerprint of its key, and a fingerprint that is there already means "perhaps". Equal keys have equal
+//! While keys only ascend or only descend, no group can recur. Otherwise a finished group leaves a 64-bit
+//! fingerprint of its key, and a fingerprint that is already present means "perhaps". Equal keys have equal
 //! fingerprints, so "never" is certain; a false "perhaps" only costs a second scan.
 //!
 //! Memory: at most [`REMEMBERED`] fingerprints while the order holds; after that they are reserved from the
-//! budget, and a budget that is full means "perhaps" too.
+//! budget, and an exhausted budget also means "perhaps".
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use hashbrown::HashSet;
 
 use crate::resources::budget::{Budget, Reservation};
 
-/// Fingerprints that are kept in case the order ends (8 MiB); an ordered table never needs them.
+/// Fingerprints that are kept in case the order breaks (8 MiB); an ordered table never needs them.
 const REMEMBERED: usize = 1 << 20;
 
 /// The direction of a sequence of different keys.
@@ -28,7 +28,7 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// With one more step from a key to a different one.
+    /// The direction after one more step from a key to a different one.
     pub fn step(self, from: &[u8], to: &[u8]) -> Self {
         let step = match from.cmp(to) {
             Ordering::Less => Direction::Ascending,
@@ -38,7 +38,7 @@ impl Direction {
         self.join(step)
     }
 
-    /// Of both sequences, one after the other.
+    /// The direction of both sequences, one after the other.
     pub fn join(self, next: Self) -> Self {
         match (self, next) {
             (Direction::Open, other) | (other, Direction::Open) => other,
@@ -66,7 +66,7 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    /// Of one group.
+    /// The trail of one group.
     pub fn new(key: &[u8]) -> Self {
         Trail {
             direction: Direction::Open,
@@ -78,7 +78,7 @@ impl Trail {
         }
     }
 
-    /// One more group, with a key that differs from the last one.
+    /// Adds a group whose key differs from the last one.
     pub fn push(&mut self, key: &[u8]) {
         self.direction = self.direction.step(&self.last, key);
         if *key < *self.low {
@@ -92,7 +92,7 @@ impl Trail {
     }
 }
 
-/// Keys are mostly of one length, so that their memory can be used again.
+/// Keys mostly have the same length, so their memory can be reused.
 fn replace(place: &mut Key, key: &[u8]) {
     if place.len() == key.len() {
         place.copy_from_slice(key);
@@ -109,7 +109,7 @@ pub(super) fn fingerprint(key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Whether a group may have come back.
+/// Whether a group may have recurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     Never,
@@ -119,7 +119,7 @@ pub(super) enum Returned {
 /// How a trail begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begins {
-    /// With another group than the last one seen.
+    /// With a group other than the last one seen.
     Anew,
     /// With more rows of the last group seen.
     WithMoreOfTheLast,
@@ -135,9 +135,9 @@ pub(super) struct Finished {
 }
 
 enum Memory {
-    /// The order holds; these are for the case that it ends, until there are too many.
+    /// The order still holds; these fingerprints are kept in case it breaks, until there are too many.
     Spare(Option<Vec<u64>>),
-    /// The order has ended.
+    /// The order has broken.
     Needed(Fingerprints),
 }
 
@@ -159,7 +159,7 @@ impl Finished {
         }
     }
 
-    /// Takes in the groups of a trail.
+    /// Adds the groups of a trail.
     pub fn add(&mut self, trail: Trail, begins: Begins) -> Returned {
         let mut direction = self.direction;
         if let (Begins::Anew, Some([_, _, last])) = (begins, &self.keys) {
@@ -201,14 +201,14 @@ impl Finished {
 }
 
 impl Fingerprints {
-    /// With what is known of the groups so far; `None` if there is no room.
+    /// Starts from what is known about the groups so far; `None` if memory is insufficient.
     fn new(budget: &Arc<Budget>, spare: Option<Vec<u64>>, keys: Option<&[Key; 3]>) -> Option<Self> {
         let mut fingerprints =
             Fingerprints { between: None, seen: HashSet::default(), reserved: budget.try_reserve(0)? };
         match spare {
             Some(spare) => {
                 fingerprints.make_room(spare.len())?;
-                // Ordered keys differ, but their fingerprints may collide; that is no return.
+                // Ordered keys differ, but their fingerprints may collide; that is not a recurrence.
                 fingerprints.seen.extend(spare);
             }
             None => fingerprints.between = keys.map(|[low, high, _]| (low.clone(), high.clone())),
@@ -228,11 +228,11 @@ impl Fingerprints {
         }
     }
 
-    /// Reserves what the set takes with `more` fingerprints, while it moves to a larger table.
+    /// Reserves memory for the set with `more` fingerprints, including while it moves to a larger table.
     fn make_room(&mut self, more: usize) -> Option<()> {
         let wanted = self.seen.len() + more;
         if wanted > self.seen.capacity() {
-            // 9 bytes a slot, up to 16/7 slots an entry, and the old table beside the new one.
+            // 9 bytes per slot, up to 16/7 slots per entry, and the old table next to the new one.
             let bytes = 32 * wanted as u64;
             self.reserved.resize("the fingerprints of the groups", bytes).ok()?;
             self.seen.reserve(more);

@@ -1,6 +1,6 @@
-//! What does a release directory hold, and what was promised of it?
+//! What does a release directory contain, and what was promised about it?
 //!
-//! Only the written tables are trusted; the manifest says where they are and which policy they must fulfil.
+//! Only the written tables are trusted; the manifest says where they are and which policy they must satisfy.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::resources::Resources;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
 
-/// A release that was opened.
+/// An open release.
 pub struct Release {
     directory: PathBuf,
     manifest: Manifest,
@@ -56,8 +56,8 @@ impl Release {
         Policy::parse(&self.manifest.policy, self.directory.join(MANIFEST))
     }
 
-    /// The columns whose values make a group of the release: its number and, where people stand with their values,
-    /// everything that the label says of them.
+    /// The columns whose values define a group of the release: its number and, if people are listed with
+    /// their values, the columns of the label.
     fn groups(&self, policy: &Policy) -> Vec<String> {
         match &self.tables {
             Tables::Generalized(table) => labelled_groups(table, policy),
@@ -70,7 +70,7 @@ impl Release {
         &self.manifest
     }
 
-    /// What a policy requires of the release; its rows are people, whatever the rows of the source were.
+    /// What a policy requires of the release; each row is a person, regardless of the rows of the source.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
         let mut tasks = tasks(policy, &self.groups(policy))?;
         for task in &mut tasks {
@@ -84,7 +84,7 @@ impl Release {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 
-    /// Which files are not as the manifest says, in words; nothing where it does not list files.
+    /// Describes the files that differ from the manifest; empty if it does not list files.
     ///
     /// Reads every file once, one after the other.
     pub fn changes(&self, progress: &Progress) -> Result<Vec<String>> {
@@ -117,7 +117,7 @@ impl Release {
 
     /// Judges the release by the policy it was made with.
     ///
-    /// What takes the original table and is not given one is not judged, and so not safe.
+    /// A requirement that needs the original table is not judged without it, and so is not safe.
     pub fn check(&self, original: Option<&Table>, resources: &Resources<'_>) -> Result<Verdict> {
         let subject = self.subject();
         let number = [GROUP.to_string()];
@@ -136,7 +136,7 @@ impl Release {
         check.judge(resources)
     }
 
-    /// The tables, as the check takes them.
+    /// The tables, in the form that the check expects.
     pub fn subject(&self) -> Subject<'_> {
         match &self.tables {
             Tables::Generalized(table) => Subject::Table(table),
@@ -147,7 +147,7 @@ impl Release {
     }
 }
 
-/// The names of all files of a release but its manifest, in ascending order within each folder.
+/// The names of all files of a release except its manifest, in ascending order within each folder.
 fn files_below(root: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
     let path = root.join(folder);
     let io = |source| Error::io(&path, source);
@@ -166,8 +166,9 @@ fn files_below(root: &Path, folder: &str, files: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// The number of a group and the published columns of its label. Who knows a person's quasi-identifiers looks for the
-/// label, so a row with another label is in another group, whatever its number says.
+/// The number of a group and the published columns of its label. Someone who knows a person's
+/// quasi-identifiers looks for the label, so a row with a different label is in a different group, whatever
+/// its number.
 pub fn labelled_groups(table: &Table, policy: &Policy) -> Vec<String> {
     let columns = &policy.columns;
     let label = |name: &String| {

@@ -1,7 +1,7 @@
 //! Which people and values are in each group, for an adversary who knows distributions?
 //!
-//! People and values are brought together by group, out of core, and each group is assessed on its own. Nothing is taken
-//! from how the groups were made.
+//! People and values are brought together by group, out of core, and each group is assessed on its own.
+//! Nothing depends on how the groups were made.
 //!
 //! Memory: the sorter's share of the budget, the groups of one batch, the states of one group per thread.
 
@@ -28,10 +28,11 @@ use crate::resources::spill::Spill;
 use crate::table::group_keys::{KeyConverter, integer_of_key};
 use crate::table::read::{ColumnRequest, Table};
 
-/// Numbers of signatures that are judged at once.
+/// The number of signatures that are judged at once.
 const BATCH: usize = 1 << 18;
 
-/// The distributions that the adversary knows: those of the file that the policy names, or estimated from the original.
+/// The distributions that the adversary knows: read from the file that the policy names, or estimated from
+/// the original.
 pub(super) fn known(
     robustness: &Robustness,
     columns: &ColumnRoles,
@@ -65,7 +66,8 @@ pub(super) fn known(
     }
 }
 
-/// Adds to the finding what whoever has the `known` distributions learns; the known columns hold their original values.
+/// Adds to the finding what an adversary who has the `known` distributions learns; the known columns hold
+/// their original values.
 pub(super) fn add(
     finding: &mut Finding,
     subject: &Subject<'_>,
@@ -79,7 +81,7 @@ pub(super) fn add(
     judge.finish(robustness, &known.value_texts(), finding)
 }
 
-/// Distributions are known of people with one row and one value each.
+/// Distributions require people with one row and one value each.
 pub(super) fn expect_rows(columns: &ColumnRoles) -> Result<()> {
     if columns.values != Values::Single || columns.individual.is_some() || columns.count.is_some() {
         return Err(Error::input(
@@ -91,7 +93,7 @@ pub(super) fn expect_rows(columns: &ColumnRoles) -> Result<()> {
     Ok(())
 }
 
-/// What every group is assessed by.
+/// What every group is assessed against.
 struct RobustCharge<'a> {
     known: &'a KnownDistributions,
     robustness: &'a Robustness,
@@ -154,7 +156,7 @@ struct Cells<'a> {
     count: Option<&'a String>,
 }
 
-/// Where the columns stand in a batch.
+/// The positions of the columns in a batch.
 struct Places {
     names: Vec<String>,
     groups: Vec<usize>,
@@ -185,14 +187,14 @@ impl Places {
     }
 }
 
-/// Rows that the distributions do not know.
+/// Rows that do not occur in the distributions.
 #[derive(Clone, Copy, Default)]
 struct Unknown {
     people: u64,
     values: u64,
 }
 
-/// Brings the rows of a table into the order of the groups.
+/// Sorts the rows of a table by group.
 fn gather(
     table: &Table,
     cells: &Cells<'_>,
@@ -231,7 +233,7 @@ struct RowReader<'a> {
     known: &'a KnownDistributions,
     coders: Vec<Coder<'a>>,
     value_coder: Option<Coder<'a>>,
-    /// The value that a null stands for.
+    /// The value that a null represents.
     null_value: Option<u32>,
     /// The codes of a batch: those of the known columns, and the values.
     codes: Vec<Vec<u32>>,
@@ -372,7 +374,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes in a record of the last group.
+    /// Adds a record to the last group.
     fn add(&mut self, record: &[u8]) {
         let Some(group) = self.groups.last_mut() else { return };
         let number = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

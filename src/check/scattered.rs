@@ -1,9 +1,9 @@
-//! What is in each group of a table whose rows are scattered, come several to a person, or are split in two?
+//! What is in each group of a table whose rows are scattered, several per person, or split over two tables?
 //!
-//! Rows go into a [`Tally`], which brings together what belongs together out of core: by group, or first by
-//! person and then by group. Memory: the tallies' shares of the budget, and one buffer per worker.
+//! Rows go into a [`Tally`], which brings related rows together out of core: by group, or first by person and
+//! then by group. Memory: the tallies' shares of the budget, and one buffer per worker.
 //!
-//! Invariant: no fingerprint decides here; keys, and persons, are compared byte by byte.
+//! Invariant: no fingerprint decides anything here; keys, and persons, are compared byte by byte.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -139,7 +139,7 @@ pub(super) fn by_person(
     Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
 }
 
-/// Persons that contradict what was said of the table.
+/// People who contradict what was declared about the table.
 #[derive(Default)]
 struct Faults {
     in_two_groups: u64,
@@ -202,7 +202,7 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
     }
 }
 
-/// Counts a release in which people and values stand in two tables.
+/// Counts a release in which people and values are in two tables.
 pub(super) fn by_bucket(
     buckets: &Buckets<'_>,
     columns: &ColumnRoles,
@@ -313,12 +313,12 @@ where
     outcome
 }
 
-/// How the groups of a tally are told apart in the evidence.
+/// How the evidence identifies the groups of a tally.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     /// By the number that the table gives them.
     Own,
-    /// By the order in which they come.
+    /// By the order in which they appear.
     CountedRows,
 }
 
@@ -328,7 +328,7 @@ impl Numbers {
     }
 }
 
-/// Whether groups that do not stand together are numbered by the value of their one column, a whole number.
+/// Whether groups that are not contiguous are numbered by the value of their only column, a whole number.
 pub(super) fn numbered_by_value(table: &Table, columns: &ColumnRoles) -> Result<bool> {
     match &columns.groups[..] {
         [only] => Ok(table.kind(only)? == ColumnKind::Integer),

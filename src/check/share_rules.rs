@@ -1,4 +1,4 @@
-//! Which rules do criteria over shares become for the values of a table?
+//! Which rules do share criteria become for the values of a table?
 //!
 //! t-closeness compares a group with the whole table, so the values of the whole table are counted in a scan of their own
 //! before any group is judged. Memory: O(values) for each criterion.
@@ -37,7 +37,7 @@ pub(super) fn rules(
     let names = codes.names();
     let mut counts = vec![0; names.len()];
     whole.counts().for_each(|(code, times)| counts[code as usize] = times);
-    // A name that another requirement uses may have a code and yet not occur.
+    // A name that another requirement uses may have a code without occurring.
     let occurring: Vec<usize> = (0..names.len()).filter(|&code| counts[code] > 0).collect();
     let texts: Vec<&str> = occurring.iter().map(|&code| &*names[code]).collect();
     let times: Vec<u64> = occurring.iter().map(|&code| counts[code]).collect();

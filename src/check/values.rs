@@ -1,8 +1,8 @@
 //! Which code does each sensitive value have, and what is it called?
 //!
-//! ValueCodes are given in the order in which workers meet values, so they mean nothing outside of a run.
-//! Memory: O(distinct values), reserved from the budget. A dictionary is looked up entry by entry once, not
-//! once per row. A number, date or time has one name, whatever the type of its column and however a person wrote it.
+//! Codes are assigned in the order in which workers encounter values, so they mean nothing outside of a run.
+//! Memory: O(distinct values), reserved from the budget. A dictionary is looked up once per entry, not once
+//! per row. A number, date or time has one name, whatever the type of its column and however it is written.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,10 +20,10 @@ use crate::policy::{joint_parts, joint_value};
 use crate::resources::budget::{Budget, Reservation};
 use crate::table::ColumnKind;
 
-/// The codes of the sensitive values met so far; shared by the workers.
+/// The codes of the sensitive values seen so far; shared by the workers.
 pub(super) struct ValueCodes {
     column: String,
-    /// What the values of the column, or of each part of it, are if they are no texts.
+    /// The scale of the column, or of each part of it, if its values are not texts.
     scales: Vec<Option<Scale>>,
     state: RwLock<State>,
 }
@@ -31,16 +31,16 @@ pub(super) struct ValueCodes {
 struct State {
     codes: HashMap<Arc<str>, u32>,
     names: Vec<Arc<str>>,
-    /// Bytes of the names, and what they and their two tables take.
+    /// Bytes of the names, and the total for them and their two tables.
     text: u64,
     reserved: Reservation,
 }
 
-/// What one more value takes beside its text: an entry in each table, with room to grow.
+/// What one more value takes in addition to its text: an entry in each table, with space to grow.
 const ENTRY_BYTES: u64 = 128;
 
 impl ValueCodes {
-    /// No values yet, of the sensitive column, or of its parts.
+    /// No values yet, for the sensitive column or its parts.
     pub fn new(subject: &Subject<'_>, columns: &ColumnRoles, budget: &Arc<Budget>) -> Result<Self> {
         let table = match subject {
             Subject::Table(table) => *table,
@@ -59,14 +59,14 @@ impl ValueCodes {
         ValueCodes::with(&columns.sensitive, scales, budget)
     }
 
-    /// No values yet, of a column with that name and what it holds.
+    /// No values yet, for a column with this name and these scales.
     pub fn with(column: &str, scales: Vec<Option<Scale>>, budget: &Arc<Budget>) -> Result<Self> {
         let reserved = budget.reserve("the list of sensitive values", 0)?;
         let state = State { codes: HashMap::new(), names: Vec::new(), text: 0, reserved };
         Ok(ValueCodes { column: column.to_string(), scales, state: RwLock::new(state) })
     }
 
-    /// The name of what a person calls so.
+    /// The name of a value as a person writes it.
     pub fn name_of(&self, text: &str) -> String {
         if let [scale] = self.scales[..] {
             return canonical(scale, text);
@@ -80,22 +80,22 @@ impl ValueCodes {
         joint_value(&parts.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The name of what a person calls so in one of the parts.
+    /// The name of a value of one of the parts, as a person writes it.
     pub fn part_name_of(&self, part: usize, text: &str) -> String {
         canonical(self.scales.get(part).copied().flatten(), text)
     }
 
-    /// Whether the values are numbers, dates or times: a name that is none of them can only be a mistake.
+    /// Whether the values are numbers, dates or times; a name of any other kind must then be a mistake.
     pub fn are_ordered(&self) -> bool {
         self.scales.iter().any(Option::is_some)
     }
 
-    /// The code of what a person calls so, new if it has none.
+    /// The code of a value as a person writes it; a new one if it has none.
     pub fn named(&self, text: &str) -> Result<u32> {
         self.code(&self.name_of(text))
     }
 
-    /// The code of a value by its name, new if it has none.
+    /// The code of a value by its name; a new one if it has none.
     pub fn code(&self, name: &str) -> Result<u32> {
         let known = self.state.read().unwrap_or_else(PoisonError::into_inner).codes.get(name).copied();
         match known {
@@ -112,7 +112,7 @@ impl ValueCodes {
     /// The values of an array as a dictionary of their names.
     pub fn pack(&self, array: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
         let text = dictionary_of(DataType::Utf8);
-        // Most types are packed first, so that each distinct value is turned into text once.
+        // Most types are dictionary-encoded first, so that each distinct value is converted to text once.
         let packed = match array.data_type() {
             DataType::Dictionary(..) => self.cast(array, &text)?,
             DataType::Boolean => self.cast(&self.cast(array, &DataType::Utf8)?, &text)?,
@@ -130,7 +130,7 @@ impl ValueCodes {
                 let names: StringArray = texts.map(|text| text.map(|text| canonical(scale, text))).collect();
                 packed.with_values(Arc::new(names))
             }
-            // What Arrow writes is the name already.
+            // Arrow's text is already the name.
             _ => packed.clone(),
         })
     }
@@ -159,7 +159,7 @@ impl State {
         self.text += name.len() as u64;
         let bytes = self.text + (u64::from(code) + 1) * ENTRY_BYTES;
         if bytes > self.reserved.bytes() {
-            // In steps, so that a million values do not mean a million reservations.
+            // In steps, so that a million values do not cause a million reservations.
             self.reserved.resize("the list of sensitive values", bytes + bytes / 4)?;
         }
         let name: Arc<str> = name.into();
@@ -198,7 +198,7 @@ impl Translation {
             self.codes.clear();
             let names = entries.as_string::<i32>();
             for i in 0..names.len() {
-                // A null entry is no row's value: readers turn it into null rows.
+                // A null entry is not the value of any row: readers turn it into null rows.
                 self.codes.push(if names.is_null(i) { u32::MAX } else { codes.code(names.value(i))? });
             }
             self.entries = Some(entries.clone());
@@ -207,7 +207,7 @@ impl Translation {
     }
 }
 
-/// Whether two arrays are one and the same memory.
+/// Whether two arrays are the same memory.
 fn same(a: &ArrayRef, b: &ArrayRef) -> bool {
     let (a, b) = (a.as_string::<i32>(), b.as_string::<i32>());
     a.len() == b.len()

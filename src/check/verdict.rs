@@ -15,9 +15,9 @@ pub struct Verdict {
 /// One protected column.
 #[derive(Debug, Clone)]
 pub struct JudgedColumn {
-    /// What was found about it.
+    /// The findings about it.
     pub finding: Finding,
-    /// The groups that its knowledge skylines need, by value; empty unless they are wanted.
+    /// The groups that its knowledge skylines need, by value; empty unless requested.
     pub kept: Vec<(String, KeptGroups)>,
     /// How many sensitive values a person may have.
     pub values: Values,
@@ -29,28 +29,28 @@ pub struct JudgedColumn {
     pub groups: u64,
     /// People in the smallest group.
     pub smallest_group: u64,
-    /// Different sensitive values in the group that has the fewest.
+    /// Different sensitive values in the group with the fewest.
     pub fewest_values: u64,
-    /// The smallest group that was required.
+    /// The required minimum group size.
     pub minimum_group_size: u64,
-    /// The fewest different values that were required.
+    /// The required minimum number of different values.
     pub minimum_distinct_values: u64,
     /// Groups by size.
     pub sizes: GroupSizes,
-    /// How the groups stood in the table. It decides how groups are numbered in the findings: by the row, from 0, at
-    /// which they begin if they stand together; by the value of their one group column if that is a whole number; and
-    /// otherwise the numbers only tell groups apart.
+    /// The order of the groups in the table. It determines how groups are numbered in the findings: by the
+    /// row, from 0, at which they begin if they are contiguous; otherwise by the value of their only group
+    /// column if that is a whole number; otherwise the numbers only distinguish groups.
     pub order: Order,
     /// Bytes that did not fit in memory.
     pub spilled_bytes: u64,
 }
 
-/// How the groups stood in the table.
+/// The order of the groups in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The rows of each group stood together: one scan was enough.
+    /// The rows of each group were contiguous: one scan was enough.
     Clustered,
-    /// A group came back, or memory was too small to rule it out: the table was scanned a second time.
+    /// A group recurred, or memory was too small to rule it out: the table was scanned a second time.
     Scattered,
     /// Rows had to be brought together by person first.
     ByPerson,
@@ -59,12 +59,12 @@ pub enum Order {
 }
 
 impl Verdict {
-    /// Whether everything that was required is proven for every column.
+    /// Whether every requirement is proven for every column.
     pub fn is_safe(&self) -> bool {
         self.columns.iter().all(|column| column.finding.safe)
     }
 
-    /// Whether everything that was required is proven, as far as it was judged.
+    /// Whether every requirement that was judged is proven.
     pub fn holds_as_far_as_judged(&self) -> bool {
         self.findings().all(Finding::holds_as_far_as_judged)
     }
@@ -79,7 +79,7 @@ impl Verdict {
         self.columns.iter().map(|column| &column.finding)
     }
 
-    /// The first column; what is no matter of values is the same for all.
+    /// The first column; anything that does not depend on values is the same for all.
     pub fn first(&self) -> &JudgedColumn {
         &self.columns[0]
     }

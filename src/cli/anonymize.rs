@@ -24,10 +24,9 @@ use std::time::Instant;
 
 /// Make a release of a table that is safe by a policy.
 ///
-/// The table is split into groups as fine as the policy allows, written to a directory that appears only when it is
-/// complete and checked, and is the same for any --memory, --threads, row order and file format.
-/// Peak memory is at most --memory and 48 MiB beside it. Exit code 1 if not even the whole table in one
-/// group is safe.
+/// The table is split into groups as fine as the policy allows, written to a directory that appears only when
+/// it is complete and checked, and is the same for any --memory, --threads, row order and file format. Peak
+/// memory is at most --memory plus 48 MiB. Exit code 1 if not even the whole table in one group is safe.
 #[derive(Debug, Args)]
 pub struct AnonymizeArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
@@ -39,24 +38,24 @@ pub struct AnonymizeArgs {
     /// The directory that the release becomes; it must not exist.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Publish a generalization function chosen so that the choice itself gives nothing away: exclusive or
+    /// Publish a generalization function chosen so that the choice itself reveals nothing: exclusive or
     /// inclusive. Without it, and without publish.strategy in the policy, groups are split greedily.
     #[arg(long, value_name = "NAME", value_parser = read_strategy)]
     pub strategy: Option<Strategy>,
     /// For a strategy, a table of groups in place of [[audit.function]]; see `skyveil audit`.
     #[arg(long, value_name = "FILE")]
     pub functions: Option<PathBuf>,
-    /// For a strategy, steps of counting per disclosure set.
+    /// For a strategy, counting steps per disclosure set.
     #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
     pub limit_steps: u64,
-    /// Where groups are looked for: in a tree each group is split on its own; in a lattice all people's values are
-    /// generalized to the same levels.
+    /// How groups are searched for: in a tree each group is split on its own; in a lattice all people's
+    /// values are generalized to the same levels.
     #[arg(long, value_enum, default_value_t = SearchName::Tree)]
     search: SearchName,
-    /// What the best node of a lattice loses least of: discernibility, group-size, certainty or entropy.
+    /// The loss that the best node of a lattice minimizes: discernibility, group-size, certainty or entropy.
     #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
     measure: LatticeMeasure,
-    /// For the model "robust", the private list of suppressed rows; OUT.suppressed.csv unless told.
+    /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
     #[command(flatten)]
@@ -90,7 +89,7 @@ fn read_measure(text: &str) -> std::result::Result<LatticeMeasure, String> {
     })
 }
 
-/// Anonymizes, and prints what came of it.
+/// Anonymizes, and prints the outcome.
 pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
@@ -149,7 +148,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
 }
 
-/// Says so if a kept column is as good as a name.
+/// Warns if a kept column practically identifies people.
 fn warn_of_kept(summary: &Summary) {
     for column in &summary.kept {
         if let Some(share) = column.identifies(summary.records) {
@@ -170,7 +169,7 @@ fn read_strategy(text: &str) -> Result<Strategy, String> {
     known.map(|(_, strategy)| strategy).ok_or_else(|| "expected exclusive or inclusive".to_string())
 }
 
-/// The names of all that a policy protects.
+/// The names of everything that a policy protects.
 fn protected(policy: &Policy) -> Vec<String> {
     policy.privacy.targets.iter().map(Target::name).collect()
 }
@@ -254,7 +253,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
     text
 }
 
-/// What stands against every release: the claims that do not even hold for the whole table as one group.
+/// The obstacles to any release: the claims that do not even hold for the whole table as one group.
 fn impossible(args: &AnonymizeArgs, findings: &[Finding]) -> String {
     let failing = || findings.iter().flat_map(|finding| finding.failing().map(move |claim| (finding, claim)));
     if args.json {

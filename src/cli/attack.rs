@@ -24,30 +24,32 @@ use crate::table::read::Table;
 
 /// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
 ///
-/// The adversary's belief about each person is estimated from the original table, as finely as --bandwidth allows, and
-/// followed from before to after the release. Somebody is vulnerable at t if it moves by more than t: 0 is
-/// no move at all, 1 is from one certainty to another. Works for any release, also of other tools, as
-/// long as a column tells the groups. Memory grows with the different combinations of quasi-identifiers.
+/// The adversary's belief about each person is estimated from the original table, as finely as --bandwidth
+/// allows, and compared before and after the release. A person is vulnerable at t if it moves by more than t:
+/// 0 is no move at all, 1 is from one certainty to another. Works for any release, including those of other
+/// tools, as long as a column identifies the groups. Memory grows with the number of distinct combinations of
+/// quasi-identifiers.
 #[derive(Debug, Args)]
 pub struct AttackArgs {
-    /// A release directory; or Parquet, Arrow IPC or CSV files that hold the quasi-identifiers as they were and a group.
+    /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
+    /// group.
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
     /// The table that the release was made from; may be given several times.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
-    /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for each; without
-    /// it as the policy says, if that has the model "beliefs".
+    /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
+    /// each; default: as in the policy, if it has the model "beliefs".
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
     pub bandwidth: Option<Bandwidth>,
-    /// Thresholds that a move is compared with.
+    /// Thresholds to compare each move with.
     #[arg(long, value_name = "T,..", value_delimiter = ',', default_value = "0.1,0.2,0.3", value_parser = read_share)]
     pub t: Vec<Rational>,
-    /// Sensitive values nearer than this count as similar; the policy says how near they are. Without it as the policy
-    /// smooths, if that has the model "beliefs"; 0 for no smoothing.
+    /// Sensitive values nearer than this count as similar; the policy defines their distances. Default: the
+    /// smoothing of the policy, if it has the model "beliefs"; 0 for no smoothing.
     #[arg(long, value_name = "B", value_parser = read_smooth)]
     pub smooth: Option<Rational>,
-    /// The policy that says what the columns mean; a release holds the one it was made with.
+    /// The policy that says what the columns mean; a release contains the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Columns that make a group: rows that agree in all of them.
@@ -163,7 +165,7 @@ fn follow(
     })
 }
 
-/// What is asked: flags win over the policy.
+/// The requested attack: flags override the policy.
 fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
     let target = policy.map(|policy| target(policy, args.sensitive.as_deref())).transpose()?;
     let roles = roles(args, policy.zip(target))?;

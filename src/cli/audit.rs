@@ -1,4 +1,4 @@
-//! `skyveil audit`: what would an adversary learn who knows how the release was chosen?
+//! `skyveil audit`: what would an adversary learn from knowing how the release was chosen?
 
 use super::Answer;
 use super::flags::{read_delimiter, read_options};
@@ -14,12 +14,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What would an adversary learn who knows how a release is chosen?
+/// What would an adversary learn from knowing how a release is chosen?
 ///
-/// Audits a sequence of generalization functions: for each, how many tables are left for who sees the release and
-/// who replays the naive, inclusive or exclusive choice, and the largest share of a value for any person.
-/// Exit code 0 if the strategy of the policy publishes a function (without one: if the inclusive or the exclusive
-/// strategy does), 1 if not, 2 for mistakes. The table is read into memory: at most 20,000 people.
+/// Audits a sequence of generalization functions: for each, how many tables remain possible for someone who
+/// sees the release and for someone who replays the naive, inclusive or exclusive choice, and the largest
+/// share of a value for any person. Exit code 0 if the strategy of the policy publishes a function (without
+/// one: if the inclusive or the exclusive strategy does), 1 if not, 2 for mistakes. The table is read into
+/// memory: at most 20,000 people.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them; one row per person.
@@ -225,7 +226,7 @@ fn line(title: &str, finding: &AuditFinding, texts: &[String]) -> String {
     format!("  {title:<17} {verdict:<9}  {}\n", left(finding, texts))
 }
 
-/// What is left of the tables, in words.
+/// The remaining tables, in words.
 fn left(finding: &AuditFinding, texts: &[String]) -> String {
     let who =
         |person: usize, value: u32| format!("row {} has {:?}", person + 1, visible(&texts[value as usize]));
@@ -255,13 +256,13 @@ fn left(finding: &AuditFinding, texts: &[String]) -> String {
     }
 }
 
-/// A fraction where it is short, decimals rounded up where it is not.
+/// A fraction if it is short, otherwise decimals rounded up.
 fn share(share: &Rational) -> String {
     let fraction = share.to_string();
     if fraction.len() <= 12 { fraction } else { decimal_at_least(share, 4) }
 }
 
-/// Digits where they are few, else the leading ones and the power of ten.
+/// All digits if there are few, otherwise the leading ones and the power of ten.
 fn shorten(digits: &str) -> String {
     match digits.len() {
         0..=15 => digits.to_string(),

@@ -20,9 +20,9 @@ use crate::table::read::Table;
 
 /// Is a release, or any table of groups, safe?
 ///
-/// Exit code 0 if it is, 1 if it is not, 2 if that cannot be told. A table in which the rows of each group
-/// stand together is read once, in memory that does not grow with its rows; any other is counted by group
-/// out of core.
+/// Exit code 0 if it is, 1 if it is not, 2 if this cannot be decided. A table in which the rows of each group
+/// stand together is read once, in memory that does not grow with its rows; any other is counted by group out
+/// of core.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs) -> Result<Answer> {
     let opened = args.subject.open_tables()?;
     if let Opened::Release(release) = &opened {
-        // The verdict is about the data as they are.
+        // The verdict is about the data as it is.
         let changes = with_progress(|progress| release.0.changes(progress))?;
         changes.iter().for_each(|change| complain("warning", change));
     }
@@ -90,7 +90,7 @@ fn show(args: &CheckArgs, verdict: &Verdict) -> Result<Answer> {
     Ok(if verdict.is_safe() { Answer::Yes } else { Answer::No })
 }
 
-/// The original of what is checked: a table that holds original values and groups is its own.
+/// The original of the checked table: a table that holds original values and groups is its own original.
 fn original_of<'a>(
     args: &CheckArgs,
     opened: &'a Opened,
@@ -156,7 +156,7 @@ fn points(args: &CheckArgs) -> Vec<(Option<Vec<String>>, Point)> {
     args.point.iter().map(|point| (names.clone(), point.clone())).collect()
 }
 
-/// The tasks of a policy as the flags change them: points take the place of its adversary.
+/// The tasks of a policy as modified by the flags: points replace its adversary.
 fn replaced(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
     if !args.value.is_empty() && args.point.is_empty() {
         return Err(Error::input(

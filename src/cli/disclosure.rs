@@ -1,4 +1,4 @@
-//! `skyveil disclosure`: how sure can an adversary become who knows k implications?
+//! `skyveil disclosure`: how sure can an adversary become by knowing k implications?
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::model::judge::{Adversary, Requirements};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::report::chart::{Axis, Chart, Series, to_document};
 
-/// How sure can an adversary become who knows K implications, whichever they are?
+/// How sure can an adversary become by knowing any K implications?
 ///
 /// An atom says that a person has a value; an implication, that some atoms imply another one. Shows the maximum over
 /// all sets of 0 to K implications, the same for negated atoms ("this person lacks that value"), and atoms that
@@ -88,7 +88,7 @@ fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
 
 /// Digits after the point.
 const PLACES: usize = 6;
-/// Fractions that are longer are left to --json.
+/// Longer fractions are only printed by --json.
 const LONGEST: usize = 24;
 
 fn to_text(report: &JudgedColumn, points: &[DisclosurePoint]) -> String {

@@ -42,13 +42,13 @@ struct Case<'a> {
     seats: Seats,
     target: GroupDetail,
     family: GroupDetail,
-    /// Others and family members that are worth knowing.
+    /// The others and family members that are worth knowing.
     others: u64,
     relatives: u64,
     steps: [Option<Rational>; 4],
 }
 
-/// Explains, and prints it.
+/// Explains, and prints the explanation.
 pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
     let certain = Confidence::new(Rational::ONE)
@@ -113,7 +113,7 @@ fn moved() -> Error {
     )
 }
 
-/// Rows that are named as examples.
+/// The number of rows that are named as examples.
 const EXAMPLES: usize = 5;
 /// Digits after the point.
 const PLACES: usize = 6;
@@ -129,7 +129,7 @@ impl Case<'_> {
         if self.seats == Seats::WithFamily { &self.family } else { &self.target }
     }
 
-    /// Of single values: what the others have, and how many of them are asked.
+    /// For single values: what the others have, and how many of them are known.
     fn answers(&self) -> Vec<(&str, u64)> {
         let out = match self.seats {
             Seats::WithFamily => Vec::new(),
@@ -148,7 +148,7 @@ impl Case<'_> {
         answers
     }
 
-    /// Rows of a target, of others and of the family; none where the rows do not show that.
+    /// Rows of a target, of others and of the family; empty if the rows do not show this.
     fn examples(&self) -> [Vec<u64>; 3] {
         let has = |row: &&(u64, Vec<String>), value: &str| row.1.iter().any(|own| own == value);
         let told = self.target.rows.iter().any(|(_, own)| !own.is_empty());
@@ -297,7 +297,7 @@ const STEPS: [&str; 4] =
     ["the release alone", "and the ruled out values", "and the others", "and the family"];
 
 fn fraction(value: Option<&Rational>) -> String {
-    /// Longer fractions are shown in decimals alone.
+    /// Longer fractions are only shown in decimals.
     const MOST_DIGITS: usize = 40;
     match value {
         None => "not shown: the fraction has too many digits".to_string(),

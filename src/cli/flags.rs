@@ -12,13 +12,13 @@ use crate::policy::ColumnType as PolicyType;
 use crate::resources::budget::{Budget, parse_size};
 use crate::table::read::{CsvType, ReadOptions};
 
-/// What a command may use.
+/// The resources that a command may use.
 #[derive(Debug, Args)]
 pub struct ResourceFlags {
-    /// Memory for what grows with the table, such as 512MiB; beyond it, data goes to --temp.
+    /// Memory for data that grows with the table, such as 512MiB; beyond it, data goes to --temp.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = read_size)]
     pub memory: u64,
-    /// Threads to use. Default: all processors. The answer is the same for any number.
+    /// Threads to use. Default: all processors. The result is the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Directory for data that does not fit in memory. Default: the system's.
@@ -40,13 +40,13 @@ impl ResourceFlags {
         Budget::new(self.memory)
     }
 
-    /// The directory for what does not fit.
+    /// The directory for data that does not fit in memory.
     pub fn temp(&self) -> PathBuf {
         self.temp.clone().unwrap_or_else(std::env::temp_dir)
     }
 }
 
-/// How to read the table: as the flag says, then as the policy says.
+/// How to read the table: the flag takes precedence over the policy.
 pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptions {
     let Some(columns) = policy.map(|policy| &policy.columns) else {
         return ReadOptions { delimiter, ..ReadOptions::default() };
@@ -138,7 +138,7 @@ fn read_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The flag of a setting that an error of the library is about.
+/// The flag for the setting that a library error refers to.
 pub fn hint(setting: Setting) -> &'static str {
     match setting {
         Setting::Count => " (--count)",

@@ -1,4 +1,4 @@
-//! `skyveil generate`: which synthetic table should be made, and where should it go?
+//! `skyveil generate`: which synthetic table is made, and where is it written?
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::generate::{Generator, SyntheticTable, write};
 use crate::table::write::WrittenFile;
 
-/// Make a synthetic table: those of the papers, or a census.
+/// Make a synthetic table: one from the papers, or a census.
 ///
 /// The same kind, rows and seed give the same bytes on any number of threads, and a longer table begins with the
 /// rows of a shorter one. Memory does not grow with the rows: a few chunks per thread and one row group.
@@ -50,7 +50,7 @@ pub enum KindName {
     Census,
 }
 
-/// Makes the table and says what was written.
+/// Makes the table and reports what was written.
 pub fn run(args: &GenerateArgs) -> Result<Answer> {
     let kind = match args.kind {
         KindName::Agrawal => Generator::Agrawal,
@@ -90,7 +90,7 @@ fn print(args: &GenerateArgs, written: WrittenFile, seconds: f64) -> Result<()> 
     })
 }
 
-/// On standard error, and only if that is a terminal.
+/// Shown on standard error, and only if that is a terminal.
 fn progress_bar(rows: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len} rows, {eta} left");
     ProgressBar::new(rows).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

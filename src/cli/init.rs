@@ -31,22 +31,22 @@ pub struct InitArgs {
     /// The file to write. Default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Write over a file that exists.
+    /// Overwrite an existing file.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// The column to protect. Default: guessed by the names.
+    /// The column to protect. Default: guessed from the names.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
     /// Write a hierarchy file for this column instead of a policy: value;group;...;*
     #[arg(long, value_name = "COL", conflicts_with_all = ["sensitive", "json"])]
     pub hierarchy: Option<String>,
-    /// The type of a CSV column that is not to be guessed: integer, number, text, boolean, date or timestamp.
+    /// The type of a CSV column, instead of guessing it: integer, number, text, boolean, date or timestamp.
     #[arg(long = "type", value_name = "COL=TYPE", value_parser = read_type)]
     pub types: Vec<(String, ColumnType)>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
-    /// Threads to use. Default: all processors. The answer is the same for any number.
+    /// Threads to use. Default: all processors. The result is the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the profile and the proposed roles as one JSON object instead of a policy.
@@ -141,7 +141,7 @@ fn exists(out: &Path) -> Error {
     Error::input(format!("{} exists", out.display()), "give another --out, or --force to write over it")
 }
 
-/// Without --force nobody's file is lost, even if it appears at this very moment.
+/// Without --force no existing file is lost, even if it appears at this very moment.
 fn write(args: &InitArgs, out: &Path, text: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);

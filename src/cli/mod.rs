@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{Error, Result};
 
-/// Publishes tables larger than memory that stay safe against an adversary whose knowledge you state.
+/// Publishes tables larger than memory that stay safe against an adversary whose knowledge you specify.
 #[derive(Debug, Parser)]
 #[command(name = "skyveil", version, max_term_width = 100)]
 struct Arguments {
@@ -50,7 +50,7 @@ enum Command {
     Skyline(skyline::SkylineArgs),
 }
 
-/// What a command that worked has to say.
+/// The answer of a command that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Done, or safe.
@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are answers; the rest are mistakes. A closed pipe is not worth a word.
+            // Help and version are answers; the rest are mistakes. A closed pipe is not worth reporting.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
@@ -97,7 +97,7 @@ fn run(command: &Command) -> Result<Answer> {
     }
 }
 
-/// A panic of a decoder on a damaged file is reported as an error of that file, and only so.
+/// A decoder panic on a damaged file is reported only as an error of that file.
 fn silence_contained_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! `skyveil report`: what did a release cost, and what is left to risk?
+//! `skyveil report`: what did a release cost, and what risk remains?
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ use crate::table::read::Table;
 pub struct ReportArgs {
     #[command(flatten)]
     subject: SubjectFlags,
-    /// A skyline point, as in check; takes the place of those of the policy. May be given several times.
+    /// A skyline point, as in check; replaces those of the policy. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
     pub point: Vec<Point>,
     /// The confidence of the knowledge skylines, where no point or policy sets one.
@@ -49,7 +49,7 @@ pub struct ReportArgs {
     /// The share of people that a query counts if all columns are independent.
     #[arg(long, value_name = "S", requires = "original", default_value_t = Design::default().selectivity)]
     pub selectivity: f64,
-    /// Where the random numbers of the queries begin.
+    /// The seed of the random queries.
     #[arg(long, value_name = "X", requires = "original", default_value_t = Design::default().seed)]
     pub seed: u64,
     /// The HTML file to write. Default: standard output.
@@ -140,7 +140,7 @@ fn in_a_line(contents: &Contents<'_>) -> String {
     )
 }
 
-/// What is required of which columns, and by whom.
+/// What is required of which columns, and by which source.
 fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
     let every = |point: &Point| (None, point.clone());
     let points: Vec<_> = args.point.iter().map(every).collect();

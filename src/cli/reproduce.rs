@@ -1,4 +1,4 @@
-//! `skyveil reproduce`: an experiment of a paper, and what comes out here.
+//! `skyveil reproduce`: an experiment of a paper, and the result obtained here.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ fn read_rows(text: &str) -> std::result::Result<u64, String> {
     }
 }
 
-/// Runs what is requested, and says what was found.
+/// Runs what is requested, and reports the results.
 pub fn run(args: &ReproduceArgs) -> Result<Answer> {
     match args.experiment.as_str() {
         "list" => {

@@ -1,11 +1,11 @@
-//! What is shown of releases against an adversary who knows distributions.
+//! What is shown about releases against an adversary who knows distributions.
 
 use super::terminal::complain;
 use crate::anonymize::{Summary, Suppression};
 use crate::error::number_of;
 use crate::model::finding::Note;
 
-/// Says so if few people are left.
+/// Warns if few people are left.
 pub fn warn_of_suppression(robust: &Suppression) {
     if robust.suppressed * 2 > robust.input_rows {
         complain(
@@ -19,7 +19,7 @@ pub fn warn_of_suppression(robust: &Suppression) {
     }
 }
 
-/// What came of a run, for people.
+/// The outcome of a run, as text.
 pub fn published(out: &std::path::Path, summary: &Summary, robust: &Suppression, took: &str) -> String {
     let mut text = format!(
         "r-robust release of {} people in {} groups: {}\n\nsuppressed           {}, listed in {}\n",

@@ -32,7 +32,7 @@ pub struct SkylineArgs {
     /// Look at every sensitive value.
     #[arg(long, conflicts_with = "value")]
     pub all: bool,
-    /// How sure an adversary must not become: a decimal or a fraction above 0 and at most 1.
+    /// The confidence that an adversary must not reach: a decimal or a fraction above 0 and at most 1.
     #[arg(long, value_name = "C", value_parser = read_confidence, allow_hyphen_values = true)]
     pub confidence: Confidence,
     /// Search no further than these sizes; very large groups have very long skylines.
@@ -52,7 +52,7 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let requirements = match args.all {
         true => Requirements::nothing(),
         false => {
-            // Whether this point holds is of no interest; it refuses names that are no values.
+            // Whether this point holds does not matter; it rejects names that are not values.
             let nothing =
                 Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
             Requirements::points(vec![(Some(args.value.clone()), nothing)])
@@ -137,7 +137,7 @@ const MOST_CELLS: usize = 12;
 /// Points that are listed.
 const MOST_POINTS: usize = 40;
 
-/// For people: the grid, then the points.
+/// As text: the grid, then the points.
 fn to_text(value: &str, found: &KnowledgeSkyline, confidence: &Confidence) -> String {
     let value = visible(value);
     let confidence = confidence.value();

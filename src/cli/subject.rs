@@ -1,4 +1,4 @@
-//! Which table is looked at, and what do its columns mean?
+//! Which table is examined, and what do its columns mean?
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct SubjectFlags {
     /// The policy that says what the columns mean and what must hold; a release holds the one it was made with.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// ColumnRoles that make a group: rows that agree in all of them.
+    /// Columns that make a group: rows that agree in all of them.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub group: Vec<String>,
     /// The sensitive column.
@@ -36,7 +36,7 @@ pub struct SubjectFlags {
     /// How many values a person may have: single, set or multiset.
     #[arg(long, value_name = "MODE", value_parser = read_values)]
     pub values: Option<Values>,
-    /// The column that tells people apart, where a person has several rows.
+    /// The column that identifies people, if a person has several rows.
     #[arg(long, value_name = "COL")]
     pub individual: Option<String>,
     /// The column that says for how many equal rows a row stands.
@@ -49,7 +49,7 @@ pub struct SubjectFlags {
     resources: ResourceFlags,
 }
 
-/// What the flags stand for.
+/// What the flags refer to.
 pub enum Opened {
     /// A release directory, with the policy it was made with.
     Release(Box<(Release, Policy)>),
@@ -58,7 +58,7 @@ pub enum Opened {
 }
 
 impl Opened {
-    /// As the check takes it.
+    /// In the form that the check expects.
     pub fn subject(&self) -> Subject<'_> {
         match self {
             Opened::Release(opened) => opened.0.subject(),
@@ -97,7 +97,7 @@ impl Opened {
 }
 
 impl SubjectFlags {
-    /// Opens the tables and settles what their columns mean for one sensitive column.
+    /// Opens the tables and determines what their columns mean for one sensitive column.
     pub fn open(&self) -> Result<(Opened, ColumnRoles)> {
         let opened = self.open_tables()?;
         let columns = self.columns(&opened)?;
@@ -126,7 +126,8 @@ impl SubjectFlags {
         tasks.map(|tasks| self.with_flags_in_all(tasks)).transpose()
     }
 
-    /// The columns that make a group: those of the flags, or what the policy says of the opened tables.
+    /// The columns that define a group: those of the flags, or those that the policy gives for the opened
+    /// tables.
     pub fn groups(&self, opened: &Opened) -> Vec<String> {
         match opened {
             _ if !self.group.is_empty() => self.group.clone(),
@@ -135,7 +136,7 @@ impl SubjectFlags {
         }
     }
 
-    /// What the flags alone say of the columns.
+    /// What the flags alone say about the columns.
     pub fn flag_columns(&self) -> Result<ColumnRoles> {
         let sensitive = self.sensitive.clone().ok_or_else(|| {
             Error::input(
@@ -162,7 +163,7 @@ impl SubjectFlags {
         }
     }
 
-    /// How people of the original find their groups, which `number` numbers in a release.
+    /// How people of the original are matched to their groups, which `number` numbers in a release.
     pub fn membership<'a>(&'a self, opened: &Opened, number: &'a [String]) -> Membership<'a> {
         match (opened, opened.subject()) {
             (Opened::Table(..), _) => Membership::Own(&self.group),
@@ -171,7 +172,7 @@ impl SubjectFlags {
         }
     }
 
-    /// The table that what was opened was made from, read by the same policy; `None` without paths.
+    /// The table that the opened one was made from, read by the same policy; `None` without paths.
     pub fn open_original(&self, paths: &[PathBuf], opened: &Opened) -> Result<Option<Table>> {
         if paths.is_empty() {
             return Ok(None);
@@ -179,7 +180,7 @@ impl SubjectFlags {
         Table::open(paths, &read_options(self.delimiter, opened.policy())).map(Some)
     }
 
-    /// The protected column of the policy that is meant.
+    /// The protected column of the policy that the flags select.
     fn target<'a>(&self, policy: &'a Policy) -> Result<&'a Target> {
         let meant = |target: &&Target| self.sensitive.as_ref().is_none_or(|name| target.name() == *name);
         match (&policy.privacy.targets.iter().filter(meant).collect::<Vec<_>>()[..], &self.sensitive) {
@@ -213,7 +214,7 @@ impl SubjectFlags {
         Ok(tasks.into_iter().map(with_flags).collect())
     }
 
-    /// Flags win over the policy.
+    /// Flags override the policy.
     fn with_flags(&self, mut columns: ColumnRoles) -> ColumnRoles {
         if !self.group.is_empty() {
             columns.groups.clone_from(&self.group);
@@ -230,7 +231,7 @@ impl SubjectFlags {
         columns
     }
 
-    /// What the scan may use.
+    /// The resources of the scan.
     pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
         Resources {
             threads: self.resources.threads(),
@@ -241,7 +242,7 @@ impl SubjectFlags {
     }
 }
 
-/// Where no groups are named, people who agree in all quasi-identifiers are one.
+/// If no groups are named, people who agree in all quasi-identifiers form one.
 fn quasi_names(policy: &Policy) -> Vec<String> {
     policy.columns.quasi.iter().map(|quasi| quasi.name.clone()).collect()
 }

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::error::{Error, Result};
 use crate::resources::progress::{Progress, Snapshot};
 
-/// Writes a result to standard output; a reader that went away is [`Error::ClosedPipe`].
+/// Writes a result to standard output; if the reader has gone away, returns [`Error::ClosedPipe`].
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -20,12 +20,12 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
-/// Writes a warning or an error to standard error; nobody may be there to read it.
+/// Writes a warning or an error to standard error, ignoring failures.
 pub fn complain(kind: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
 }
 
-/// Text of a table as it may be shown: control characters cannot reach the terminal.
+/// Text of a table made safe to show: control characters cannot reach the terminal.
 pub fn visible(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -1,6 +1,6 @@
 //! How is the verdict of a check shown to people and to programs?
 //!
-//! Pure text, the same for every adversary: no risk is ever rounded down, no margin up.
+//! Pure text, the same for every adversary: risks are never rounded down, margins never up.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::model::finding::{
 };
 use crate::release::findings;
 
-/// How many claims are shown to people.
+/// How many claims are shown in the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// The worst few.
@@ -27,7 +27,7 @@ const SHOWN: usize = 10;
 /// Digits after the point.
 const PLACES: usize = 6;
 
-/// For people: a verdict in one line for each sensitive column, and tables of its claims.
+/// As text: a one-line verdict for each sensitive column, and tables of its claims.
 pub fn to_text(verdict: &Verdict, detail: Detail) -> String {
     let shown = match detail {
         Detail::Worst => SHOWN,
@@ -135,7 +135,7 @@ fn amount_text(amount: &Amount) -> String {
     }
 }
 
-/// What an adversary knows; one number where all columns have the same.
+/// What an adversary knows; a single number if it is the same for all columns.
 fn in_words(datum: &Datum) -> String {
     match datum {
         Datum::Count(count) => count.to_string(),
@@ -156,7 +156,7 @@ fn in_words(datum: &Datum) -> String {
     }
 }
 
-/// The largest risk of each value, the largest first.
+/// The largest risk of each value, in descending order.
 fn worst_table(worst: &WorstByValue, shown: usize) -> String {
     let mut values: Vec<&(String, f64)> = worst.values.iter().collect();
     values.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -172,7 +172,7 @@ fn worst_table(worst: &WorstByValue, shown: usize) -> String {
     format!("\n{}{}", aligned(&rows), no_worse(values.len().saturating_sub(shown)))
 }
 
-/// A claim about one group in a sentence, without its end.
+/// A claim about one group as a sentence, without the final period.
 pub(super) fn sentence(claim: &Claim) -> String {
     let measured = amount_text(&claim.measured.amount);
     let (limit, side) = (&claim.limit.value, claim.limit.side.words());
@@ -193,7 +193,7 @@ pub(super) fn sentence(claim: &Claim) -> String {
     }
 }
 
-/// Columns side by side: the first one to the left, the others to the right.
+/// Columns side by side: the first left-aligned, the others right-aligned.
 pub(super) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
     let columns = rows.first().map_or(0, |row| row.as_ref().len());
     let width = |i: usize| rows.iter().map(|row| row.as_ref()[i].chars().count()).max().unwrap_or(0);
@@ -212,12 +212,12 @@ pub(super) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
     text
 }
 
-/// For programs: one object; with several sensitive columns each point names its own.
+/// As JSON: one object; with several sensitive columns each point names its column.
 pub fn to_json(verdict: &Verdict) -> Value {
     let several = verdict.columns.len() > 1;
     let mut points: Vec<Value> = Vec::new();
     for finding in verdict.findings() {
-        // What depends on the original has totals of its own.
+        // Claims that depend on the original have their own totals.
         let public = |claim: &&Claim| !matches!(claim.measured.amount, Amount::Between(..) | Amount::Unknown);
         for claim in finding.risks().filter(public) {
             let mut point = findings::fields(claim, exact_text);
@@ -256,7 +256,7 @@ pub fn to_json(verdict: &Verdict) -> Value {
     object
 }
 
-/// Bits of a fraction beyond which nobody reads it.
+/// The number of bits beyond which a fraction is not readable.
 const EXACT_BITS: usize = 1 << 14;
 
 /// A fraction, unless it is too long to read.

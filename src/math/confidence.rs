@@ -1,4 +1,4 @@
-//! How sure may an adversary become, and do they stay below it?
+//! How sure may an adversary become, and do they stay below that?
 //!
 //! A risk is 1 / (1 + r), where r is the least ratio of "not so" to "so" that knowledge can reach. It is below c
 //! exactly if r exceeds (1 - c) / c, so the models compare ratios and never form the risk.

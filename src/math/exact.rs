@@ -1,6 +1,6 @@
-//! Which fraction is meant, and which decimal may stand for it?
+//! Which fraction is meant, and which decimal may represent it?
 //!
-//! Thresholds are read as exact fractions, verdicts near a threshold are taken on them, and whatever is
+//! Thresholds are read as exact fractions, verdicts near a threshold use exact fractions, and anything
 //! printed with fewer digits than it has is rounded up, so that a risk is never understated.
 
 use dashu_base::{Approximation, UnsignedAbs};
@@ -21,7 +21,7 @@ pub fn parse_fraction(text: &str) -> Option<Rational> {
     }
 }
 
-/// The largest power of ten that a threshold may carry; more would only be a way to exhaust memory.
+/// The largest power of ten that a threshold may have; larger ones could exhaust memory.
 const MAX_EXPONENT: i32 = 400;
 
 fn parse_decimal(text: &str) -> Option<Rational> {

@@ -1,8 +1,8 @@
 //! A sample of distinct keys that depends on the set of keys alone.
 //!
-//! All keys are kept while they fit; beyond that, those whose hash lies below a threshold that halves whenever the sample
-//! is full. The same keys stay for any order of the rows, any number of threads and any order of merging, and
-//! whatever stays was there from its first occurrence, so its value is exact.
+//! All keys are kept while they fit; beyond that, those whose hash lies below a threshold that halves
+//! whenever the sample is full. The same keys are kept for any order of the rows, any number of threads and
+//! any order of merging, and a kept key has been kept since its first occurrence, so its value is exact.
 //!
 //! Memory: `most_keys` entries, in a table that may be less than half full, and `most_bytes`.
 
@@ -112,7 +112,7 @@ impl<K: SampleKey, V> HashSample<K, V> {
         }
     }
 
-    /// Whether every key is there.
+    /// Whether every key has been kept.
     pub fn is_exact(&self) -> bool {
         self.level == 0
     }

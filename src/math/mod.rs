@@ -1,6 +1,6 @@
 //! How sure does an adversary become?
 //!
-//! Formulas and exact decisions; nothing here knows of Arrow, files or threads.
+//! Formulas and exact decisions; nothing here depends on Arrow, files or threads.
 
 pub mod beliefs;
 pub mod confidence;

@@ -45,7 +45,7 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in `0..bound` without bias: draws from the incomplete last stretch are thrown away.
+    /// Uniform in `0..bound` without bias: draws from the incomplete last interval are discarded.
     pub fn below_unbiased(&mut self, bound: u64) -> u64 {
         let fair = u64::MAX - u64::MAX % bound;
         loop {

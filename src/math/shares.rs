@@ -1,6 +1,6 @@
 //! Is a group l-diverse or t-close, as other models define it?
 //!
-//! Criteria of one group against counts, exact. Counts are by sensitive value, and for the ordered distance in
+//! Exact criteria for the counts of one group. Counts are by sensitive value, and for the ordered distance in
 //! the order of the values.
 //!
 //! Memory: O(values).
@@ -20,7 +20,7 @@ pub enum Ground {
 
 /// The earth mover's distance between a group's and the table's sensitive values; at most 1.
 ///
-/// `None` if one of them is empty or they have different domains: no distance, so not close.
+/// `None` if one of them is empty or their domains differ: there is no distance, so they are not close.
 pub fn closeness(group: &[u64], table: &[u64], ground: Ground) -> Option<Rational> {
     let (in_group, in_table) = (total(group), total(table));
     if group.len() != table.len() || in_group == UBig::ZERO || in_table == UBig::ZERO {
@@ -37,7 +37,8 @@ pub fn closeness(group: &[u64], table: &[u64], ground: Ground) -> Option<Rationa
     Some(Rational::from_parts(IBig::from(moved), in_group * in_table * UBig::from(steps)))
 }
 
-/// What is moved, over the common denominator of the two totals, in machine integers; `None` if it may not fit.
+/// The amount moved, over the common denominator of the two totals, in machine integers; `None` if it may not
+/// fit.
 fn moved_small(group: &[u64], table: &[u64], ground: Ground) -> Option<u128> {
     let sum = |counts: &[u64]| counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
     // Below 2^55 each, a difference is below 2^110 and a sum of 65,536 of them below 2^126.
@@ -74,7 +75,7 @@ fn moved_large(group: &[u64], table: &[u64], ground: Ground, in_group: &UBig, in
     moved
 }
 
-/// One criterion over the shares of the sensitive values in a group, ready to be asked.
+/// One criterion over the shares of the sensitive values in a group, ready to be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShareRule {
     /// t-closeness to the values of the whole table.
@@ -83,9 +84,9 @@ pub enum ShareRule {
         t: Rational,
         /// How far values are from each other.
         ground: Ground,
-        /// The place of each code in the domain; the order matters for [`Ground::Ordered`] only.
+        /// The position of each code in the domain; the order matters only for [`Ground::Ordered`].
         places: Vec<u32>,
-        /// How often each place occurs in the whole table.
+        /// How often each position occurs in the whole table.
         table: Vec<u64>,
     },
     /// Probabilistic l-diversity.
@@ -96,7 +97,7 @@ pub enum ShareRule {
 }
 
 impl ShareRule {
-    /// t-closeness to a table with these counts by code, in a domain of so many places.
+    /// t-closeness to a table with these counts by code, in a domain with this number of positions.
     pub fn closeness(t: Rational, ground: Ground, places: Vec<u32>, domain: usize, counts: &[u64]) -> Self {
         let mut table = vec![0; domain];
         for (place, count) in places.iter().zip(counts) {
@@ -105,7 +106,7 @@ impl ShareRule {
         ShareRule::Closeness { t, ground, places, table }
     }
 
-    /// What must not exceed [`ShareRule::most`]: the distance or the largest share; 1 where nothing is known.
+    /// The distance or the largest share, which must not exceed [`ShareRule::most`]; 1 if nothing is known.
     pub fn measure(&self, counts: impl Iterator<Item = (u32, u64)>) -> Rational {
         let measured = match self {
             ShareRule::Closeness { ground, places, table, .. } => {
@@ -150,13 +151,13 @@ pub fn is_close(group: &[u64], table: &[u64], ground: Ground, t: &Rational) -> b
     closeness(group, table, ground).is_some_and(|distance| distance <= *t)
 }
 
-/// The number of distinct sensitive values; distinct l-diversity asks for at least l.
+/// The number of distinct sensitive values; distinct l-diversity requires at least l.
 pub fn distinct_values(group: &[u64]) -> usize {
     group.iter().filter(|count| **count > 0).count()
 }
 
-/// The share of the most frequent sensitive value; probabilistic l-diversity asks for at most 1/l.
-/// `None` for an empty group.
+/// The share of the most frequent sensitive value; probabilistic l-diversity requires at most 1/l. `None` for
+/// an empty group.
 pub fn largest_share(group: &[u64]) -> Option<Rational> {
     let rows = total(group);
     let most = group.iter().copied().max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The adversaries: the only file that tells them apart.
+//! The adversaries: the only file that distinguishes them.
 //!
 //! A new adversary is a folder next to the others and an arm in each `match` below.
 
@@ -76,7 +76,7 @@ impl Kind {
         Self::NAMES[self as usize].0
     }
 
-    /// The keys of this model alone.
+    /// The keys that only this model has.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Kind::Skyline => &skyline::KEYS,
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is defined for people with any number of values.
+    /// Whether the model is defined for people with any number of values.
     pub fn takes_several_values(self) -> bool {
         match self {
             Kind::Skyline => true,
@@ -132,7 +132,7 @@ impl Model {
         self.kind().keys()
     }
 
-    /// Writes its part of a policy into the section of its column.
+    /// Writes its part of a policy to the section of its column.
     pub(super) fn write(&self, section: &str, text: &mut String) -> fmt::Result {
         match self {
             Model::Skyline(model) => model.write(section, text),
@@ -158,7 +158,7 @@ impl Model {
         }
     }
 
-    /// How groups are made that are safe against it.
+    /// How groups that are safe against it are made.
     pub fn grouping(&self) -> Grouping {
         match self {
             Model::Skyline(_) | Model::Implications(_) | Model::Beliefs(_) => Grouping::Split,
@@ -178,7 +178,7 @@ impl Model {
         }
     }
 
-    /// Whether groups are judged by their rows too while they are split, see [`SplitTest::judge`].
+    /// Whether groups are also judged by their rows while they are split; see [`SplitTest::judge`].
     pub fn judges_rows(&self) -> bool {
         match self {
             Model::Skyline(_) | Model::Implications(_) | Model::Robust(_) => false,
@@ -233,7 +233,7 @@ impl Model {
         })
     }
 
-    /// What a judge must find to hold for a column.
+    /// What must hold for a column, as the judge needs it.
     pub(super) fn adversary(&self, policy: &Policy, target: &Target) -> Result<Adversary> {
         Ok(match self {
             Model::Skyline(model) => Adversary::Skyline(model.named_points()?),

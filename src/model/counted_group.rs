@@ -1,6 +1,6 @@
 //! The people of one published group and how often each sensitive value occurs among them.
 //!
-//! Memory: 8 bytes for every code up to the largest one met; reused from group to group.
+//! Memory: 8 bytes for every code up to the largest one seen; reused from group to group.
 
 /// A group as a check counts it: values by their codes, of which only those that occur are listed.
 #[derive(Debug, Default)]
@@ -9,12 +9,12 @@ pub struct CountedGroup {
     pub people: u64,
     counts: Vec<u64>,
     present: Vec<u32>,
-    /// The values of one person, while they are being counted once each.
+    /// The values of one person, while each is counted once.
     person: Vec<u32>,
 }
 
 impl CountedGroup {
-    /// A group of so many people, without values yet.
+    /// A group with this number of people, without values yet.
     pub fn of(people: u64) -> Self {
         CountedGroup { people, ..CountedGroup::default() }
     }
@@ -29,7 +29,8 @@ impl CountedGroup {
         if self.counts[place] == 0 {
             self.present.push(code);
         }
-        // A sum that saturates equals no number of people, so it is refused and never wraps to one that fits.
+        // A saturated sum does not equal any number of people, so it is refused and never wraps to one that
+        // fits.
         self.counts[place] = self.counts[place].saturating_add(times);
     }
 
@@ -60,7 +61,7 @@ impl CountedGroup {
         self.present.len() as u64
     }
 
-    /// Back to an empty group; O(values that occurred).
+    /// Resets to an empty group; O(values that occurred).
     pub fn clear(&mut self) {
         self.people = 0;
         for code in self.present.drain(..) {

@@ -1,4 +1,4 @@
-//! What a judge found about one sensitive column: the same shape for every adversary.
+//! The findings of a judge about one sensitive column: the same structure for every adversary.
 //!
 //! The manifest, the page, the text and the JSON render findings without knowing which adversary a claim is about.
 //! Memory: O(claims), which is values x points for the skyline and a handful otherwise.
@@ -6,41 +6,42 @@
 
 use crate::math::exact::{Rational, f64_at_least};
 
-/// What a judge found about one sensitive column.
+/// The findings of a judge about one sensitive column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The sensitive column, or the name of a combination of columns.
     pub column: String,
-    /// The name of the adversary for programs, such as `skyline`.
+    /// The machine-readable name of the adversary, such as `skyline`.
     pub model: &'static str,
     /// Whether every claim holds and the release was promised to be safe.
     pub safe: bool,
-    /// What was required, with what was found.
+    /// The requirements, with the results.
     pub claims: Vec<Claim>,
-    /// What people should read besides the claims.
+    /// Notes for readers, in addition to the claims.
     pub notes: Vec<Note>,
-    /// The largest risk of each sensitive value, where that is measured but no claim of its own.
+    /// The largest risk of each sensitive value, if it is measured without being a claim of its own.
     pub worst: Option<WorstByValue>,
-    /// Sums over all groups, for programs.
+    /// Sums over all groups, for machine-readable output.
     pub totals: Vec<Total>,
 }
 
-/// One requirement, with what was found about it.
+/// One requirement, with its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// What is protected.
     pub subject: ClaimSubject,
-    /// What the adversary knows, in the order in which it is shown.
+    /// What the adversary knows, in display order.
     pub knows: Vec<(&'static str, Datum)>,
-    /// What was found.
+    /// The measured result.
     pub measured: Measurement,
-    /// What was required of it.
+    /// The required limit.
     pub limit: Limit,
-    /// The number of the worst group, where it is known.
+    /// The number of the worst group, if it is known.
     pub group: Option<u64>,
     /// Whether the claim holds.
     pub verdict: ClaimVerdict,
-    /// People or groups counted by how the claim holds for them. May depend on the original: never published.
+    /// People or groups counted by how the claim holds for them. May depend on the original, so it is never
+    /// published.
     pub counts: Vec<(&'static str, u64)>,
     /// Evidence that a manifest publishes next to the claim.
     pub evidence: Vec<(&'static str, Datum)>,
@@ -53,7 +54,7 @@ pub enum ClaimSubject {
     Value(String),
     /// A criterion over the shares of the values in each group, in words.
     Criterion(&'static str),
-    /// What a group has at least: `people`, `different sensitive values`.
+    /// A minimum of each group: `people`, `different sensitive values`.
     Size(&'static str),
     /// Every value of every person.
     Everybody,
@@ -64,11 +65,11 @@ pub enum ClaimSubject {
 pub struct Measurement {
     /// Such as `breach`, `disclosure`, `people`.
     pub name: &'static str,
-    /// How much.
+    /// The measured amount.
     pub amount: Amount,
 }
 
-/// How much was measured.
+/// A measured amount.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Amount {
     /// A risk as an exact fraction.
@@ -77,24 +78,25 @@ pub enum Amount {
     AtMost(f64),
     /// A number of people, values or groups.
     Count(u64),
-    /// Both ends of a proven interval. It depends on the original and not on the release alone, so it is never published.
+    /// Both ends of a proven interval. It depends on the original, not on the release alone, so it is never
+    /// published.
     Between(f64, f64),
     /// Nothing was measured.
     Unknown,
 }
 
-/// What was required of a measure.
+/// The limit required of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// Such as `confidence`, `most`, `t`, `minimum`.
     pub name: &'static str,
-    /// On which side of the value the measure must be.
+    /// The side of the limit on which the measurement must be.
     pub side: Side,
-    /// The value.
+    /// The value of the limit.
     pub value: Rational,
 }
 
-/// On which side of its limit a measure must be.
+/// The side of its limit on which a measurement must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Strictly below.
@@ -112,13 +114,13 @@ pub enum ClaimVerdict {
     Safe,
     /// Neither proven nor refuted.
     Undecided,
-    /// Refuted, or not proven where nothing less than a proof counts.
+    /// Refuted, or not proven where only a proof counts.
     Unsafe,
-    /// Nobody looked: it takes the original table.
+    /// Not examined: this requires the original table.
     NotJudged,
 }
 
-/// What people should read besides the claims.
+/// Notes for readers, in addition to the claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A part of the one-line verdict.
@@ -141,7 +143,7 @@ pub struct WorstByValue {
 /// Sums over all groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
-    /// The name for programs.
+    /// The machine-readable name.
     pub name: &'static str,
     /// Who may see it.
     pub audience: Audience,
@@ -152,9 +154,9 @@ pub struct Total {
 /// Who may see a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody: it is in the manifest, once for a release.
+    /// Everybody: it is in the manifest, once per release.
     Public,
-    /// Whoever has the original; one for each column.
+    /// Only someone who has the original; one for each column.
     Owner,
 }
 
@@ -182,14 +184,14 @@ pub enum Datum {
 }
 
 impl Finding {
-    /// The finding of these claims; safe if all of them are.
+    /// The finding with these claims; safe if all of them are.
     pub fn new(column: impl Into<String>, model: &'static str, claims: Vec<Claim>) -> Self {
         let safe = claims.iter().all(|claim| claim.verdict == ClaimVerdict::Safe);
         let column = column.into();
         Finding { column, model, safe, claims, notes: Vec::new(), worst: None, totals: Vec::new() }
     }
 
-    /// Whether nothing is refuted, and something is not proven.
+    /// Whether nothing is refuted, but something is not proven.
     pub fn is_undecided(&self) -> bool {
         let open = |claim: &Claim| claim.verdict == ClaimVerdict::Undecided;
         !self.safe
@@ -197,7 +199,7 @@ impl Finding {
             && self.claims.iter().all(|claim| claim.is_safe() || open(claim))
     }
 
-    /// Whether every claim holds that was judged.
+    /// Whether every claim that was judged holds.
     pub fn holds_as_far_as_judged(&self) -> bool {
         self.claims.iter().all(|claim| claim.is_safe() || claim.verdict == ClaimVerdict::NotJudged)
     }
@@ -212,12 +214,12 @@ impl Finding {
         self.claims.iter().filter(|claim| !claim.is_safe())
     }
 
-    /// The claims about how much an adversary can learn, in contrast to those about the sizes of groups.
+    /// The claims about how much an adversary can learn, as opposed to those about the sizes of groups.
     pub fn risks(&self) -> impl Iterator<Item = &Claim> {
         self.claims.iter().filter(|claim| !matches!(claim.measured.amount, Amount::Count(_)))
     }
 
-    /// Brings the claims about sensitive values into the order of the values.
+    /// Sorts the claims about sensitive values by value.
     pub fn sort_by_value(&mut self) {
         self.claims.sort_by(|a, b| match (&a.subject, &b.subject) {
             (ClaimSubject::Value(a), ClaimSubject::Value(b)) => a.cmp(b),
@@ -225,7 +227,7 @@ impl Finding {
         });
     }
 
-    /// Adds claims, which may end the safety of the finding.
+    /// Adds claims, which may make the finding unsafe.
     pub fn add(&mut self, claims: Vec<Claim>) {
         self.safe &= claims.iter().all(Claim::is_safe);
         self.claims.extend(claims);
@@ -256,7 +258,7 @@ impl Claim {
         self.verdict == ClaimVerdict::Safe
     }
 
-    /// Where it stands among other claims: sizes, then values, then the rest.
+    /// The rank among other claims: sizes, then values, then the rest.
     fn rank(&self) -> u8 {
         match self.subject {
             ClaimSubject::Size(_) => 0,
@@ -265,7 +267,7 @@ impl Claim {
         }
     }
 
-    /// That every group has at least so many `what`.
+    /// The claim that every group has at least this many `what`.
     pub fn minimum(what: &'static str, has: u64, least: u64) -> Self {
         Claim {
             subject: ClaimSubject::Size(what),
@@ -279,7 +281,8 @@ impl Claim {
         }
     }
 
-    /// How far the measure is on the right side of its limit, rounded down; `None` where nothing was measured.
+    /// How far the measurement is on the right side of its limit, rounded down; `None` if nothing was
+    /// measured.
     pub fn margin(&self) -> Option<Rational> {
         let measured = self.measured.amount.upper_bound()?;
         Some(match self.limit.side {
@@ -343,7 +346,7 @@ impl From<bool> for ClaimVerdict {
 }
 
 impl ClaimSubject {
-    /// What kind of thing it is, and its name; `None` for everybody.
+    /// The kind of subject, and its name; `None` for everybody.
     pub fn named(&self) -> Option<(&'static str, &str)> {
         match self {
             ClaimSubject::Value(value) => Some(("value", value)),
@@ -377,7 +380,7 @@ impl Datum {
         value.map_or(Datum::Nothing, Into::into)
     }
 
-    /// A count; 0 if it is none.
+    /// The count; 0 if it is not a count.
     pub fn count(&self) -> u64 {
         match self {
             Datum::Count(count) => *count,

@@ -51,7 +51,7 @@ pub struct Sizes {
     pub people: u64,
     /// People in the smallest group.
     pub smallest: u64,
-    /// Different sensitive values in the group that has the fewest.
+    /// Different sensitive values in the group with the fewest.
     pub fewest_values: u64,
     /// Groups by size.
     pub by_size: GroupSizes,
@@ -70,7 +70,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Takes in a group.
+    /// Adds a group.
     pub fn observe(&mut self, people: u64, distinct: u64) {
         self.groups += 1;
         self.by_size.bars[GroupSizes::bar(people)] += 1;
@@ -80,7 +80,7 @@ impl Sizes {
         self.fewest_values = self.fewest_values.min(distinct);
     }
 
-    /// Takes in other groups.
+    /// Adds other groups.
     pub fn merge(&mut self, other: &Sizes) {
         self.groups += other.groups;
         for (own, others) in self.by_size.bars.iter_mut().zip(other.by_size.bars.iter()) {

@@ -1,10 +1,11 @@
-//! Do the groups of a release keep what is required for one sensitive column?
+//! Do the groups of a release satisfy the requirements for one sensitive column?
 //!
-//! A [`Judge`] takes in one counted group after another; two judges that saw different groups merge, in any order with the
-//! same result. This is the only place of the check that tells adversaries apart. Beliefs and distributions are judged by
-//! more than counts: [`beliefs`](super::beliefs::judge) and [`robust`](super::robust::judge) add their claims to the finding.
+//! A [`Judge`] observes one counted group after another; two judges that observed different groups merge, in
+//! any order with the same result. This is the only place in the check that distinguishes adversaries.
+//! Beliefs and distributions require more than counts: [`beliefs`](super::beliefs::judge) and
+//! [`robust`](super::robust::judge) add their claims to the finding.
 //!
-//! Memory: O(values met x points), whatever the number of groups.
+//! Memory: O(values seen x points), regardless of the number of groups.
 
 use std::sync::Arc;
 
@@ -29,15 +30,15 @@ use crate::resources::budget::{Budget, Reservation};
 /// What must hold for one sensitive column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirements {
-    /// Against whom the column is protected.
+    /// The adversary that the column is protected against.
     pub adversary: Adversary,
     /// Criteria of other tools, in addition to the adversary.
     pub shares: Vec<ShareRequirement>,
-    /// People that each group must have at least; 1 always holds.
+    /// The minimum number of people in each group; 1 always holds.
     pub minimum_group_size: u64,
-    /// Different sensitive values that each group must have at least; 0 always holds.
+    /// The minimum number of different sensitive values in each group; 0 always holds.
     pub minimum_distinct_values: u64,
-    /// What becomes of a named value that the table does not hold.
+    /// How a named value that does not occur in the table is handled.
     pub absent: Absent,
 }
 
@@ -48,7 +49,7 @@ pub enum Adversary {
     Skyline(SkylinePoints),
     /// Implications.
     Implications(Implications),
-    /// How far beliefs may move, which the original table decides.
+    /// How far beliefs may move, which requires the original table.
     Beliefs(Box<Question>),
     /// Known distributions.
     Robust(Box<Robustness>),
@@ -59,9 +60,9 @@ pub enum Adversary {
 pub enum Basis<'a> {
     /// The counts of the groups.
     Counts,
-    /// The counts, and everybody followed from the original table to a group.
+    /// The counts, and the original rows of each person matched to a group.
     People(&'a Question),
-    /// The counts, and the distributions that are known of the people of a group.
+    /// The counts, and the known distributions of the people of a group.
     Distributions(&'a Robustness),
 }
 
@@ -70,12 +71,12 @@ pub enum Basis<'a> {
 pub struct ShareRequirement {
     /// The criterion.
     pub criterion: ShareCriterion,
-    /// How far the values are from each other.
+    /// The distances between the values.
     pub nearness: Nearness,
 }
 
 impl Requirements {
-    /// Nothing that could fail.
+    /// No requirements, so nothing can fail.
     pub fn nothing() -> Self {
         Requirements {
             adversary: Adversary::Skyline(Vec::new()),
@@ -103,7 +104,7 @@ impl Requirements {
         })
     }
 
-    /// Skyline points alone, whose values must occur.
+    /// Skyline points only, whose values must occur.
     pub fn points(points: SkylinePoints) -> Self {
         Requirements {
             adversary: Adversary::Skyline(points),
@@ -112,7 +113,7 @@ impl Requirements {
         }
     }
 
-    /// Puts these points in the place of the adversary.
+    /// Replaces the adversary by these points.
     pub fn replace_adversary(&mut self, points: SkylinePoints) {
         self.adversary = Adversary::Skyline(points);
         self.absent = Absent::Refuse;
@@ -126,7 +127,7 @@ impl Requirements {
         }
     }
 
-    /// Fails if nothing is required: the answer would look like a verdict.
+    /// Fails if nothing is required, since the answer would look like a verdict.
     pub fn validate(&self) -> Result<()> {
         if matches!(&self.adversary, Adversary::Skyline(points) if points.is_empty())
             && self.shares.is_empty()
@@ -142,7 +143,7 @@ impl Requirements {
         Ok(())
     }
 
-    /// Fails if the adversary or a criterion is not defined for people with so many values.
+    /// Fails if the adversary or a criterion is not defined for this kind of values.
     pub fn expect_values(&self, column: &str, values: Values) -> Result<()> {
         if values == Values::Single {
             return Ok(());
@@ -169,17 +170,17 @@ impl Requirements {
         }
     }
 
-    /// Whether everybody is followed from the original table to a group.
+    /// Whether each person of the original table is matched to a group.
     pub fn follows_people(&self) -> bool {
         matches!(self.adversary, Adversary::Beliefs(_))
     }
 
-    /// Whether only a policy can say what must hold and what the rows are.
+    /// Whether only a policy can define what must hold and what the rows are.
     pub fn is_fixed(&self) -> bool {
         matches!(self.adversary, Adversary::Robust(_))
     }
 
-    /// Whether the counts of groups do not suffice, but the original table is needed.
+    /// Whether the original table is needed in addition to the counts of groups.
     pub fn needs_original(&self) -> bool {
         match &self.adversary {
             Adversary::Skyline(_) | Adversary::Implications(_) => false,
@@ -189,7 +190,7 @@ impl Requirements {
     }
 }
 
-/// What stays the same from group to group.
+/// Everything that stays the same from group to group.
 pub struct Charge {
     values: Values,
     adversary: ChargedAdversary,
@@ -208,7 +209,8 @@ enum ChargedAdversary {
 }
 
 impl Charge {
-    /// Gives the named values their codes. `rules` are those of the share requirements, once the whole table is known.
+    /// Assigns codes to the named values. `rules` are those of the share requirements, once the whole table
+    /// is known.
     pub fn new(
         values: Values,
         requirements: &Requirements,
@@ -293,9 +295,9 @@ impl Judge {
         }
     }
 
-    /// Takes in a group; `number` tells groups apart in the evidence.
+    /// Adds a group; `number` identifies the group in the evidence.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
-        // All rows of a group may stand for nobody.
+        // All rows of a group may represent nobody.
         if group.people == 0 && group.distinct() == 0 {
             return;
         }
@@ -319,7 +321,7 @@ impl Judge {
         self.knowledge.observe(group);
     }
 
-    /// Takes in what another judge with the same charge observed.
+    /// Adds what another judge with the same charge observed.
     pub fn merge(&mut self, other: Judge) {
         self.sizes.merge(&other.sizes);
         self.impossible += other.impossible;
@@ -332,7 +334,7 @@ impl Judge {
         self.knowledge.merge(other.knowledge);
     }
 
-    /// Keeps the reservation at what the evidence takes.
+    /// Adjusts the reservation to the size of the evidence.
     pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
         let evidence = match &self.adversary {
             AdversaryJudge::Skyline(judge) => judge.bytes(),
@@ -347,7 +349,7 @@ impl Judge {
         budget.reserve(STATISTICS, 0)
     }
 
-    /// The evidence on skyline points, where that is the adversary.
+    /// The evidence on skyline points, if that is the adversary.
     pub fn skyline(&self) -> Option<&SkylineJudge> {
         match &self.adversary {
             AdversaryJudge::Skyline(judge) => Some(judge),
@@ -355,7 +357,7 @@ impl Judge {
         }
     }
 
-    /// The evidence on implications, where those are what the adversary knows.
+    /// The evidence on implications, if that is what the adversary knows.
     pub fn implications(&self) -> Option<&ImplicationsJudge> {
         match &self.adversary {
             AdversaryJudge::Skyline(_) => None,
@@ -393,7 +395,7 @@ impl Judge {
         Ok(())
     }
 
-    /// What was found; fails if the table contradicts what was declared of it.
+    /// The findings; fails if the table contradicts its declaration.
     pub fn finish(&mut self, values: &ValueNames<'_>) -> Result<Finding> {
         self.expect_possible(values)?;
         let charge = &self.charge;
@@ -428,7 +430,7 @@ impl Judge {
         Ok(finding)
     }
 
-    /// The groups that the wanted knowledge skylines need, by value.
+    /// The groups that the requested knowledge skylines need, by value.
     pub fn kept(self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
         self.knowledge.finish(names)
     }

@@ -1,9 +1,9 @@
-//! Against whom is a release protected, and does it hold?
+//! Which adversaries is a release protected against, and does the protection hold?
 //!
 //! One folder per adversary: its keys in a policy, how they are read and written, and its test while groups are split.
 //! [`adversaries`] is the only file that tells the adversaries apart; everything above asks [`Model`](adversaries::Model) or [`Policy`].
 //!
-//! Invariant: two policies with the same canonical text are equal but for the place of their file, so
+//! Invariant: two policies with the same canonical text are equal except for the location of their file, so
 //! comments and the order of keys cannot change a release.
 
 pub mod adversaries;

@@ -15,7 +15,8 @@ use crate::policy::{Document, TableRules, parse_toml};
 
 /// A policy without mistakes.
 ///
-/// It can be used wherever [`TableRules`] are expected: the layers below the adversaries see no more of it.
+/// It can be used wherever [`TableRules`] are expected: that is all that the layers below the adversaries see
+/// of it.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// What must hold for a release.
@@ -66,7 +67,7 @@ impl Policy {
         }
     }
 
-    /// The policy in its one canonical form, which is itself a policy and reads back as the same value.
+    /// The policy in its canonical form, which is itself a policy and reads back as the same value.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string cannot fail");
@@ -96,12 +97,12 @@ impl Policy {
         }
     }
 
-    /// What a check of a release needs in addition to the release: the most that any column needs.
+    /// What a check of a release needs in addition to the release: the maximum over all columns.
     pub fn needs(&self) -> Needs {
         self.models().map(Model::needs).max().unwrap_or(Needs::Counts)
     }
 
-    /// The adversary who knows distributions, and the column protected from it, if a column is.
+    /// The adversary who knows distributions, and the column protected against it, if there is one.
     pub fn robust(&self) -> Option<(&Target, &RobustModel)> {
         self.privacy.targets.iter().find_map(|target| Some((target, target.model.robust()?)))
     }
@@ -111,7 +112,7 @@ impl Policy {
     }
 }
 
-/// Completes a document by its `[privacy]` table; `None` only where a mistake was noted.
+/// Completes a document with its `[privacy]` table; `None` only if a mistake was recorded.
 fn read_privacy(document: &mut Document<'_, '_>) -> Option<Privacy> {
     let (rules, section) = (document.rules.as_ref()?, document.privacy.as_ref()?);
     let privacy = Privacy::read(section, &rules.columns, rules.folder(), &mut document.mistakes);

@@ -1,9 +1,9 @@
 //! Against which adversary is each sensitive column protected?
 //!
-//! Shorthands are expanded here: `k_anonymity` is a minimum group size, `l_diversity` a skyline point. Dominated points
-//! are dropped by the mathematics. Groups belong to the whole table: a minimum group size holds for all columns. What
-//! `[privacy]` says also holds for columns with a section of their own, in addition to what is written there; only a
-//! model can be replaced.
+//! Shorthands are expanded here: `k_anonymity` is a minimum group size, `l_diversity` a skyline point.
+//! Dominated points are dropped by the mathematics. Groups belong to the whole table: a minimum group size
+//! holds for all columns. `[privacy]` also applies to columns with their own section, in addition to what is
+//! written there; only a model can be replaced.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -22,7 +22,7 @@ use crate::policy::{Columns, Item, Mistakes, Nearness, Section, closest, quoted}
 pub struct Privacy {
     /// The fewest people in a group; default: 1.
     pub minimum_group_size: u64,
-    /// What must hold for each sensitive column and for the joint one; all at once, on the same groups.
+    /// What must hold for each sensitive column and for the joint one, all at once on the same groups.
     pub targets: Vec<Target>,
 }
 
@@ -48,23 +48,23 @@ impl Target {
     }
 }
 
-/// Keys about a column besides those of the models and of the criteria over shares.
+/// Keys about a column other than those of the models and of the share criteria.
 const OTHER_COLUMN_KEYS: [&str; 4] = ["model", "values", "minimum_distinct", "distinct_l_diversity"];
 
-/// What is defined, or proved, only where every person has exactly one value.
+/// Keys that are defined, or proven, only if every person has exactly one value.
 const SINGLE_ONLY: [&str; 4] =
     [skyline::L_DIVERSITY, shares::T_CLOSENESS, "distinct_l_diversity", shares::LARGEST_SHARE];
 
 /// The largest l, k, m, implications and group size.
 pub(super) const MAX_COUNT: u64 = 1_000_000_000;
 
-/// Keys that say something about a column; `[privacy]` has them, and `[privacy.column.NAME]`.
+/// Keys about a column; allowed in `[privacy]` and `[privacy.column.NAME]`.
 fn column_keys() -> Vec<&'static str> {
     let models = Kind::NAMES.iter().flat_map(|(_, kind)| kind.keys());
     OTHER_COLUMN_KEYS.iter().chain(models).chain(&shares::KEYS).copied().collect()
 }
 
-/// What a model is read with.
+/// The context for reading a model.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     /// The roles of the columns.
@@ -102,7 +102,7 @@ impl Privacy {
         }
         let (minimum_distinct, criteria) = read_other(section, mistakes);
         let shared = |model| Shared { section, model, minimum_distinct, criteria: &criteria };
-        // Mistakes below [privacy] are reported once, whatever the number of columns that have no section.
+        // Mistakes below [privacy] are reported once, regardless of the number of columns without a section.
         let base = (names.is_empty() || names.iter().any(|name| !own.contains_key(&name.join("+"))))
             .then(|| read_target(section, &shared(model.as_ref()), reading, mistakes));
         let mut targets = Vec::new();
@@ -165,7 +165,7 @@ impl Target {
         self.model.write(&section, text)
     }
 
-    /// Notes what can only be seen once the column is known.
+    /// Records mistakes that can only be found once the column is known.
     fn check(
         &self,
         stated: &Section,
@@ -214,7 +214,7 @@ impl Target {
     }
 }
 
-/// The rules below `[privacy]`, which hold for columns with a section of their own too.
+/// The rules below `[privacy]`, which also apply to columns with their own section.
 struct Shared<'a> {
     /// `[privacy]`.
     section: &'a Section<'a>,
@@ -226,14 +226,14 @@ struct Shared<'a> {
     criteria: &'a [ShareCriterion],
 }
 
-/// The model that a section names, or else `base`.
+/// The model that a section names, otherwise that of `base`.
 fn named<'a>(section: &Section<'a>, base: &Section<'a>) -> &'a str {
     let name = |section: &Section<'a>| section.get("model").and_then(|item| item.as_text());
     name(section).or_else(|| name(base)).unwrap_or(Kind::DEFAULT.name())
 }
 
-/// Whether the model below `[privacy]` holds for a column with this section: it names no other one and, except where
-/// the rules of a model add up, no numbers of its own for it.
+/// Whether the model below `[privacy]` applies to a column with this section: the section names no other
+/// model and, unless the rules of the model add up, has no numbers of its own for it.
 fn takes_shared_model(section: &Section, base: &Section) -> bool {
     let kind = named(base, base);
     let own = Kind::NAMES.iter().find(|(name, _)| *name == kind).map(|(_, kind)| *kind);
@@ -241,7 +241,7 @@ fn takes_shared_model(section: &Section, base: &Section) -> bool {
     named(section, base) == kind && !own.is_some_and(replaces)
 }
 
-/// Notes of each rule of the model below `[privacy]` that no column takes it.
+/// Records a mistake for each rule of the model below `[privacy]` that no column uses.
 fn refuse_unused_model(base: &Section, mistakes: &mut Mistakes) {
     for key in Kind::NAMES.iter().flat_map(|(_, kind)| kind.keys()) {
         if let Some(item) = base.get(key) {
@@ -251,7 +251,7 @@ fn refuse_unused_model(base: &Section, mistakes: &mut Mistakes) {
     }
 }
 
-/// Reads the rules of a section besides its model.
+/// Reads the rules of a section other than its model.
 fn read_other(section: &Section, mistakes: &mut Mistakes) -> (u64, Vec<ShareCriterion>) {
     let distinct = |key: &str, mistakes: &mut Mistakes| {
         section.get(key).map_or(1, |item| item.whole(1..=MAX_COUNT, mistakes).unwrap_or(MAX_COUNT))
@@ -267,9 +267,10 @@ fn read_shared_model(base: &Section, reading: Reading<'_>, mistakes: &mut Mistak
     kind.map_or(Kind::DEFAULT, |(_, kind)| *kind).read(base, reading, mistakes)
 }
 
-/// Reads a section; `model` and `values` that it does not set are the shared ones, and shared rules are added.
+/// Reads a section; if it does not set `model` and `values`, the shared ones apply, and shared rules are
+/// added.
 ///
-/// For a column without a section of its own, `section` is the shared one.
+/// For a column without its own section, `section` is the shared one.
 fn read_target(section: &Section, shared: &Shared, reading: Reading<'_>, mistakes: &mut Mistakes) -> Target {
     let base = shared.section;
     let has_own = section.key != base.key;
@@ -313,7 +314,7 @@ fn read_target(section: &Section, shared: &Shared, reading: Reading<'_>, mistake
     Target { columns: Vec::new(), values, model, minimum_distinct, criteria }
 }
 
-/// Reads how sure an adversary must not become.
+/// Reads the confidence that an adversary must not reach.
 pub(super) fn read_confidence(section: &Section, mistakes: &mut Mistakes) -> Option<Rational> {
     let Some(item) = section.get("confidence") else {
         section.missing(
@@ -333,7 +334,7 @@ pub(super) fn read_t(item: &Item, mistakes: &mut Mistakes) -> Option<Rational> {
     item.fraction_where(allowed, "t is at least 0 and less than 1", "0.2", mistakes)
 }
 
-/// How to name a quasi-identifier that was misspelt.
+/// How to name a misspelled quasi-identifier.
 pub(super) fn name_quasi(name: &str, columns: &Columns) -> String {
     match closest(name, columns.quasi.iter().map(|column| column.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),

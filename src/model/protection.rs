@@ -1,4 +1,4 @@
-//! What must hold for the groups of a table that was read?
+//! What must hold for the groups of a table that has been read?
 
 use super::beliefs::TableRows;
 use super::counted_group::CountedGroup;
@@ -21,7 +21,7 @@ use crate::math::skyline::Values;
 use crate::policy::{Nearness, joint_parts, joint_value};
 use std::sync::Arc;
 
-/// All that a policy protects while its table is split.
+/// Everything that a policy protects while its table is split.
 pub struct Protection<'a> {
     policy: &'a Policy,
 }
@@ -30,7 +30,7 @@ pub struct Protection<'a> {
 pub(super) struct ValueTexts<'v> {
     pub column: &'v str,
     pub texts: &'v [String],
-    /// The columns, whose values may be written in other ways than their text.
+    /// The columns, whose values may be written differently from their text.
     pub codings: Vec<&'v SensitiveCoding>,
 }
 
@@ -51,7 +51,7 @@ impl ValueTexts<'_> {
     }
 }
 
-/// A protected column, or combination of columns, of a table that was read.
+/// A protected column, or combination of columns, of a table that has been read.
 pub(super) struct CodedTarget<'a> {
     pub policy: &'a Policy,
     pub target: &'a Target,
@@ -64,7 +64,7 @@ pub(super) struct CodedTarget<'a> {
 }
 
 impl<'a> Protection<'a> {
-    /// Of a policy whose table is to be split.
+    /// For a policy whose table is to be split.
     pub fn new(policy: &'a Policy) -> Result<Self> {
         let targets = &policy.privacy.targets;
         if let (Some(listed), true) =
@@ -86,17 +86,17 @@ impl<'a> Protection<'a> {
         &self.policy.privacy.targets
     }
 
-    /// How many sensitive values a person may have; where there are several columns, one in each.
+    /// How many sensitive values a person may have; with several columns, one in each.
     pub fn values(&self) -> Values {
         self.targets().first().map_or(Values::Single, |target| target.values)
     }
 
-    /// Whether groups are judged by their rows too.
+    /// Whether groups are also judged by their rows.
     pub fn judges_rows(&self) -> bool {
         self.targets().iter().any(|target| target.model.judges_rows())
     }
 
-    /// The test for splitting a table that has `whole` in all.
+    /// The test for splitting a table whose total counts are `whole`.
     pub fn split_test(
         &self,
         sensitive: &SensitiveColumns,
@@ -120,7 +120,7 @@ impl<'a> Protection<'a> {
         Ok(Box::new(Several::new(tests)))
     }
 
-    /// What the check would find about the whole table as one group, for each column.
+    /// What the check would find for each column if the whole table were one group.
     pub fn judge_whole(&self, whole: &GroupCounts, sensitive: &SensitiveColumns) -> Result<Vec<Finding>> {
         let judge = |target: &Target| {
             let (Projection { code, texts }, name) = projection(target, sensitive)?;
@@ -206,7 +206,7 @@ fn value_texts<'v>(
     ValueTexts { column, texts, codings: target.columns.iter().filter_map(coding).collect() }
 }
 
-/// A part in the codes of one target, of which there are `values`.
+/// A part in the codes of one target, which has `values` of them.
 fn projected(part: &GroupCounts, code: &[u16], values: usize) -> GroupCounts {
     let mut own = GroupCounts { people: part.people, counts: vec![0; values] };
     for (&count, &code) in part.counts.iter().zip(code) {
@@ -215,7 +215,7 @@ fn projected(part: &GroupCounts, code: &[u16], values: usize) -> GroupCounts {
     own
 }
 
-/// A confidence of a policy as the mathematics takes it.
+/// A confidence of a policy in the form that the mathematics uses.
 pub(super) fn threshold(confidence: &Rational) -> Result<Confidence> {
     Confidence::new(confidence.clone()).ok_or_else(|| {
         Error::input("a confidence of [privacy] is not in (0, 1]", "give one above 0 and at most 1")

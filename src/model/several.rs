@@ -1,16 +1,16 @@
-//! May these groups be published, if several sensitive columns are protected at once?
+//! May these groups be published if several sensitive columns are protected at once?
 //!
-//! The sensitive codes of a part stand for combinations of values. Each test judges the values of its own
-//! columns: the counts of the combinations, added up by what they mean for it. All of them must hold.
+//! The sensitive codes of a part represent combinations of values. Each test judges the values of its own
+//! columns: the counts of the combinations, added up by what they mean for it. All tests must hold.
 //!
-//! Memory: what the tests take, and while one is asked, the projected counts of the parts.
+//! Memory: that of the tests and, during each test, the projected counts of the parts.
 
 use super::split::{Effort, Scratch, SplitTest};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 
-/// One of several tests, and what it sees of the sensitive codes.
+/// One of several tests, and its view of the sensitive codes.
 pub struct ProjectedTest {
     /// The code of each combination for this test.
     pub code: Vec<u16>,
@@ -21,7 +21,7 @@ pub struct ProjectedTest {
 }
 
 impl ProjectedTest {
-    /// Replaces `projected` by what the test sees of `parts`.
+    /// Replaces `projected` with what the test sees of `parts`.
     fn project(&self, parts: &[GroupCounts], projected: &mut Vec<GroupCounts>) {
         projected.resize_with(parts.len(), GroupCounts::default);
         for (part, projected) in parts.iter().zip(projected) {
@@ -37,7 +37,7 @@ impl ProjectedTest {
 
 /// Several tests that must all hold for the same groups.
 ///
-/// What one of them refuses it refuses for ever, and so do they together, as [`SplitTest`] demands.
+/// A refusal by one of them is permanent, and so is their joint refusal, as [`SplitTest`] requires.
 pub struct Several {
     tests: Vec<ProjectedTest>,
 }

@@ -1,13 +1,13 @@
 //! May these groups be published in addition to the others?
 //!
-//! Every adversary has a test of its own, in its folder; here are the trait and what combines them.
+//! Every adversary has its own test, in its folder; here are the trait and the combinators.
 
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 use crate::math::skyline::Ranking;
 
-/// Memory that is reused from one question to the next.
+/// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Ranked counts of parts.
@@ -18,34 +18,34 @@ pub struct Scratch {
 
 /// A privacy test over all groups of a release, with statistics of those accepted so far.
 ///
-/// Invariant: what [`SplitTest::admits`] refuses it refuses for ever, whatever is accepted meanwhile.
-/// Splitting relies on it: a node without an admissible cut is finished.
+/// Invariant: once [`SplitTest::admits`] refuses something, it always refuses it, whatever is accepted in the
+/// meantime. Splitting relies on this: a node without an admissible cut is finished.
 pub trait SplitTest: Send + Sync {
-    /// Whether a group may be replaced by these parts; `scratch` is reused from one question to the next.
+    /// Whether a group may be replaced by these parts; `scratch` is reused from one call to the next.
     fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool;
 
-    /// Takes in parts that were admitted; they become groups.
+    /// Adds parts that were admitted; they become groups.
     fn accept(&mut self, parts: &[GroupCounts]);
 
     /// No group with fewer people can be admitted.
     fn least_people(&self) -> u64;
 
-    /// Whether groups are judged by their rows too, with [`SplitTest::judge`].
+    /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
         false
     }
 
-    /// Whether the rows numbered `of`, which publish `part`, may be a group, whatever the others are. Not monotone: groups
-    /// that pass may have parts that do not, and the other way round.
+    /// Whether the rows numbered `of`, which publish `part`, may form a group, regardless of the other
+    /// groups. Not monotone: groups that pass may have parts that do not, and vice versa.
     fn judge(&self, _rows: &Rows, _of: &[u32], _part: &GroupCounts, _effort: Effort) -> Passes {
         Passes::Yes
     }
 }
 
-/// How much work an answer is worth.
+/// How much work to spend on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// One of many cuts is tried; "unknown" is an answer.
+    /// One of many cuts is tried; "unknown" is an acceptable answer.
     Try,
     /// The answer decides what is published.
     Settle,
@@ -86,7 +86,7 @@ impl SplitTest for Every {
     }
 }
 
-/// The fewest people and values of a group, whatever the model; a split test of its own.
+/// The minimum numbers of people and values of a group, for any model; also a split test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinimumSizes {
     /// People per group.

@@ -40,7 +40,7 @@ fn implications() -> ImplicationsTest {
     ImplicationsTest::new(2, Confidence::parse("0.9").unwrap(), MINIMUM)
 }
 
-/// Accepts what is admitted, one group after the other, and returns it.
+/// Accepts the admitted groups, one after another, and returns them.
 fn grown<T: SplitTest>(mut test: T, groups: &[GroupCounts]) -> (T, Vec<GroupCounts>) {
     let mut accepted = Vec::new();
     for group in groups {
@@ -105,7 +105,7 @@ proptest! {
         merges(implications, |own, other| own.merge(other), disclosures, [&a, &b, &c])?;
     }
 
-    /// Criteria over shares remember nothing: groups are admitted together if each is.
+    /// Share criteria remember nothing: groups are admitted together if each is.
     #[test]
     fn shares_are_judged_group_by_group(a in groups(), b in groups()) {
         let near = ShareRule::closeness(ratio(1, 4), Ground::Equal, vec![0, 1, 2, 3], DISTINCT, &[5, 5, 5, 5]);

@@ -700,7 +700,7 @@ fn hierarchy_files_are_read_beside_the_policy_and_hashed() {
     assert!(matches!(Policy::read(folder.path().join("none")), Err(Error::Io { .. })));
 }
 
-/// Policies with random damage: an answer, never a panic; and mistakes always say where or what.
+/// Policies with random damage give an answer, never a panic; and mistakes always say where or what.
 #[test]
 fn damaged_policies_never_panic() {
     let mut state = 7u64;

@@ -1,15 +1,15 @@
-//! How much may grow?
+//! How much memory may growing data use?
 //!
-//! Only what grows with the table is accounted for: a stage reserves its bytes before it takes them, and
-//! a reservation frees itself. Whoever is refused spills, takes a smaller piece, or stops with
-//! [`Error::Memory`]. The program itself, its stacks and the decoders' working room are the fixed
-//! allowance [`ALLOWANCE`] beside the budget.
+//! Only what grows with the table is accounted for: a stage reserves bytes before using them, and a
+//! reservation frees itself. A stage that is refused spills, takes a smaller piece, or stops with
+//! [`Error::Memory`]. The program itself, its stacks and the decoders' working memory are covered by the
+//! fixed allowance [`ALLOWANCE`], in addition to the budget.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a run may take beside the budget: code, stacks, one decoder and one encoder per thread.
+/// What a run may use in addition to the budget: code, stacks, one decoder and one encoder per thread.
 pub const ALLOWANCE: u64 = 48 << 20;
 
 /// The bytes that all growing structures of a run may hold together.
@@ -19,7 +19,7 @@ pub struct Budget {
     used: AtomicU64,
 }
 
-/// Bytes taken from a [`Budget`], given back on drop.
+/// Bytes reserved from a [`Budget`], returned on drop.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -37,12 +37,12 @@ impl Budget {
         self.total
     }
 
-    /// What nobody has reserved yet.
+    /// The bytes that are not reserved.
     pub fn free(&self) -> u64 {
         self.total.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 
-    /// Takes `bytes`, or says that they are not there.
+    /// Reserves `bytes`; `None` if they are not available.
     pub fn try_reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|&sum| sum <= self.total)
@@ -50,7 +50,7 @@ impl Budget {
         taken.ok().map(|_| Reservation { budget: self.clone(), bytes })
     }
 
-    /// Takes `bytes`, or stops and tells the smallest budget that would do.
+    /// Reserves `bytes`, or fails with the smallest budget that would be enough.
     pub fn reserve(self: &Arc<Self>, stage: &'static str, bytes: u64) -> Result<Reservation> {
         self.try_reserve(bytes).ok_or_else(|| Error::Memory {
             stage,
@@ -61,7 +61,7 @@ impl Budget {
 }
 
 impl Reservation {
-    /// How many bytes are held.
+    /// The number of bytes held.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -85,7 +85,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Reads `1GiB`, `256MiB`, `512MB`, `64k` or a plain number of bytes; `None` if it is none of them.
+/// Reads `1GiB`, `256MiB`, `512MB`, `64k` or a plain number of bytes; `None` for anything else.
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -105,15 +105,15 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// The largest resident memory of this process so far, where the system tells it.
+/// The peak resident memory of this process so far, if the system reports it.
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Gives freed memory back to the system, between phases that run on different threads: the allocator would keep it
-/// for threads that are gone, and the peak would count it twice.
+/// Returns freed memory to the system, between phases that run on different threads: the allocator would keep
+/// it for threads that no longer exist, and the peak would count it twice.
 pub fn release_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -1,4 +1,4 @@
-//! What may a run use, and how far has it come?
+//! Which resources may a run use, and how far has it progressed?
 
 pub mod budget;
 pub mod progress;
@@ -13,20 +13,20 @@ use std::sync::Arc;
 use budget::Budget;
 use progress::Progress;
 
-/// What a stage may use.
+/// The resources that a stage may use.
 pub struct Resources<'a> {
     /// Worker threads.
     pub threads: usize,
-    /// Memory for what grows.
+    /// Memory for growing data.
     pub budget: Arc<Budget>,
-    /// Where it goes when it does not fit.
+    /// The directory for data that does not fit in memory.
     pub temp: PathBuf,
     /// Where progress is counted.
     pub progress: &'a Progress,
 }
 
 impl<'a> Resources<'a> {
-    /// All threads that the system has, and its directory for temporary files.
+    /// All processors of the system, and its directory for temporary files.
     pub fn new(budget: Arc<Budget>, progress: &'a Progress) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Resources { threads, budget, temp: std::env::temp_dir(), progress }

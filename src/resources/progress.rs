@@ -1,6 +1,7 @@
-//! How far is the work?
+//! How far has the work progressed?
 //!
-//! Workers count, whoever shows it looks: the library knows nothing of terminals. Memory: O(1).
+//! Workers count, and the user interface reads the counts: the library knows nothing about terminals. Memory:
+//! O(1).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,14 +21,14 @@ struct Phase {
     since: Instant,
 }
 
-/// What can be seen of a [`Progress`] at one moment.
+/// A [`Progress`] at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Snapshot {
     /// What is being done.
     pub phase: &'static str,
-    /// How much there is to do, if that is known.
+    /// The total amount of work, if it is known.
     pub total: Option<u64>,
-    /// How much of it is done.
+    /// The amount of work done.
     pub done: u64,
     /// When the phase began.
     pub since: Instant,

@@ -1,9 +1,9 @@
-//! In which order do rows stand that must move?
+//! How are rows sorted that do not fit in memory?
 //!
-//! Records are byte strings whose order is the order of the rows. They are sorted in memory as long as they fit, and
-//! as runs in the spill beyond that, which are merged while they are read.
+//! Records are byte strings whose order is the order of the rows. They are sorted in memory as long as they
+//! fit; beyond that they are written to the spill as sorted runs, which are merged while they are read.
 //!
-//! Memory: the arena and 16 bytes per record in it; while merging one block of [`BLOCK`] bytes per run.
+//! Memory: the arena and 16 bytes per record in it; while merging, one block of [`BLOCK`] bytes per run.
 
 use crate::error::Result;
 use crate::resources::budget::{Budget, Reservation};
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Bytes of a run that are read at once; a longer record has a block of its own.
+/// Bytes of a run that are read at once; a longer record has its own block.
 const BLOCK: usize = 1 << 16;
 
 /// Sorts byte strings.
@@ -26,7 +26,7 @@ pub struct Sorter<'s> {
 }
 
 impl<'s> Sorter<'s> {
-    /// Takes up to half of what is free for its arena.
+    /// Reserves up to half of the free memory for its arena.
     pub fn new(budget: &Arc<Budget>, spill: &'s Spill) -> Result<Self> {
         let limit = (budget.free() / 2).clamp(1 << 16, 1 << 28);
         let room = budget.reserve("sorting kept rows", limit)?;
@@ -73,7 +73,7 @@ impl<'s> Sorter<'s> {
             self.write_run()?;
         }
         (self.arena, self.records) = (vec![], vec![]);
-        // Blocks of the runs being merged take the room of the arena.
+        // The blocks of the runs being merged use the memory of the arena.
         let at_once = (self.room.bytes() as usize / BLOCK).max(2);
         while self.runs.len() > at_once {
             let mut merged = RunWriter::new(self.spill);
@@ -134,7 +134,7 @@ fn merge(runs: Vec<Run>, spill: &Spill, mut each: impl FnMut(&[u8]) -> Result<()
     Ok(())
 }
 
-/// A place in a run.
+/// A position in a run.
 struct Cursor {
     blocks: std::vec::IntoIter<Extent>,
     block: Vec<u8>,

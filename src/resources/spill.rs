@@ -1,8 +1,8 @@
-//! Where do bytes go that do not fit in memory?
+//! Where are bytes stored that do not fit in memory?
 //!
-//! One nameless file per run: it is personal data, so it has no path that others could open, and the
-//! operating system removes it however the run ends. The store knows blobs and counts bytes; what they
-//! mean is the callers' business.
+//! One unnamed file per run: it contains personal data, so it has no path that others could open, and the
+//! operating system removes it however the run ends. The store only knows blobs and their sizes; callers know
+//! what they mean.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub struct Spill {
     end: AtomicU64,
 }
 
-/// Where a blob lies.
+/// The location of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// First byte in the file.
@@ -41,12 +41,12 @@ impl Spill {
         Ok(Extent { offset, length })
     }
 
-    /// Reads a part of the file, given by where it starts and how long `buffer` is.
+    /// Reads a part of the file, given by its offset and the length of `buffer`.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         read_exact_at(&self.file, buffer, offset).map_err(|source| self.error(source))
     }
 
-    /// How many bytes were appended.
+    /// The number of bytes appended.
     pub fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }

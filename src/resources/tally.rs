@@ -1,11 +1,11 @@
 //! How often does each item occur with each key, when not all of them fit in memory?
 //!
-//! Counts are gathered in a hash table of a fixed allotment. When it is full, its entries go to the spill,
-//! into [`FANOUT`] partitions by the hash of the key, and the table starts anew. In the end each partition
-//! is counted alone, and cut further if it is still too large.
+//! Counts are collected in a hash table with a fixed allotment. When it is full, its entries are moved to the
+//! spill, into [`FANOUT`] partitions by the hash of the key, and the table starts over. In the end each
+//! partition is counted separately, and partitioned further if it is still too large.
 //!
-//! Memory: the allotment, reserved from the budget, whatever the number of keys.
-//! Invariant: all entries of a key come out together, each item once, with its total.
+//! Memory: the allotment, reserved from the budget, regardless of the number of keys. Invariant: all entries
+//! of a key are emitted together, each item once, with its total.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::resources::spill::{Extent, Spill};
 /// Partitions per level: 6 bits of the hash.
 const FANOUT: usize = 64;
 const FANOUT_BITS: u32 = FANOUT.trailing_zeros();
-/// As many levels as the hash has bits for.
+/// The number of levels that the bits of the hash allow.
 const LEVELS: u32 = 64 / FANOUT_BITS;
-/// Less than this is not worth starting with.
+/// The smallest allotment worth starting with.
 const SMALLEST_ALLOTMENT: u64 = 64 << 10;
 
 /// Counts of (key, item) pairs.
@@ -37,7 +37,7 @@ pub(crate) struct Tally {
     partitions: Vec<Partition>,
 }
 
-/// What is done with a key, its items and their counts.
+/// Handles a key, its items and their counts.
 pub(crate) type Emit<'a> = dyn FnMut(&[u8], &[(&[u8], u64)]) -> Result<()> + 'a;
 
 #[derive(Clone, Copy)]
@@ -54,11 +54,11 @@ struct Partition {
     extents: Vec<Extent>,
 }
 
-/// What a record takes in a partition beside its bytes: two lengths and the count.
+/// The bytes that a record takes in a partition in addition to its content: two lengths and the count.
 const RECORD_HEAD: usize = 16;
 
 impl Tally {
-    /// Takes `1 / share` of what is left of the budget.
+    /// Reserves `1 / share` of the remaining budget.
     pub fn new(spill: &Arc<Spill>, budget: &Arc<Budget>, share: u64) -> Result<Self> {
         let bytes = (budget.free() / share).max(SMALLEST_ALLOTMENT);
         let allotment = budget.reserve("counting by group", bytes)?;
@@ -93,8 +93,8 @@ impl Tally {
         Ok(())
     }
 
-    /// A quarter of the allotment each for the table, the bytes, the order of the entries in the end, and
-    /// for the moment in which the table or the bytes move to a larger place.
+    /// A quarter of the allotment each for the table, the bytes, the order of the entries at the end, and the
+    /// temporary copy while the table or the bytes grow.
     fn has_room(&self, more: usize) -> bool {
         let quarter = (self.allotment.bytes() / 4) as usize;
         let slots = (self.entries.len() + 1).next_power_of_two() * 2;
@@ -135,12 +135,12 @@ impl Tally {
         Error::Memory { stage: "counting by group", needed, budget: self.budget }
     }
 
-    /// Hands every key to `emit`, with its items in ascending order and their counts.
+    /// Passes every key to `emit`, with its items in ascending order and their counts.
     pub fn finish(self, emit: &mut Emit<'_>) -> Result<()> {
         self.finish_part(emit).map(drop)
     }
 
-    /// As [`Tally::finish`], and gives the allotment back for the next part.
+    /// As [`Tally::finish`], and returns the allotment for the next part.
     fn finish_part(mut self, emit: &mut Emit<'_>) -> Result<Reservation> {
         if self.partitions.is_empty() {
             self.emit_all(emit)?;

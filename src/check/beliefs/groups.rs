@@ -1,12 +1,12 @@
 //! Which original rows are in which group, and which sensitive values does it publish?
 //!
-//! PeopleSource come with their original quasi-identifiers and a group: from a table that holds both, or from the original and
-//! the labels of a release. Values come with a group: from the same table, or from the tables of a release. All is
-//! brought together by group, out of core.
+//! People come with their original quasi-identifiers and a group: from a table that holds both, or from the
+//! original and the labels of a release. Values come with a group: from the same table, or from the tables of
+//! a release. Everything is brought together by group, out of core.
 //!
-//! Memory: half of what is left of the budget for the tally; then one group after the other.
-//! Invariant: everybody of the original is in one group, and a group has as many values as people and none that they cannot
-//! have, or it is an error: a release is not judged by another table than its own.
+//! Memory: half of the remaining budget for the tally; then one group at a time. Invariant: everyone in the
+//! original is in exactly one group, and a group has as many values as people and none that they cannot have;
+//! anything else is an error, because a release must not be judged by a table other than its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,23 +33,23 @@ use crate::table::ColumnKind;
 use crate::table::group_keys::{KeyConverter, integer_key, integer_of_key};
 use crate::table::read::{ColumnRequest, Table};
 
-/// Where people and their groups are found.
+/// Where people and their groups come from.
 pub enum PeopleSource<'a> {
-    /// In a table with original values and columns that make groups.
+    /// A table with original values and columns that define groups.
     Grouped(&'a Table, &'a [String]),
-    /// In the original table, by the labels of a release.
+    /// The original table, by the labels of a release.
     Labelled(&'a Table, LabelledGroups),
 }
 
-/// Where the values of the groups are found.
+/// Where the values of the groups come from.
 pub enum PublishedValues<'a> {
-    /// In a table with one row per person.
+    /// A table with one row per person.
     Rows(&'a Table, &'a [String]),
-    /// In the second table of a bucketized release.
+    /// The second table of a bucketized release.
     Counts(&'a Buckets<'a>, &'a [String]),
 }
 
-/// The first byte of what a group is told.
+/// The first byte of a record of a group.
 const PERSON: u8 = 0;
 const VALUE: u8 = 1;
 
@@ -100,7 +100,7 @@ pub fn gather(
             }
         }
         let people: u64 = group.members.iter().map(|member| member.rows).sum();
-        // A sum that saturates equals no number of people.
+        // A saturated sum does not equal any number of people.
         if people != group.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)) {
             return Err(other_people());
         }
@@ -120,8 +120,9 @@ fn rows_of(table: &Combinations, combination: usize) -> u64 {
     table.histogram(combination).map(|(_, count)| count).sum()
 }
 
-/// Whether the original rows of a group's members can have its values: some of a combination's rows have a value at least
-/// as often as the others cannot take it, and at most as often as it occurs. Exact where no combination is in two groups.
+/// Whether the original rows of a group's members can have its values: the members of a combination have a
+/// value at least as often as the combination's other rows cannot account for it, and at most as often as it
+/// occurs. Exact if no combination is in two groups.
 fn can_be(group: &Gathered, table: &Combinations) -> bool {
     let (mut least, mut most) = (vec![0u64; group.counts.len()], vec![0u64; group.counts.len()]);
     for member in &group.members {

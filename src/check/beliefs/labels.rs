@@ -1,11 +1,12 @@
-//! In which group of a generalized release is a person of the original?
+//! Which group of a generalized release contains a person of the original?
 //!
-//! The published labels decide: groups are boxes of codes that do not overlap, so a combination of quasi-identifiers lies
-//! in one of them. Where a label leaves open whether it covers a code, a group that surely covers it comes first. Nothing
-//! of how the groups were made is read.
+//! The published labels decide: groups are boxes of codes that do not overlap, so a combination of
+//! quasi-identifiers lies in exactly one of them. Where a label leaves open whether it covers a code, a group
+//! that definitely covers it takes precedence. Nothing is read about how the groups were made.
 //!
-//! Memory: O(groups x columns) for the boxes, reserved from the budget, and O(groups) for the boundaries that separate them.
-//! Invariant: a person in no group, or in two, is an error: a release is not judged by another table than its own.
+//! Memory: O(groups x columns) for the boxes, reserved from the budget, and O(groups) for the boundaries that
+//! separate them. Invariant: a person in no group, or in two, is an error, because a release must not be
+//! judged by a table other than its own.
 
 use std::collections::HashSet;
 
@@ -20,7 +21,7 @@ use crate::resources::Resources;
 use crate::resources::budget::Reservation;
 use crate::table::read::{ColumnRequest, Table};
 
-/// Boxes of a leaf, which are asked one after the other.
+/// Boxes of a leaf, which are tested one after the other.
 const LEAF: usize = 8;
 
 /// A group, and the codes that its label covers in every column.
@@ -53,9 +54,9 @@ pub struct LabelledGroups {
 
 /// A set of groups.
 enum Node {
-    /// Those below a code of a column, and the others; by the places of their nodes.
+    /// The groups below a code of a column, and the others, as the indices of their nodes.
     Boundary { column: usize, code: u32, below: usize, others: usize },
-    /// These, as a range of places.
+    /// The groups of a leaf, as a range of indices.
     Leaf(std::ops::Range<usize>),
 }
 
@@ -143,7 +144,7 @@ fn bytes(group: &LabelledGroup) -> u64 {
     64 + group.covers.iter().map(cover).sum::<u64>()
 }
 
-/// Brings the groups into the order of the leaves, and separates them by boundaries that no group crosses.
+/// Arranges the groups in the order of the leaves, separated by boundaries that no group crosses.
 fn separated(groups: &mut [LabelledGroup], columns: usize) -> Vec<Node> {
     let mut nodes = vec![Node::Leaf(0..groups.len())];
     let mut open = vec![0];
@@ -175,7 +176,7 @@ struct Boundary {
     balance: usize,
 }
 
-/// The boundary of a column that halves the groups best.
+/// The boundary of a column that splits the groups most evenly.
 fn boundary(groups: &mut [LabelledGroup], column: usize) -> Option<Boundary> {
     groups.sort_by_key(|group| group.ends(column).0);
     let mut highest = groups[0].ends(column).1;
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn everybody_finds_the_box_that_holds_them() {
-        // ColumnRoles of a grid, each cut at places of its own.
+        // The columns of a grid, each cut at its own places.
         let mut groups = Vec::new();
         for x in 0..12u32 {
             for y in 0..9u32 {

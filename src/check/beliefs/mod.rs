@@ -4,9 +4,9 @@
 //! ([`mod@groups`], [`labels`]); the belief about everybody is followed from before to after the release
 //! ([`beliefs::group`](crate::math::beliefs::group)). Somebody is vulnerable if it moves by more than t.
 //!
-//! Memory: the combinations and priors of the table, and some groups at once; see the parts.
-//! Invariants: somebody counts as not vulnerable only by an exact distance or a proved bound; sums do not depend on
-//! the number of threads.
+//! Memory: the combinations and priors of the table, and several groups at a time; see the parts. Invariants:
+//! a person counts as not vulnerable only by an exact distance or a proven bound; sums do not depend on the
+//! number of threads.
 
 pub mod groups;
 mod labels;
@@ -26,26 +26,26 @@ use crate::release::manifest::Manifest;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
-/// How people of the original find their groups.
+/// How people of the original are matched to their groups.
 #[derive(Debug, Clone, Copy)]
 pub enum Membership<'a> {
-    /// The table holds people with their original quasi-identifiers, and these columns make groups.
+    /// The table holds people with their original quasi-identifiers, and these columns define the groups.
     Own(&'a [String]),
-    /// By the labels of a generalized release, whose groups these columns number.
+    /// By the labels of a generalized release, whose groups are numbered by these columns.
     Labels(&'a [String]),
 }
 
-/// The tables of groups, and who is in them.
+/// The tables of groups, and the people in them.
 pub struct GroupTables<'a> {
     /// The tables.
     pub subject: &'a Subject<'a>,
     /// Who is in which group.
     pub membership: &'a Membership<'a>,
-    /// What the manifest of a release says of its original.
+    /// What the manifest of a release says about its original.
     pub manifest: Option<&'a Manifest>,
 }
 
-/// Follows the belief about everybody in a release.
+/// Computes how the belief about each person changes with a release.
 pub fn attack(
     original: &Table,
     release: &GroupTables<'_>,
@@ -86,7 +86,7 @@ pub fn attack(
 }
 
 impl<'a> GroupTables<'a> {
-    /// Where people and values are found.
+    /// Where people and values come from.
     fn parts(
         &self,
         original: &'a Table,
@@ -113,7 +113,7 @@ impl<'a> GroupTables<'a> {
     }
 }
 
-/// Fails unless the original has as many rows as the manifest of the release says.
+/// Fails unless the original has the number of rows that the manifest of the release gives.
 fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
     if let Some(input) = &manifest.input
         && input.rows != rows
@@ -133,5 +133,5 @@ fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
     }
 }
 
-/// Groups are judged in parallel when this many members have come together.
+/// Groups are judged in parallel once this many members have accumulated.
 const MEMBERS_AT_ONCE: usize = 1 << 14;

@@ -1,4 +1,4 @@
-//! How far can a belief have moved, if the group is too large for the exact posterior?
+//! How far can a belief have moved if the group is too large for the exact posterior?
 //!
 //! A group has rows i with priors f_i and holds value v n_v times. Z_i(c) is the total weight of the
 //! assignments of a multiset c to the rows other than i, so the posterior of row i is proportional to
@@ -41,7 +41,8 @@ use super::refinement::Large;
 use super::roundings::{UNIT, relative_error};
 use super::smoothing::Smoothing;
 
-/// 2^-200: with smaller positive priors, products of ratios could leave the range of binary64, and nothing is said.
+/// 2^-200: with smaller positive priors, products of ratios could leave the range of binary64, so no bound is
+/// given.
 const LEAST_PRIOR: f64 = f64::from_bits((1023 - 200) << 52);
 
 /// What is known about the posteriors of a group without computing them.
@@ -56,8 +57,8 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// The group with these priors, each of so many rows and off by at most `prior_error` relatively, and how
-    /// often it holds each value.
+    /// The group with these priors, each shared by a number of rows and off by at most `prior_error`
+    /// relatively, and how often it holds each value.
     pub fn new(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
         let values = counts.len();
         let sane = (0.0..=LARGEST_RELATIVE_ERROR).contains(&prior_error)
@@ -81,7 +82,8 @@ impl Ceiling {
         ceiling
     }
 
-    /// As [`Ceiling::new`], with bounds that were used on themselves: closer for large groups, and more work.
+    /// As [`Ceiling::new`], with bounds refined by applying them to themselves: tighter for large groups, at
+    /// a higher cost.
     pub fn refined(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
         let mut ceiling = Ceiling::new(priors, counts, prior_error);
         if ceiling.error <= LARGEST_RELATIVE_ERROR {
@@ -100,7 +102,8 @@ impl Ceiling {
         ceiling
     }
 
-    /// The ranges of R in every system from which at most `missing` rows and as many values were taken.
+    /// The ranges of R in every system from which at most `missing` rows and the same number of values were
+    /// removed.
     fn compare(&mut self, priors: &[(&[f64], u64)], missing: u64) {
         let values = self.counts.len();
         let mut ratios = Vec::with_capacity(priors.len());
@@ -118,7 +121,7 @@ impl Ceiling {
         }
     }
 
-    /// For each value the least and the greatest posterior of the row with this prior.
+    /// For each value the least and the greatest posterior of a row with this prior.
     pub fn posterior(&self, prior: &[f64]) -> Vec<(f64, f64)> {
         let values = self.counts.len();
         let unknown = self.error > LARGEST_RELATIVE_ERROR || prior.len() != values;
@@ -144,7 +147,7 @@ impl Ceiling {
         (0..values).map(interval).collect()
     }
 
-    /// A number that the distance of the belief of the row with this prior does not fall short of; at least 0.
+    /// A lower bound of the distance of the belief of a row with this prior; at least 0.
     pub fn least_distance(&self, prior: &[f64], smoothing: Option<&Smoothing>) -> f64 {
         if self.error > LARGEST_RELATIVE_ERROR {
             return 0.0;
@@ -162,7 +165,7 @@ impl Ceiling {
         }
     }
 
-    /// A number that the distance of the belief of the row with this prior does not exceed; at most 1.
+    /// An upper bound of the distance of the belief of a row with this prior; at most 1.
     pub fn distance(&self, prior: &[f64], smoothing: Option<&Smoothing>) -> f64 {
         if self.error > LARGEST_RELATIVE_ERROR {
             return 1.0;

@@ -23,7 +23,7 @@ pub struct Combinations {
 const MAX_ROWS: u64 = 1 << 53;
 
 impl Combinations {
-    /// No rows yet, of a table with so many quasi-identifiers and distinct sensitive values.
+    /// No rows yet, for a table with this number of quasi-identifiers and distinct sensitive values.
     pub fn new(columns: usize, values: usize) -> Self {
         let (codes, sensitive, counts) = (Vec::new(), Vec::new(), Vec::new());
         Combinations { columns, values, rows: 0, codes, starts: vec![0], sensitive, counts }

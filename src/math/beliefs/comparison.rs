@@ -1,7 +1,7 @@
 //! How far did the release move the belief about one row?
 //!
-//! The one place where smoothing, divergence and threshold meet. Posteriors are given: whoever computes them
-//! states their relative error.
+//! The only place where smoothing, divergence and threshold meet. Posteriors are given; the code that
+//! computes them provides their relative error.
 //!
 //! Memory: O(values).
 
@@ -21,7 +21,7 @@ pub struct BeliefComparison {
 }
 
 impl BeliefComparison {
-    /// A comparison; without a smoothing, of the beliefs as they are.
+    /// A comparison; without smoothing, it compares the beliefs as they are.
     pub fn new(smoothing: Option<Smoothing>) -> Self {
         BeliefComparison { smoothing: smoothing.map(Arc::new), prior: Vec::new(), posterior: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl BeliefComparison {
         self.smoothing.as_deref()
     }
 
-    /// The distance of two beliefs whose entries are off by at most `error` relatively.
+    /// The distance between two beliefs whose entries are off by at most `error` relatively.
     pub fn measure(&mut self, prior: &[f64], posterior: &[f64], error: f64) -> Measured {
         match &self.smoothing {
             None => divergence(prior, posterior, error),
@@ -57,7 +57,7 @@ impl BeliefComparison {
         }
     }
 
-    /// Two rationals that hold the exact distance between them, about 2^-bits apart.
+    /// Two rationals that enclose the exact distance, about 2^-bits apart.
     pub fn enclose(&self, prior: &[Rational], posterior: &[Rational], bits: usize) -> (Rational, Rational) {
         match &self.smoothing {
             None => enclose_divergence(prior, posterior, bits),
@@ -66,8 +66,8 @@ impl BeliefComparison {
     }
 }
 
-/// The relative error of posteriors of a group of `rows`, from that of the priors and the roundings of
-/// the posteriors' own computation.
+/// The relative error of the posteriors of a group of `rows`, from that of the priors and the roundings of
+/// computing the posteriors.
 ///
 /// A posterior is a quotient of two sums of products of one prior per row, all non-negative: priors off by e
 /// make each sum off by at most a factor (1+e)^rows, the quotient by exp(2.01 rows e) <= 1 + 2.03 rows e.

@@ -6,8 +6,8 @@
 //! ancestor.
 //!
 //! Memory: 16 B per code of a numeric column, 4 B per code and 8 B per node of a hierarchy; never a matrix.
-//! Invariant: steps are at most the range, and 0 for equal codes.
-//! Not here: what weight a distance has (`kernel`).
+//! Invariant: steps are at most the range, and 0 for equal codes. Not here: the weight of a distance
+//! (`kernel`).
 
 use dashu_base::{Gcd, UnsignedAbs};
 use dashu_int::UBig;
@@ -109,7 +109,7 @@ impl Metric {
         matches!(self.shape, Shape::Tree { .. })
     }
 
-    /// A number of steps that no two different codes fall short of; `None` if there are no two codes.
+    /// A lower bound of the steps between two different codes; `None` if there are no two codes.
     pub fn least_steps(&self) -> Option<u128> {
         if self.codes() < 2 {
             return None;

@@ -1,7 +1,7 @@
 //! How far apart are two distributions, and is that certainly within a threshold?
 //!
 //! The Jensen-Shannon divergence in base 2 (mathematics 4.3), in floats with a proven bound, and as an exact
-//! enclosure where the bound does not decide.
+//! enclosure when the bound does not decide.
 //!
 //! Memory: O(values).
 //! Invariants: `Threshold::decide` says `Within` only if the distance plus its bound is at most the
@@ -22,7 +22,7 @@ pub enum DistanceVerdict {
     Within,
     /// Certainly above it, or not decidable.
     Beyond,
-    /// The floats do not tell; see [`settle`].
+    /// The floats do not decide; see [`settle`].
     Undecided,
 }
 
@@ -36,14 +36,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A number that the true distance does not exceed; 1 if nothing is known.
+    /// An upper bound of the true distance; 1 if nothing is known.
     pub fn at_most(&self) -> f64 {
         let sum = (self.distance + self.bound).next_up();
         if (0.0..=1.0).contains(&sum) { sum } else { 1.0 }
     }
 }
 
-/// The largest distance a release may cause, t.
+/// The largest distance that a release may cause, t.
 #[derive(Debug, Clone)]
 pub struct Threshold {
     exact: Rational,
@@ -68,7 +68,7 @@ impl Threshold {
         &self.exact
     }
 
-    /// Places an interval that holds the true distance.
+    /// Decides for an interval that contains the true distance.
     pub fn place(&self, low: f64, high: f64) -> DistanceVerdict {
         // Comparisons with a NaN are false, which leaves it undecided.
         if high <= self.below {
@@ -80,7 +80,7 @@ impl Threshold {
         }
     }
 
-    /// Decides by floats where that is certain.
+    /// Decides by floats when that is certain.
     #[cfg(test)]
     pub fn decide(&self, measured: Measured) -> DistanceVerdict {
         let Measured { distance, bound } = measured;
@@ -117,7 +117,7 @@ pub fn divergence(p: &[f64], q: &[f64], relative_error: f64) -> Measured {
     Measured { distance: sum / (2.0 * std::f64::consts::LN_2), bound }
 }
 
-/// p ln(2p/(p+q)) + q ln(2q/(p+q)); a NaN or a negative number makes a NaN.
+/// p ln(2p/(p+q)) + q ln(2q/(p+q)); NaN if either is NaN or negative.
 pub(super) fn part(p: f64, q: f64) -> f64 {
     let side = |a: f64| if a == 0.0 { 0.0 } else { a * (2.0 * a / (p + q)).ln() };
     side(p) + side(q)
@@ -137,7 +137,7 @@ pub fn rational_divergence(p: &[Rational], q: &[Rational]) -> Option<Rational> {
     Some(unequal / Rational::from(2u8))
 }
 
-/// Two rationals that hold the divergence between them, about 2^-bits apart.
+/// Two rationals that enclose the divergence, about 2^-bits apart.
 ///
 /// ln r = k ln 2 + ln m with m in [2/3, 4/3]; the integer parts add up exactly, the rest is a sum of
 /// enclosed logarithms, so the divergence is K/2 + (sum of p ln m + q ln m') / (2 ln 2).
@@ -173,7 +173,7 @@ pub fn enclose_divergence(p: &[Rational], q: &[Rational], bits: usize) -> (Ratio
 
 /// r = 2^power x mantissa with the mantissa in [2/3, 4/3]; r must be positive.
 fn split_power(r: &Rational) -> (i64, Rational) {
-    // A first guess from the lengths of numerator and denominator, so that tiny numbers take no long loop.
+    // A first guess from the lengths of numerator and denominator avoids a long loop for tiny numbers.
     let mut power = r.numerator().bit_len() as i64 - r.denominator().bit_len() as i64;
     let shift = Rational::from(UBig::ONE << power.unsigned_abs() as usize);
     let mut mantissa = if power < 0 { r * shift } else { r / shift };
@@ -190,8 +190,8 @@ fn split_power(r: &Rational) -> (i64, Rational) {
     (power, mantissa)
 }
 
-/// Decides on exact distributions: by the rational value where there is one, else by ever closer enclosures.
-/// Never `Undecided`: what 1024 bits do not tell counts as beyond.
+/// Decides on exact distributions: by the rational value if there is one, otherwise by ever closer
+/// enclosures. Never `Undecided`: what 1024 bits cannot decide counts as beyond.
 pub fn settle(p: &[Rational], q: &[Rational], threshold: &Rational) -> DistanceVerdict {
     if p.len() != q.len() {
         return DistanceVerdict::Beyond;

@@ -1,10 +1,11 @@
 //! How far do the beliefs about the people of one group move?
 //!
-//! Members of a group are its different quasi-identifier combinations, each with a number of rows: rows that agree
-//! share prior and posterior. Posteriors are exact, by forward and backward passes in floats with a proven error,
-//! where the group has at most [`BeliefAdversary::states`] states and [`MOST_ROWS`] rows; otherwise the proved interval of
-//! [`Ceiling`] stands for them. Where floats do not decide, exact fractions do, as long as that takes at most
-//! [`MOST_EXACT_PAIRS`] weights; what is then still open counts as undecided, which is never safe.
+//! Members of a group are its different quasi-identifier combinations, each with a number of rows: rows that
+//! agree share prior and posterior. Posteriors are exact, by forward and backward passes in floats with a
+//! proven error, if the group has at most [`BeliefAdversary::states`] states and [`MOST_ROWS`] rows;
+//! otherwise the proven interval of [`Ceiling`] is used instead. When floats do not decide, exact fractions
+//! do, as long as that takes at most [`MOST_EXACT_PAIRS`] weights; anything still open counts as undecided,
+//! which is never safe.
 //!
 //! Memory: O(rows x values present) and 20 B per state for a group.
 //! Not here: where groups come from, threads.
@@ -22,12 +23,12 @@ use crate::math::posterior;
 
 /// Groups with more states have no exact posterior.
 pub const MOST_STATES: u64 = 1 << 18;
-/// Nor have groups with more rows: binary64 weights would lie too far apart.
+/// Groups with more rows have none either: binary64 weights would lie too far apart.
 pub const MOST_ROWS: u64 = 600;
-/// Weights of exact priors that one group may cost.
+/// The number of weights of exact priors that one group may cost.
 const MOST_EXACT_PAIRS: u64 = 1 << 22;
 
-/// What an adversary of one bandwidth believes of everybody before the release.
+/// What an adversary with one bandwidth believes about each person before the release.
 pub struct BeliefAdversary<'a> {
     /// The table.
     pub table: &'a Combinations,
@@ -53,7 +54,7 @@ pub struct Member {
 /// A group as it is published.
 #[derive(Debug, Clone, Copy)]
 pub struct BeliefGroup<'a> {
-    /// Who is in it.
+    /// The members of the group.
     pub members: &'a [Member],
     /// How often it holds each sensitive value.
     pub counts: &'a [u64],
@@ -61,11 +62,11 @@ pub struct BeliefGroup<'a> {
 
 /// How the posteriors of a group are known.
 enum Known {
-    /// In floats, member after member, off by at most this.
+    /// In floats, member by member, off by at most this.
     Exactly(Vec<f64>, f64),
     /// Within bounds.
     Within(Ceiling),
-    /// The group cannot be: its values contradict the priors.
+    /// The group is impossible: its values contradict the priors.
     Impossible,
 }
 
@@ -98,7 +99,7 @@ impl BeliefGroup<'_> {
         self.members.iter().map(|member| member.rows).sum()
     }
 
-    /// Whether an exact posterior with at most `most` states is within the stated bounds.
+    /// Whether the group is small enough for an exact posterior with at most `most` states.
     pub fn is_small(&self, most: u64) -> bool {
         let mut states = self.present().map(|value| self.counts[value]);
         let states = states.try_fold(1u64, |states, count| states.checked_mul(count.checked_add(1)?));
@@ -125,7 +126,7 @@ impl<'a> Beliefs<'a> {
         beliefs
     }
 
-    /// Whether the posteriors are exact, but for rounding.
+    /// Whether the posteriors are exact, except for rounding.
     pub fn is_exact(&self) -> bool {
         matches!(self.known, Known::Exactly(..))
     }
@@ -171,7 +172,7 @@ impl<'a> Beliefs<'a> {
         self.group.members.iter().map(prior).collect()
     }
 
-    /// Comes closer to posteriors that are known within bounds only, with more work; see [`Ceiling::refined`].
+    /// Tightens posteriors that are only known within bounds, at a higher cost; see [`Ceiling::refined`].
     pub fn refine(&mut self) {
         if let Known::Within(_) = self.known {
             let priors = self.counted_priors();
@@ -198,7 +199,7 @@ impl<'a> Beliefs<'a> {
         }
     }
 
-    /// Whether a belief that moved so far is within the threshold; `Undecided` is not safe.
+    /// Whether a belief that moved this far is within the threshold; `Undecided` is not safe.
     pub fn verdict(
         &self,
         member: usize,
@@ -253,14 +254,14 @@ impl<'a> Beliefs<'a> {
     }
 }
 
-/// What a test of a whole group comes to.
+/// The result of testing a whole group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Every belief is within its threshold, beyond doubt.
+    /// Every belief is certainly within its threshold.
     Yes,
     /// Some belief is beyond it.
     No,
-    /// Nothing is known to be beyond, but not everything is known to be within.
+    /// No belief is known to be beyond its threshold, but not all are known to be within.
     Unknown,
 }
 
@@ -385,7 +386,7 @@ mod tests {
                 beliefs.verdict(1, moved, &comparison, &threshold)
             };
             assert!(moved.low < moved.high);
-            // Somewhere between the two ends lies the true distance, and both sides of it are told apart.
+            // The true distance lies somewhere between the two ends, and both sides of it are distinguished.
             let (mut within, mut beyond) = (moved.high, moved.low);
             assert_eq!((at(within), at(beyond)), (DistanceVerdict::Within, DistanceVerdict::Beyond));
             while within.next_down() > beyond {

@@ -1,4 +1,4 @@
-//! How much does a row tell the adversary about a person whose value differs in one column?
+//! How much does a row reveal about a person whose value differs in one column?
 //!
 //! The Epanechnikov weight of mathematics 4.1 in its integer form: with distance s/R and bandwidth B = n/d the
 //! weight is (nR)^2 - (ds)^2, clamped at 0, without the constants that cancel in a prior.
@@ -28,7 +28,7 @@ pub struct Kernel {
     far: u128,
     /// A power of two that makes the largest weight at most 1.
     scale: f64,
-    /// For small columns, all weights, and what they are above the floor where there is one.
+    /// For small columns, all weights, and their excess over the floor if there is one.
     weights: Vec<f64>,
     above: Vec<f64>,
 }
@@ -113,7 +113,7 @@ impl Kernel {
         }
     }
 
-    /// The weight as a float: the exact one times 2^-[`Kernel::bits`], rounded; 0 exactly where that is 0.
+    /// The weight as a float: the exact one times 2^-[`Kernel::bits`], rounded; 0 iff the exact one is 0.
     #[inline]
     pub fn weight(&self, a: u32, b: u32) -> f64 {
         match self.weights.get(a as usize * self.metric.codes() + b as usize) {
@@ -122,14 +122,15 @@ impl Kernel {
         }
     }
 
-    /// A weight that all pairs of codes have at least: that of the full distance, in a hierarchy wider than it.
+    /// A lower bound of the weights of all pairs of codes: in a hierarchy whose bandwidth exceeds the full
+    /// distance, the weight at that distance.
     ///
-    /// Every exact weight is the sum of the floor and of what is above it; both are rounded like a weight.
+    /// Every exact weight is the sum of the floor and the excess over it; both are rounded like a weight.
     pub fn floor(&self) -> f64 {
         (self.reach - self.far) as f64 * (self.reach + self.far) as f64 * self.scale
     }
 
-    /// What a weight is above the floor; 0 for all pairs at the full distance.
+    /// The excess of a weight over the floor; 0 for all pairs at the full distance.
     pub fn above_floor(&self, a: u32, b: u32) -> f64 {
         if !self.has_floor() {
             return self.weight(a, b);
@@ -162,7 +163,8 @@ impl Kernel {
         }
     }
 
-    /// Which share of the codes has a weight above the floor for a code, on average over at most 64 codes: for estimates only.
+    /// The share of codes that have a weight above the floor for a given code, averaged over at most 64
+    /// codes: for estimates only.
     pub fn share(&self) -> f64 {
         let codes = self.codes() as u32;
         if codes == 0 {
@@ -175,7 +177,7 @@ impl Kernel {
         touched as f64 / (asked.count() as f64 * f64::from(codes))
     }
 
-    /// d times the steps between two codes, where that is below the reach.
+    /// d times the steps between two codes, if that is below the reach.
     fn gap(&self, a: u32, b: u32) -> Option<u128> {
         let gap = self.unit * self.metric.steps(a, b);
         (gap < self.reach).then_some(gap)

@@ -17,7 +17,7 @@ use crate::math::exact::Rational;
 
 const GUARD: usize = 32;
 
-/// Integers that hold 2^bits ln(m) between them; m must lie in [1/2, 2].
+/// Integers that enclose 2^bits ln(m); m must lie in [1/2, 2].
 pub(super) fn enclose_ln(m: &Rational, bits: usize) -> (IBig, IBig) {
     let places = bits + GUARD;
     let (above, below) = (m.numerator(), IBig::from(m.denominator().clone()));

@@ -14,8 +14,8 @@
 //! | [`smoothing`], [`divergence`], [`comparison`] | how far did a belief move, and is that within t? |
 //! | [`group`] | how far do all beliefs about a group move? |
 //!
-//! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted.
-//! Not here: exact posteriors, which are given to [`comparison`]; tables, files, threads.
+//! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted. Not here:
+//! exact posteriors, which [`comparison`] receives; tables, files, threads.
 
 pub mod ceiling;
 pub mod combinations;

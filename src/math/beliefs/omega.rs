@@ -1,10 +1,10 @@
 //! What would the paper's quick estimate say the adversary believes after the release?
 //!
-//! For display only: it understates risks (mathematics 4.2), so nothing is accepted on it.
+//! For display only: it understates risks (mathematics 4.2), so nothing is accepted because of it.
 //!
 //! Memory: O(members x values) of the group, for the result.
 
-/// The Omega-estimate of the posterior of every row: n_v f_i(v) / sum_j f_j(v), normalised over v.
+/// The Omega-estimate of the posterior of every row: n_v f_i(v) / sum_j f_j(v), normalized over v.
 ///
 /// Each prior comes with the number of rows that share it.
 pub fn omega_estimate(priors: &[(&[f64], u64)], counts: &[u64]) -> Vec<Vec<f64>> {

@@ -1,14 +1,16 @@
-//! Can the values of a group be dealt out to its rows at all?
+//! Can the values of a group be assigned to its rows at all?
 //!
-//! The bounds of [`ceiling`](super::ceiling) hold for groups that are possible under the priors; one that is not contradicts
-//! them, and says nothing about being safe. Rows that can have the same values are one source of a flow, each value is a
-//! sink with its count, and the group is possible if and only if everything flows.
+//! The bounds of [`ceiling`](super::ceiling) hold for groups that are possible under the priors; an
+//! impossible group contradicts them, and its bounds say nothing about safety. Rows that can have the same
+//! values are one source of a flow, each value is a sink with its count, and the group is possible if and
+//! only if everything flows.
 //!
-//! Memory: 8 B x different supports x values. Work: shortest paths that still carry, until none is left.
+//! Memory: 8 B x different supports x values. Work: shortest augmenting paths until none is left.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Whether some assignment of the values to the rows has a positive weight; `priors` are each of so many rows.
+/// Whether some assignment of the values to the rows has a positive weight; each of the `priors` comes with
+/// its number of rows.
 pub fn is_possible(priors: &[(&[f64], u64)], counts: &[u64]) -> bool {
     let present: Vec<usize> = (0..counts.len()).filter(|value| counts[*value] > 0).collect();
     let mut supports: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
@@ -26,7 +28,7 @@ struct Flow {
     supports: Vec<Vec<bool>>,
     /// Rows of each support that have no value yet.
     rows: Vec<u64>,
-    /// How often each value is still to be given.
+    /// How often each value remains to be assigned.
     wanted: Vec<u64>,
     /// How many rows of a support have a value.
     flows: Vec<Vec<u64>>,
@@ -44,9 +46,9 @@ impl Flow {
         self.wanted.iter().all(|wanted| *wanted == 0)
     }
 
-    /// Gives rows of a support a value, others making room where they must; false if nobody can.
+    /// Assigns a value to rows of a support, moving others if necessary; false if this is impossible.
     fn push(&mut self, from: usize) -> bool {
-        // The support from which a value was reached, and the value by way of which a support was.
+        // The support from which a value was reached, and the value through which a support was reached.
         let mut reached_from: Vec<Option<usize>> = vec![None; self.wanted.len()];
         let mut by_way_of: Vec<Option<usize>> = vec![None; self.rows.len()];
         let mut waiting = VecDeque::from([from]);
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Deals the values out one row after the other.
+    /// Assigns the values to one row after another.
     fn some_assignment(priors: &[&[f64]], counts: &mut [u64]) -> bool {
         let Some((first, rest)) = priors.split_first() else { return counts.iter().all(|count| *count == 0) };
         (0..counts.len()).any(|value| {

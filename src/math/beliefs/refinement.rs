@@ -1,6 +1,6 @@
-//! How much closer do the bounds of a large group become when they are used on themselves?
+//! How much tighter do the bounds of a large group become when they are applied to themselves?
 //!
-//! In the words of [`ceiling`](super::ceiling): R at row i, in the system of rows W and multiset c, is
+//! In the notation of [`ceiling`](super::ceiling): R at row i, in the system of rows W and multiset c, is
 //!
 //! ```text
 //! R = (1/n_x) sum over w != i of q_w g_w,     q_w = the posterior of x at row w in the system (W - i, c - y),
@@ -9,10 +9,11 @@
 //! because the weight of all neighbours counts every assignment once for each of its x. The q_w add up to n_x, so R is a
 //! mean of the g_w with the weights q_w; and q_w lies in an interval that follows from the ranges of R in the smaller system.
 //!
-//! **Levels.** With K rounds, the ranges of level k hold in every system from which at most K - k rows and as many values
-//! were taken. Level 0 is the plain range with n_x - K (at least one) in place of n_x, since a mean of more of
-//! the smallest is larger. Level k + 1 takes the q_w from level k: with r = K - k, a count n_u is then between n_u - r and
-//! n_u, and up to r rows are missing. Level K holds for the group itself.
+//! **Levels.** With K rounds, the ranges of level k hold in every system from which at most K - k rows and
+//! the same number of values were removed. Level 0 is the plain range with n_x - K (at least one) in place of
+//! n_x, since a mean of more of the smallest is larger. Level k + 1 takes the q_w from level k: with r = K -
+//! k, a count n_u is then between n_u - r and n_u, and up to r rows are missing. Level K holds for the group
+//! itself.
 //!
 //! **The least mean.** A mean with weights q_w in [low_w, high_w] is at most m only if some such weights make the sum of
 //! q_w (g_w - m) at most 0. The least sum takes high_w where g_w < m and low_w elsewhere, and drops the r largest
@@ -30,13 +31,13 @@
 
 use super::roundings::{UNIT, relative_error};
 
-/// What the refinement needs to know of a group.
+/// What the refinement needs to know about a group.
 pub(super) struct Large<'a> {
     /// Different priors, each with its number of rows.
     pub priors: &'a [(&'a [f64], u64)],
     /// How often the group holds each value.
     pub counts: &'a [u64],
-    /// No prior is off by more than this, relatively.
+    /// A bound on the relative error of every prior.
     pub prior_error: f64,
 }
 
@@ -48,7 +49,7 @@ impl Large<'_> {
         self.priors.iter().map(|(_, rows)| rows).sum()
     }
 
-    /// More rounds come closer but begin further away.
+    /// More rounds give tighter bounds but start from wider ones.
     pub(super) fn rounds(&self) -> u64 {
         u64::from(self.rows().max(1).ilog2() / 2).clamp(2, 6)
     }
@@ -57,7 +58,8 @@ impl Large<'_> {
         (0..self.counts.len()).filter(|value| self.counts[*value] > 0).collect()
     }
 
-    /// Ranges of R by x x values + y, from those of level 0, which hold with [`Large::rounds`] rows and values taken away.
+    /// Ranges of R by x x values + y, from those of level 0, which hold with [`Large::rounds`] rows and
+    /// values removed.
     pub(super) fn refine(&self, mut ranges: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
         let values = self.counts.len();
         let present = self.present();
@@ -80,7 +82,7 @@ impl Large<'_> {
         ranges
     }
 
-    /// For each prior and value the least and the greatest posterior in systems with so many missing.
+    /// For each prior and value the least and the greatest posterior in systems with this many missing.
     fn posteriors(&self, present: &[usize], ranges: &[(f64, f64)], missing: u64) -> Vec<(f64, f64)> {
         let values = self.counts.len();
         let error = 1.2 * (4.02 * self.prior_error + relative_error(values as u64 + 12));
@@ -99,7 +101,7 @@ impl Large<'_> {
                 }
                 let low = 1.0 / (1.0 + highest) * (1.0 - error);
                 let high = 1.0 / (1.0 + fewest) * (1.0 + error);
-                // A NaN becomes what is always true.
+                // A NaN becomes a bound that is always true.
                 own[x] = (if low > 0.0 { low } else { 0.0 }, if high < 1.0 { high } else { 1.0 });
             }
         }
@@ -159,14 +161,14 @@ struct Term {
     rows: f64,
 }
 
-/// Which end of the means is looked for.
+/// Which end of the means is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Least,
     Greatest,
 }
 
-/// Moves from `sound` towards `beyond` as far as `holds` certainly does.
+/// Moves from `sound` towards `beyond` as far as `holds` is certain.
 fn enclose(sound: f64, beyond: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut sound, mut beyond) = (sound, beyond);
     if !(sound.is_finite() && beyond.is_finite()) {
@@ -208,7 +210,7 @@ fn exceeds(terms: &[Term], m: f64, missing: u64, side: Side) -> bool {
     sum > size * relative_error(terms.len() as u64 + 2 * missing + 8)
 }
 
-/// The sum of the largest terms, as many rows as can be missing, rounded up.
+/// The sum of the largest terms, for as many rows as can be missing, rounded up.
 fn dropped_sum(largest: &[(f64, f64)], missing: u64) -> f64 {
     let (mut sum, mut left) = (0.0, missing as f64);
     for (own, rows) in largest {
@@ -219,7 +221,7 @@ fn dropped_sum(largest: &[(f64, f64)], missing: u64) -> f64 {
     sum * (1.0 + relative_error(2 * missing + 2))
 }
 
-/// Keeps the largest terms, the largest first, as many as can be missing.
+/// Keeps the largest terms in descending order, as many as can be missing.
 fn keep_largest(kept: &mut Vec<(f64, f64)>, term: (f64, f64), most: u64) {
     if kept.len() as u64 >= most && kept.last().is_some_and(|last| last.0 >= term.0) {
         return;
@@ -234,7 +236,7 @@ mod tests {
     use crate::math::beliefs::ceiling::Ceiling;
     use crate::math::posterior;
 
-    /// A number that looks random.
+    /// A pseudorandom number.
     fn next(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *seed >> 33

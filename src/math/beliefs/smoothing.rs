@@ -3,8 +3,8 @@
 //! Kernel smoothing over the sensitive domain (mathematics 4.3): each value gets the weighted mean of its
 //! neighbours, and the result is divided by its total, because in general the means do not add up to 1.
 //!
-//! Memory: 8 B x values^2, and as many exact fractions.
-//! Invariant: rows of the matrix add up to 1; a bandwidth equal to a distance gives no weight to it.
+//! Memory: 8 B x values^2, and the same number of exact fractions. Invariant: rows of the matrix add up to 1;
+//! a bandwidth equal to a distance gives it no weight.
 
 use dashu_int::{IBig, UBig};
 
@@ -58,7 +58,7 @@ impl Smoothing {
         if total == Rational::ZERO { raw } else { raw.into_iter().map(|mean| mean / &total).collect() }
     }
 
-    /// The smoothed distribution in floats, into `smoothed`.
+    /// The smoothed distribution in floats, written to `smoothed`.
     pub fn apply(&self, distribution: &[f64], smoothed: &mut Vec<f64>) {
         smoothed.clear();
         let row = |weights: &[f64]| -> f64 { weights.iter().zip(distribution).map(|(w, p)| w * p).sum() };

@@ -188,7 +188,8 @@ fn public_vectors() {
                 assert!(Rational::try_from(floor).unwrap() <= most, "case {number}: floor {floor}");
                 let ceiling = ceiling.distance(own[row], case.smoothing.as_ref());
                 assert!(Rational::try_from(ceiling).unwrap() >= least, "case {number}: ceiling {ceiling}");
-                // The enclosure's ends as thresholds: only the exact path can tell them from the distance.
+                // The enclosure's ends as thresholds: only the exact path can distinguish them from the
+                // distance.
                 let tiny = ratio(1, 1 << 60);
                 assert_eq!(
                     comparison.settle(&priors[row], &posteriors[row], &(&most + &tiny)),

@@ -2,7 +2,7 @@
 //!
 //! A region is a set of published groups and of test groups (of earlier functions) that overlap them. Its
 //! people fall into cells: same published group, same test groups. Cells are filled one after another; a
-//! state is what is left of the open published groups and what has gone into the open test groups, per
+//! state is what remains of the open published groups and what has been placed in the open test groups, per
 //! value. Values with equal columns in that table are interchangeable, so columns are sorted and equal states
 //! merge; a test group is judged when its last cell is filled.
 //!
@@ -18,19 +18,19 @@ use super::filling::{ClassAhead, FillCell, State, Step, in_filling_order, plan};
 use super::partition::{Counts, Value};
 use super::property::{Kind, PropertyJudge};
 
-/// Regions with a cell or with values above this number are refused: factorials alone would cost too much.
+/// Regions with a larger cell or more values than this are refused: factorials alone would cost too much.
 const LARGEST_CELL: usize = 4096;
 
 /// Counting would take more than the limits allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// How much may still be counted.
+/// The remaining work limits.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
-    /// Transitions between states that are left.
+    /// The remaining number of transitions between states.
     pub(super) steps: u64,
-    /// States that one pass over a region may hold.
+    /// The number of states that one pass over a region may hold.
     pub(super) states: usize,
 }
 
@@ -49,7 +49,7 @@ struct ValueClass {
     counts: Vec<u16>,
 }
 
-/// The result for a region: how many arrangements, and in how many a person of a cell has a value.
+/// The result for a region: the number of arrangements, and in how many a person of a cell has a value.
 #[derive(Debug, Clone)]
 pub(super) struct Arrangements {
     pub(super) count: UBig,
@@ -71,7 +71,7 @@ impl Arrangements {
 
 type Layer = HashMap<State, UBig, foldhash::fast::FixedState>;
 
-/// Published groups and the test groups that tie them together.
+/// Published groups and the test groups that connect them.
 pub(super) struct Region<'a> {
     judge: &'a PropertyJudge,
     cells: Vec<FillCell>,
@@ -193,8 +193,8 @@ impl<'a> Region<'a> {
         Ok(next_layer)
     }
 
-    /// Visits every way to fill the cell from `state` that fails no test: the state after, in how many ways
-    /// the cell can be filled like this, and how many of its people get the tracked value.
+    /// Visits every way to fill the cell from `state` that fails no test: the next state, the number of ways
+    /// to fill the cell like this, and how many of its people get the tracked value.
     fn each_filling(
         &self,
         step: &Step,
@@ -243,7 +243,8 @@ impl<'a> Region<'a> {
         self.judge.holds(&mut shares, &total)
     }
 
-    /// The ways to hand `filling` to the people of the cell, times the ways to choose among twin columns.
+    /// The number of ways to assign `filling` to the people of the cell, times the ways to choose among twin
+    /// columns.
     fn weight(&self, people: usize, filling: &[u16], twin: &[bool]) -> UBig {
         let mut above = self.factorials[people].clone();
         let mut below = UBig::ONE;
@@ -298,8 +299,8 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Visits the ways to take `people` values, at most `left[at]` of column `at`; twin columns in descending
-/// order only.
+/// Visits the ways to take `people` values, at most `left[at]` of column `at`; twin columns only in
+/// descending order.
 fn each_multiset(
     left: &[u16],
     left_from: &[usize],

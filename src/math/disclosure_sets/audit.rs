@@ -1,8 +1,8 @@
-//! For each function and strategy: which instances are left, and what is published?
+//! For each function and strategy: which instances remain, and what is published?
 //!
-//! What an adversary learns from the naive release needs no set of its own: naive publishes function i for
-//! exactly the instances whose PER passes at i and fails at every earlier function, and that is the exclusive
-//! disclosure set of i. The exclusive strategy is the naive one with a veto.
+//! The naive release needs no set of its own: naive publishes function i for exactly the instances whose PER
+//! passes at i and fails at every earlier function, and that is the exclusive disclosure set of i. The
+//! exclusive strategy is the naive one with a veto.
 
 use super::arrangements::{TooLarge, Work};
 use super::estimate::{Estimate, estimate};
@@ -12,14 +12,14 @@ use super::partition::{Counts, Partition, Value};
 use super::property::{Property, PropertyJudge, SharesSummary};
 use crate::error::{Error, Result};
 
-/// How much work each disclosure set may cost, and what happens beyond.
+/// How much work each disclosure set may cost, and what happens beyond that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of counting per set; roughly a million per second.
+    /// Counting steps per set; roughly a million per second.
     pub steps: u64,
     /// Counting states held at a time, about 200 bytes each.
     pub states: usize,
-    /// Instances drawn for an estimate where counting is refused.
+    /// Instances drawn for an estimate when counting is refused.
     pub samples: usize,
     /// The seed of the estimates.
     pub seed: u64,
@@ -34,11 +34,12 @@ impl Default for Limits {
 /// How a function is chosen for publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayStrategy {
-    /// The first function whose PER satisfies the property. Unsafe against whoever knows this.
+    /// The first function whose PER satisfies the property. Unsafe against an adversary who knows this.
     Naive,
     /// The first function whose disclosure set satisfies the property.
     Inclusive,
-    /// The first function whose PER satisfies the property, if its disclosure set does too; else nothing.
+    /// The first function whose PER satisfies the property, if its disclosure set does too; otherwise
+    /// nothing.
     Exclusive,
 }
 
@@ -49,7 +50,7 @@ pub enum AuditedRelease {
     Function(usize),
     /// Nothing.
     Nothing,
-    /// Nothing either: the disclosure set of this function decides, and it was too large to count.
+    /// Nothing: the disclosure set of this function would decide, but it was too large to count.
     Undecided(usize),
 }
 
@@ -60,15 +61,15 @@ pub enum AuditFinding {
     Exact(SharesSummary),
     /// Too large to count within the limits.
     Refused {
-        /// Why, for people.
+        /// The reason, for display.
         reason: String,
-        /// What a sample suggests; `None` if membership in the set was too costly to decide as well.
+        /// What a sample suggests; `None` if deciding membership in the set was also too costly.
         estimate: Option<Estimate>,
     },
 }
 
 impl AuditFinding {
-    /// Does the set satisfy the property? `None` if it was not counted: that is never a yes.
+    /// Does the set satisfy the property? `None` if it was not counted, which never counts as a yes.
     pub fn holds(&self) -> Option<bool> {
         match self {
             AuditFinding::Exact(summary) => Some(summary.holds),
@@ -77,14 +78,14 @@ impl AuditFinding {
     }
 }
 
-/// What is left of one function's publication.
+/// What remains possible given one function's publication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionAudit {
-    /// All rearrangements: what an adversary knows who sees the publication only.
+    /// All rearrangements: what an adversary who only sees the publication knows.
     pub per: SharesSummary,
-    /// What is left under the inclusive strategy.
+    /// What remains under the inclusive strategy.
     pub inclusive: AuditFinding,
-    /// What is left under the exclusive strategy, and under the naive one.
+    /// What remains under the exclusive strategy, and under the naive one.
     pub exclusive: AuditFinding,
 }
 
@@ -102,7 +103,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// What an adversary who knows the algorithm is left with after the naive release; `None` without one.
+    /// What remains for an adversary who knows the algorithm after the naive release; `None` without one.
     pub fn naive_adversary(&self) -> Option<&AuditFinding> {
         match self.naive {
             AuditedRelease::Function(function) => Some(&self.functions[function].exclusive),
@@ -111,7 +112,7 @@ impl Audit {
     }
 }
 
-/// A table, the generalization functions in release order, and the property to keep.
+/// A table, the generalization functions in release order, and the required property.
 #[derive(Debug)]
 pub struct Sequence {
     functions: Vec<Partition>,
@@ -153,7 +154,7 @@ impl Sequence {
         Ok(Sequence { functions, table, publications, judge, limits })
     }
 
-    /// Everything about every function.
+    /// The full audit of every function.
     pub fn audit(&self) -> Audit {
         let mut verdicts = Inclusive::new(&self.judge, &self.functions);
         let functions = (0..self.functions.len()).map(|function| FunctionAudit {
@@ -173,7 +174,7 @@ impl Sequence {
         }
     }
 
-    /// What a strategy publishes, computing no more than that takes.
+    /// What a strategy publishes, computing no more than necessary.
     pub fn release(&self, strategy: ReplayStrategy) -> AuditedRelease {
         match strategy {
             ReplayStrategy::Naive => {
@@ -195,7 +196,7 @@ impl Sequence {
         }
     }
 
-    /// What is left of a function's publication for who knows it and the strategy.
+    /// What remains possible for an adversary who knows a function's publication and the strategy.
     pub fn left(&self, strategy: ReplayStrategy, function: usize) -> AuditFinding {
         match strategy {
             ReplayStrategy::Naive | ReplayStrategy::Exclusive => self.exclusive(function),

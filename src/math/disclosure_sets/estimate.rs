@@ -1,8 +1,9 @@
 //! What can a sample say about a disclosure set that is too large to count?
 //!
 //! Instances of PER are drawn uniformly by shuffling the values within each group, and those in the set are
-//! kept; they are uniform in the set. The intervals are Hoeffding's, with the error split over every (person,
-//! value) pair, so that the upper end holds for the largest share of all. An estimate is never a verdict.
+//! kept, which makes them uniform in the set. The intervals are Hoeffding's, with the error split over every
+//! (person, value) pair, so that the upper end holds for the overall largest share. An estimate is never a
+//! verdict.
 //!
 //! Memory: O(people x values per group). Time: O(samples x people x functions).
 
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use super::partition::{Partition, Value};
 use crate::math::random::Random;
 
-/// How surely all intervals of an estimate hold together.
+/// The joint confidence of all intervals of an estimate.
 const CONFIDENCE: f64 = 0.99;
 
 /// The ends of a confidence interval.
@@ -23,14 +24,14 @@ pub struct Interval {
     pub at_most: f64,
 }
 
-/// The share that was largest in a sample.
+/// The largest share in a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EstimatedShare {
     /// The person with the largest share in the sample.
     pub person: usize,
     /// The value that has it.
     pub value: Value,
-    /// Where the largest share of all people and values lies.
+    /// The interval of the largest share over all people and values.
     pub share: Interval,
 }
 
@@ -43,9 +44,9 @@ pub struct Estimate {
     pub members: usize,
     /// The seed: the same seed gives the same estimate.
     pub seed: u64,
-    /// How surely all intervals hold together.
+    /// The joint confidence of all intervals.
     pub confidence: f64,
-    /// Which part of PER the set is.
+    /// The share of PER that the set makes up.
     pub part_of_per: Interval,
     /// The largest share in the set; `None` if no drawn instance was in it.
     pub largest: Option<EstimatedShare>,
@@ -97,7 +98,7 @@ pub(super) fn estimate<E>(
     })
 }
 
-/// Hoeffding's interval for `hits` of `draws`, valid for `statements` such intervals at once, with half of
+/// Hoeffding's interval for `hits` of `draws`, valid for `statements` such intervals at once, using half of
 /// the permitted error.
 fn interval(hits: u64, draws: u64, statements: usize) -> Interval {
     if draws == 0 {

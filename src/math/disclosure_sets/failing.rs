@@ -1,7 +1,7 @@
-//! Which rearrangements of a publication fail every one of some earlier functions?
+//! Which rearrangements of a publication fail all of the given earlier functions?
 //!
-//! A function fails for an instance iff some of its groups fails the property, because its PER is a product
-//! over groups. Inclusion and exclusion over the sets T of earlier functions turns this round:
+//! A function fails for an instance iff one of its groups fails the property, because its PER is a product
+//! over groups. Inclusion-exclusion over the sets T of earlier functions inverts this:
 //!
 //!   failing all = sum over T of (-1)^|T| x (arrangements in which every group of every function of T passes)
 //!
@@ -74,8 +74,8 @@ impl<'a> Failing<'a> {
         &self.size
     }
 
-    /// Visits, for each cell of people nobody can tell apart, the people and for each value of their group in
-    /// how many instances of the set one of them has it.
+    /// Visits each cell of indistinguishable people: the people, and for each value of their group the number
+    /// of instances of the set in which one of them has it.
     pub(super) fn each_cell(&self, mut visit: impl FnMut(&[u32], &[(Value, UBig)])) {
         let mut cells_of: Vec<Vec<u32>> = vec![Vec::new(); self.counts.len()];
         for (cell, people) in self.finest.groups().iter().enumerate() {
@@ -92,7 +92,7 @@ impl<'a> Failing<'a> {
         }
     }
 
-    /// `factors` caches, for a term and one of its regions, the signed arrangements of all other regions.
+    /// For a term and one of its regions, `factors` caches the signed arrangements of all other regions.
     fn holders(
         &self,
         person: u32,
@@ -149,8 +149,8 @@ struct Builder<'a, 'b> {
 }
 
 impl Builder<'_, '_> {
-    /// Adds the terms of `chosen` with every subset of the tests from `next` on. No arrangement passes more
-    /// tests if none passes fewer, so a zero ends the branch.
+    /// Adds the terms of `chosen` with every subset of the tests from `next` on. If no arrangement passes
+    /// fewer tests, none passes more, so a zero ends the branch.
     fn add_terms(&mut self, chosen: &mut Vec<usize>, next: usize, work: &mut Work) -> Result<(), TooLarge> {
         let Some(term) = self.term(chosen, work)? else { return Ok(()) };
         self.terms.push(term);
@@ -166,7 +166,7 @@ impl Builder<'_, '_> {
     fn term(&mut self, chosen: &[usize], work: &mut Work) -> Result<Option<Term>, TooLarge> {
         work.spend(self.published.people() as u64)?;
         let tests: Vec<&Partition> = chosen.iter().map(|&test| self.tests[test]).collect();
-        // Groups whose multiset is published: decided at once, and no tie between regions.
+        // Groups whose multiset is published: decided at once, without connecting regions.
         for test in &tests {
             for people in test.groups().iter().filter(|people| is_union(people, self.published)) {
                 let groups = distinct(people.iter().map(|&person| self.published.group_of(person)));
@@ -268,7 +268,7 @@ pub(super) fn passes(judge: &PropertyJudge, counts: &Counts) -> bool {
     judge.holds(&mut shares, &UBig::from(total))
 }
 
-/// Drops every partition that refines another one; of equal ones the first stays.
+/// Drops every partition that refines another one; among equal ones the first is kept.
 fn without_finer<'b>(earlier: &[&'b Partition]) -> Vec<&'b Partition> {
     let is_needed = |&(at, partition): &(usize, &&'b Partition)| {
         !earlier.iter().enumerate().any(|(other_at, other)| {
@@ -284,7 +284,7 @@ fn is_union(people: &[u32], published: &Partition) -> bool {
     groups.iter().map(|&group| published.groups()[group as usize].len()).sum::<usize>() == people.len()
 }
 
-/// The published groups, together where undecided groups of the tests overlap them.
+/// The published groups, joined where undecided groups of the tests overlap them.
 fn linked_groups(published: &Partition, tests: &[&Partition]) -> Vec<Vec<u32>> {
     let mut parent: Vec<u32> = (0..published.groups().len() as u32).collect();
     fn root(parent: &mut [u32], mut group: u32) -> u32 {

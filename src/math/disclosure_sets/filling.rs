@@ -1,8 +1,8 @@
 //! In which order are the cells of a region filled, and what must be remembered in between?
 //!
-//! Invariant: a state keeps a slot per value for exactly the groups that some filled cell and some cell to come
-//! share, and a class per value for the published groups that no filled cell has touched.
-//! Not here: counting (`arrangements`).
+//! Invariant: a state keeps a slot per value for exactly the groups that are shared by a filled cell and a
+//! cell to come, and a class per value for the published groups that no filled cell has touched. Not here:
+//! counting (`arrangements`).
 
 use std::collections::HashMap;
 
@@ -20,10 +20,11 @@ pub(super) struct FillCell {
 
 /// A state before a cell is filled: sorted columns of (class, open slots...), without empty columns.
 pub(super) type State = Box<[u16]>;
-/// Filling one cell: what opens before, what is judged and forgotten after.
+/// Filling one cell: what opens before it, and what is judged and forgotten after it.
 pub(super) struct Step {
     pub(super) people: usize,
-    /// For each class of the state before: how often it occurs in the group that opens, and its class after.
+    /// For each class of the previous state: how often it occurs in the group that opens, and its class
+    /// afterwards.
     pub(super) opens: Option<Vec<(u16, u16)>>,
     pub(super) slots_before: usize,
     pub(super) slots: usize,
@@ -99,7 +100,7 @@ pub(super) fn plan(cells: &[FillCell], mut classes: Vec<ClassAhead>) -> Vec<Step
     steps
 }
 
-/// For each class its count in `group` and its class once the group is open; and the classes then.
+/// For each class its count in `group` and its class once the group is open; and the resulting classes.
 fn open_group(classes: &[ClassAhead], group: usize) -> (Vec<(u16, u16)>, Vec<ClassAhead>) {
     let mut after: Vec<ClassAhead> = Vec::new();
     let opens = classes.iter().map(|class| {
@@ -152,7 +153,7 @@ impl Step {
     }
 }
 
-/// Orders the cells so that few groups are open at a time: always the cell that leaves the fewest open.
+/// Orders the cells so that few groups are open at a time: always picks the cell that leaves the fewest open.
 pub(super) fn in_filling_order(mut cells: Vec<FillCell>) -> Vec<FillCell> {
     let groups = |cell: &FillCell| {
         let tests = cell.tests.iter().map(|&test| (1, test));

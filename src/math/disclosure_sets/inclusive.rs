@@ -1,13 +1,13 @@
-//! What is left of a publication under the inclusive strategy?
+//! What remains of a publication under the inclusive strategy?
 //!
-//! An instance is left iff for no earlier function the disclosure set of its own publication satisfies the
+//! An instance remains iff for no earlier function the disclosure set of its own publication satisfies the
 //! property: a recursion over publications, with one verdict for each (function, publication). Two facts
-//! shorten it. The first function's disclosure set is its PER, so its failing is counted (`failing`), not
+//! shorten it. The first function's disclosure set is its PER, so its failures are counted (`failing`), not
 //! listed; only the values per cell of the common refinement of the functions after the first are listed. And
 //! a verdict does not change if values of one kind swap their names, so verdicts are kept for publications
 //! with sorted columns.
 //!
-//! Memory: one verdict per distinct publication that was met.
+//! Memory: one verdict per distinct publication encountered.
 
 use dashu_int::UBig;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use super::property::{Kind, PropertyJudge, SharesSummary, Summarizer};
 /// A value without its name: its kind, and the groups in which it occurs with its count there.
 type Column = (Kind, Vec<(u32, u32)>);
 
-/// What looking up the verdicts of a listing and adding it up costs for each cell, in steps of counting.
+/// The cost per cell of looking up the verdicts of a listing and adding it up, in counting steps.
 const STEPS_PER_CELL: u64 = 8;
 
 /// The verdicts on disclosure sets under the inclusive strategy.
@@ -61,7 +61,7 @@ impl<'a> Inclusive<'a> {
         }
     }
 
-    /// Would the strategy publish this function at this publication, had it come so far?
+    /// Would the strategy publish this function at this publication, if it got that far?
     pub(super) fn holds(
         &mut self,
         function: usize,
@@ -158,7 +158,7 @@ fn merge(cells: &Partition, per_cell: &[Counts], coarser: &Partition) -> Vec<Cou
     merged.into_iter().map(tally).collect()
 }
 
-/// The values of a publication; those that only differ in their names stand together.
+/// The values of a publication; those that differ only in their names are adjacent.
 fn sorted_columns(judge: &PropertyJudge, counts: &[Counts]) -> Vec<(Column, Value)> {
     let mut columns: HashMap<Value, Vec<(u32, u32)>> = HashMap::new();
     for (group, values) in counts.iter().enumerate() {
@@ -174,7 +174,7 @@ fn sorted_columns(judge: &PropertyJudge, counts: &[Counts]) -> Vec<(Column, Valu
 
 /// Every way to spread the values of published groups over the cells of a refinement.
 ///
-/// Value by value; values with the same counts and kind take their ways in descending order only.
+/// Value by value; values with the same counts and kind are spread only in descending order.
 struct Listing {
     classes: Vec<SpreadClass>,
     class_of: HashMap<Value, usize>,
@@ -284,7 +284,7 @@ impl Listing {
     }
 }
 
-/// Visits the ways to spread each group's count over its cells within the room that is left.
+/// Visits the ways to spread each group's count over its cells within the remaining capacity.
 fn spread_over(
     groups: &[(u32, Vec<u32>)],
     room: &[u32],
@@ -297,7 +297,7 @@ fn spread_over(
     }
 }
 
-/// Spreads `count` over `cells`, then goes on with the groups of `rest`.
+/// Spreads `count` over `cells`, then continues with the groups of `rest`.
 fn spread_within(
     count: u32,
     cells: &[u32],

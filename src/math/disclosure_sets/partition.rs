@@ -1,4 +1,4 @@
-//! Who is in a group with whom, and what is published about the group?
+//! Who is grouped with whom, and what is published about each group?
 //!
 //! Invariant: groups are numbered without gaps in the order of their first person, so that two partitions
 //! are equal iff they group the same people.
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// A value's code; the caller numbers the distinct sensitive values.
 pub type Value = u32;
 
-/// The multiset of a group: its values in ascending order with how often each occurs (never 0).
+/// The multiset of a group: its values in ascending order, each with its count (never 0).
 pub(super) type Counts = Vec<(Value, u32)>;
 
 /// A generalization function: a partition of the people 0..n into groups.
@@ -58,7 +58,7 @@ impl Partition {
         })
     }
 
-    /// The common refinement: people together here and there.
+    /// The common refinement: people who are together in both.
     pub(super) fn meet(&self, other: &Partition) -> Partition {
         Partition::by_label(self.group_of.iter().zip(&other.group_of))
     }

@@ -1,18 +1,18 @@
-//! Do the shares of the values of every person keep the promised privacy?
+//! Do every person's shares of the values satisfy the privacy property?
 //!
-//! In a set of equally likely instances a person's share of a value is the part of the instances in which the
-//! person has it. Every property here is a list of conditions on the shares of one person: with S the sum
-//! of the l largest shares of other values, share / (1 - S) < limit. That is the chance that the person has
-//! the value, given l values the person does not have: the point (l,0,0) of the skyline (mathematics 1.2) with the
-//! set in place of the reconstructions. Recursive (c,l)-diversity r_1 < c (r_l + ...) is the same condition with
-//! l-2 and c/(c+1) (mathematics 1.11).
+//! In a set of equally likely instances, a person's share of a value is the fraction of the instances in
+//! which the person has it. Every property here is a list of conditions on the shares of one person: with S
+//! the sum of the l largest shares of other values, share / (1 - S) < limit. That is the chance that the
+//! person has the value, given l values the person does not have: the point (l,0,0) of the skyline
+//! (mathematics 1.2) with the set in place of the reconstructions. Recursive (c,l)-diversity r_1 < c (r_l +
+//! ...) is the same condition with l-2 and c/(c+1) (mathematics 1.11).
 //!
 //! Invariant used by the counting: a condition says share + limit * S < limit for all choices of values, which
 //! is linear in the shares; so if it holds in two disjoint groups, or sets, it holds in their union.
 //!
-//! Not here: skyline points with k or m > 0. On a set of instances they are conditional probabilities
-//! given values of other people; these are no function of the shares per person, and PER would no longer be
-//! safe iff each of its groups is.
+//! Not here: skyline points with k or m > 0. On a set of instances they are conditional probabilities given
+//! values of other people; these are not a function of the shares per person, and PER would no longer be safe
+//! iff each of its groups is.
 
 use std::cmp::Ordering;
 
@@ -28,9 +28,9 @@ use crate::math::exact::Rational;
 pub enum Property {
     /// Recursive (c,l)-diversity, strict: r_1 < c (r_l + r_{l+1} + ...) on the sorted shares.
     RecursiveDiversity {
-        /// The factor; more than 0, it may exceed 1.
+        /// The factor; above 0, and it may exceed 1.
         c: Rational,
-        /// From which share on the sum is taken; at least 1.
+        /// The index of the first share in the sum; at least 1.
         l: usize,
     },
     /// Every share is less than this bound, in (0, 1].
@@ -47,7 +47,7 @@ pub struct SkylinePoint {
     pub target: Option<Value>,
     /// How many values the adversary can rule out for a person.
     pub l: usize,
-    /// The chance of the target must stay below; in (0, 1].
+    /// The confidence that the chance of the target must stay below; in (0, 1].
     pub confidence: Rational,
 }
 
@@ -64,7 +64,7 @@ impl SkylinePoint {
     }
 }
 
-/// A value by the conditions that protect it, one bit each; values of one kind are interchangeable.
+/// The conditions that protect a value, one bit each; values of one kind are interchangeable.
 pub(super) type Kind = u64;
 
 /// share / (1 - the `negations` largest other shares) < limit.
@@ -145,7 +145,7 @@ fn risk(shares: &[(Kind, UBig)], total: &UBig, bit: usize, negations: usize) -> 
     };
     let others = shares.iter().enumerate().filter(|&(at, _)| at != worst).map(|(_, (_, count))| count);
     let rest = total - others.take(negations).sum::<UBig>();
-    // With nothing left the value itself is absent and the negations contradict the set (mathematics 0).
+    // If nothing is left, the value itself is absent and the negations contradict the set (mathematics 0).
     if rest == UBig::ZERO { (UBig::ZERO, UBig::ONE) } else { (shares[worst].1.clone(), rest) }
 }
 
@@ -207,7 +207,7 @@ impl<'a> Summarizer<'a> {
         Summarizer { judge, largest: None, risks }
     }
 
-    /// `holders`: for each value in how many of `total` instances `person` has it.
+    /// `holders`: for each value, in how many of `total` instances `person` has it.
     pub(super) fn see(&mut self, person: u32, holders: &[(Value, UBig)], total: &UBig) {
         for (value, count) in holders {
             let better = match &self.largest {
@@ -233,7 +233,7 @@ impl<'a> Summarizer<'a> {
         }
     }
 
-    /// `size`: how many instances the set has; with 0 nothing may have been seen.
+    /// `size`: the number of instances in the set; if 0, nothing may have been observed.
     pub(super) fn finish(self, size: UBig) -> SharesSummary {
         if size == UBig::ZERO {
             return SharesSummary { size, largest: None, risks: Vec::new(), holds: false };

@@ -20,9 +20,9 @@ type Groups = Vec<(usize, usize)>;
 
 #[derive(Clone, Copy)]
 enum Cuts {
-    /// Taken iff every group stays safe: the project's anonymizer on one column.
+    /// A cut is made iff every group stays safe: the project's anonymizer on one column.
     IfSafe,
-    /// Taken iff both parts have at least two people; safety is tested once, on the result.
+    /// A cut is made iff both parts have at least two people; safety is tested once, on the result.
     BySize,
 }
 
@@ -37,7 +37,7 @@ fn is_safe(table: &[u32], confidence: &Rational) -> bool {
     sequence.release(ReplayStrategy::Naive) == AuditedRelease::Function(0)
 }
 
-/// The cut nearest the median first, ties by age; the first one that may be taken is taken.
+/// Tries the cut nearest the median first, ties by age, and makes the first one that is permitted.
 fn greedy(table: &[u32], confidence: &Rational, cuts: Cuts) -> Option<Groups> {
     let takes = |(from, at, to): (usize, usize, usize)| match cuts {
         Cuts::IfSafe => is_safe(&table[from..at], confidence) && is_safe(&table[at..to], confidence),
@@ -111,7 +111,7 @@ fn replaying_the_greedy_anonymizer_reveals_a_value() {
 
 #[test]
 fn cuts_by_size_reveal_nothing_beyond_the_release() {
-    // At 3/4 the groups that sizes alone choose are safe for this table.
+    // At 3/4 the groups that are chosen by size alone are safe for this table.
     let (groups, alike, replayed) = before_and_after(&ratio(3, 4), Cuts::BySize);
     assert_eq!(groups, [(0, 2), (2, 5)]);
     assert_eq!(alike, replayed);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::math::exact::{Rational, parse_fraction, ratio};
 
-/// Mathematics 5.1 word for word, over the list of all instances with the table's values.
+/// Mathematics 5.1 taken literally, over the list of all instances with the table's values.
 struct Reference {
     functions: Vec<Partition>,
     instances: Vec<Vec<u32>>,

@@ -1,7 +1,7 @@
 //! Which atoms about the people of one bucket are least likely to be all false?
 //!
-//! Memory: O(K^2) for the table and O(K^2 log K) for the choices, reused from bucket to bucket.
-//! Invariant: every choice is the exact optimum; rounding never decides between near values.
+//! Memory: O(K^2) for the table and O(K^2 log K) for the choices, reused from bucket to bucket. Invariant:
+//! every choice is the exact optimum; rounding never decides between close values.
 
 use super::product::{self, Product};
 use std::cmp::Ordering;
@@ -39,7 +39,7 @@ impl Bucket {
 
     /// The people whose value is among the `values` most frequent ones.
     ///
-    /// Of a bucket that was made for fewer implications, an upper bound: it overstates the risk.
+    /// For a bucket made for fewer implications this is an upper bound, which overstates the risk.
     fn covered(&self, values: usize) -> u64 {
         let known: u64 = self.top.iter().take(values).sum();
         let unknown = values.saturating_sub(self.top.len()) as u64;
@@ -47,8 +47,8 @@ impl Bucket {
         known.saturating_add(unknown.saturating_mul(least)).min(self.people)
     }
 
-    /// The chance that person `i` has none of the values that cover `covered` people, if the people
-    /// before have none of at least these; integers guard against dividing by 0.
+    /// The chance that person `i` has none of the values that cover `covered` people, given that the people
+    /// before have none of at least these; integers guard against division by 0.
     fn fraction(&self, i: usize, covered: u64) -> (u64, u64) {
         match self.people.saturating_sub(i as u64) {
             0 => (0, 1),
@@ -66,11 +66,11 @@ impl Bucket {
 /// The best placements of 1, 2, ... atoms in one bucket: MINIMIZE1 with its choices.
 #[derive(Debug, Clone)]
 pub(super) struct Placements {
-    /// Number of atoms at most.
+    /// The maximum number of atoms.
     atoms: usize,
     clear_factor: f64,
     bucket: Bucket,
-    /// At `i * (atoms + 1) + j`: the best way to give j atoms to person i and those after.
+    /// At `i * (atoms + 1) + j`: the best way to give j atoms to person i and the people after.
     best: Vec<Best>,
     choices: Vec<Choice>,
 }
@@ -82,7 +82,7 @@ struct Best {
     first: usize,
 }
 
-/// One person gets `atoms` atoms, the next ones what `rest` says.
+/// One person gets `atoms` atoms, the next ones as given by `rest`.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     atoms: usize,
@@ -92,7 +92,7 @@ struct Choice {
 const NOBODY: usize = usize::MAX;
 
 impl Placements {
-    /// Of up to `atoms` atoms in `bucket`.
+    /// For up to `atoms` atoms in `bucket`.
     pub(super) fn new(atoms: usize, bucket: &Bucket) -> Self {
         let mut new = Placements {
             atoms,
@@ -105,14 +105,14 @@ impl Placements {
         new
     }
 
-    /// Starts again with another bucket.
+    /// Starts over with another bucket.
     pub(super) fn reset(&mut self, bucket: &Bucket) {
         self.bucket.clone_from(bucket);
         self.place();
     }
 
-    /// Lets the largest number of atoms per person grow from 1. Whoever comes before person i has at
-    /// least as many, so only states with i * largest + j <= atoms can be reached.
+    /// Increases the largest number of atoms per person from 1. Everyone before person i has at least as
+    /// many, so only states with i * largest + j <= atoms can be reached.
     fn place(&mut self) {
         let width = self.atoms + 1;
         self.choices.clear();
@@ -177,8 +177,8 @@ impl Placements {
         Product::of(fractions.map(|(i, (above, below))| (above, if i == 0 { most } else { below })))
     }
 
-    /// For each person in use, how many of the most frequent values atoms name; what follows a certainty
-    /// is left out.
+    /// For each person used, the number of most frequent values that the atoms name; anything after a
+    /// certainty is left out.
     pub(super) fn people(&self, atoms: usize) -> Vec<usize> {
         let mut people = Vec::new();
         for (i, share) in self.shares(self.best[atoms].first).enumerate() {

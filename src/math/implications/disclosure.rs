@@ -1,8 +1,8 @@
-//! What is the maximum disclosure of all buckets seen, and which atoms attain it?
+//! What is the maximum disclosure of all buckets observed, and which atoms attain it?
 //!
-//! Memory: 3K + 2 buckets with K + 1 counts each, for up to K implications; never O(buckets).
-//! Invariant: each minimum is exact, and of equal ones the bucket that stands first is kept, so
-//! merging in any order gives the same result and the same witness.
+//! Memory: 3K + 2 buckets with K + 1 counts each, for up to K implications; never O(buckets). Invariant: each
+//! minimum is exact, and among equal ones the bucket with the first position is kept, so merging in any order
+//! gives the same result and the same witness.
 
 use super::bucket::{Bucket, Placements};
 use super::product::{self, Product};
@@ -36,7 +36,7 @@ struct Minimum {
     bucket: Bucket,
 }
 
-/// The disclosure by one number of implications.
+/// The disclosure for one number of implications.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosureMaximum {
     /// The number of implications.
@@ -53,8 +53,8 @@ pub struct DisclosureMaximum {
     pub negated_position: u64,
 }
 
-/// Atoms that attain the maximum disclosure: each implies A, "the first person of the target's bucket has
-/// its most frequent value". There may be fewer than k where fewer give certainty.
+/// Atoms that attain the maximum disclosure: each implies A, "the first person of the target's bucket has its
+/// most frequent value". There may be fewer than k if fewer give certainty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisclosureWitness {
     /// The atoms in the target's bucket. The first of the first person is A itself.
@@ -68,7 +68,7 @@ pub struct DisclosureWitness {
 pub struct Atoms {
     /// The position of the bucket.
     pub position: u64,
-    /// For each person in use, the number of atoms: they name the most frequent values in turn.
+    /// For each person used, the number of atoms: they name the most frequent values in turn.
     pub people: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Minimum {
         order.then(self.position.cmp(&other.position)) == Ordering::Less
     }
 
-    /// Takes the place of the minimum unless `rounded`, a rounding of the value, tells that it is larger.
+    /// Replaces the minimum unless `rounded`, a rounding of the value, shows that it is larger.
     fn offer(&mut self, rounded: f64, clear_factor: f64, candidate: impl FnOnce() -> Minimum) {
         let order = product::compare_rounded(rounded, self.value.rounded(), clear_factor);
         if order == Some(Ordering::Greater) {
@@ -98,7 +98,7 @@ impl Minima {
 }
 
 impl Disclosure {
-    /// Of no bucket at all, for 0 to `up_to` implications.
+    /// No buckets yet, for 0 to `up_to` implications.
     pub fn new(up_to: usize) -> Self {
         Disclosure { up_to, minima: None }
     }
@@ -108,7 +108,7 @@ impl Disclosure {
         self.up_to
     }
 
-    /// Takes in a bucket whose placements have been found.
+    /// Adds a bucket whose placements have been computed.
     pub(super) fn observe(&mut self, bucket: &Bucket, placements: &Placements, position: u64) {
         let minimum = |value: Product| Minimum { value, position, bucket: bucket.clone() };
         let without = |j: usize| minimum(placements.without(j));
@@ -136,8 +136,8 @@ impl Disclosure {
         }
     }
 
-    /// Takes in the buckets of another scan; both must be for the same number of implications, or else
-    /// only the smaller number remains.
+    /// Adds the buckets of another scan; both should be for the same number of implications, otherwise only
+    /// the smaller number remains.
     pub fn merge(&mut self, other: &Disclosure) {
         self.keep(other.up_to);
         let Some(mut theirs) = other.minima.clone() else { return };
@@ -168,7 +168,7 @@ impl Disclosure {
         self.minima.iter().flat_map(|minima| minima.without.iter().chain(&minima.with).chain(&minima.negated))
     }
 
-    /// Whether a bucket with these placements could lower a minimum; rounding may only say yes too often.
+    /// Whether a bucket with these placements could lower a minimum; rounding may only cause false positives.
     pub(super) fn could_change(&self, placements: &Placements) -> bool {
         let Some(minima) = &self.minima else { return true };
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
@@ -189,7 +189,7 @@ impl Disclosure {
         }
     }
 
-    /// The disclosure by 0, 1, ... implications; nothing if there is no bucket.
+    /// The disclosure for 0, 1, ... implications; empty if there is no bucket.
     pub fn curve(&self) -> Vec<DisclosureMaximum> {
         let Some(minima) = &self.minima else { return Vec::new() };
         let points = minima.combinations().into_iter().zip(&minima.negated).enumerate();
@@ -253,7 +253,7 @@ impl Minima {
         products.fold(f64::INFINITY, f64::min)
     }
 
-    /// R(k) for each k, exactly. Of equal choices the one with fewer buckets is taken.
+    /// R(k) for each k, exactly. Among equal choices the one with fewer buckets is taken.
     fn combinations(&self) -> Vec<Combination> {
         // At h: h antecedents outside the target's bucket, and how many the last bucket holds.
         let mut apart = vec![(Product::one(), 0)];

@@ -1,12 +1,12 @@
-//! How sure can an adversary become who knows k implications between atoms, whichever they are?
+//! How sure can an adversary become by knowing any k implications between atoms?
 //!
 //! An atom says "this person has this value". Every person has one value; a bucket publishes its people
 //! and its multiset of values. The worst knowledge is k implications A_1 -> A, ..., A_k -> A with one
 //! consequent, and the maximum disclosure is MD(k) = 1 / (1 + R(k)), where R(k) is the least of
 //! Pr(no A_i and not A) / Pr(A) over all choices of the k + 1 atoms.
 //!
-//! Memory: O(K^2) numbers for all k up to K, whatever the number of buckets.
-//! Not here: reading releases, naming people and values, the search over a lattice.
+//! Memory: O(K^2) numbers for all k up to K, regardless of the number of buckets. Not here: reading releases,
+//! naming people and values, the search over a lattice.
 //!
 //! # What has to be kept of a release
 //!
@@ -32,12 +32,12 @@
 //! i - a of p_2 are used, (n - i - F_p)/(n - i) is at least the mediant of the parts' factors
 //! (n_1 - a - F_1)/(n_1 - a) and (n_2 - (i - a) - F_2)/(n_2 - (i - a)), so at least the smaller one: give
 //! person i to that part. With A, the first factor and n/f_0 make (n - F_p)/f_0 and the same argument holds.
-//! A part that runs out of people has met a factor 0 before.
+//! A part that runs out of people has already reached a factor 0.
 //!
 //! So merging buckets never raises MD, and a bucket whose parts are in a collection adds nothing to it:
 //! replace it by copies of its parts (Lemma 3), which change nothing (Lemma 2). Minima over all buckets
 //! **ever seen** therefore accept exactly the splits that the live buckets accept ([`Safety`]); no tree of
-//! products is needed, and since minima only fall, a split that is refused once is refused ever after.
+//! products is needed, and since minima only fall, a split that is refused once is always refused.
 
 mod bucket;
 mod disclosure;

@@ -1,7 +1,7 @@
 //! Which of two products of fractions is smaller?
 //!
-//! Binary64 tells values that are clearly apart, integers tell the rest, so every comparison is exact.
-//! Invariant: the rounded value is 0 only if the product is 0; underflow never makes one.
+//! Binary64 distinguishes values that are clearly apart, integers the rest, so every comparison is exact.
+//! Invariant: the rounded value is 0 only if the product is 0; underflow never makes it 0.
 
 use crate::math::exact::Rational;
 use dashu_int::{IBig, UBig};
@@ -29,7 +29,7 @@ pub(super) fn clear_factor(fractions: usize) -> f64 {
     if bound <= 1.0 / 1024.0 { 1.0 + 2.0 * bound } else { f64::INFINITY }
 }
 
-/// The order of two products by their rounded values, where those are conclusive.
+/// The order of two products by their rounded values, if those are conclusive.
 #[inline]
 pub(super) fn compare_rounded(left: f64, right: f64, clear_factor: f64) -> Option<Ordering> {
     if left == 0.0 || right == 0.0 {

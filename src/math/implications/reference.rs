@@ -1,5 +1,5 @@
-//! The definitions, word by word, to test the fast form against: the printed recursions in exact
-//! fractions, and enumeration of all tables that a release leaves possible.
+//! The literal definitions, to test the fast form against: the printed recursions in exact fractions, and
+//! enumeration of all tables that a release leaves possible.
 
 use super::{Atoms, DisclosureWitness};
 use crate::math::exact::{Rational, ratio};
@@ -88,7 +88,7 @@ pub(super) fn negated(buckets: &[Counts], k: usize) -> Rational {
     buckets.iter().map(one).max().unwrap()
 }
 
-/// All tables that a tiny release leaves possible; a set of them is a mask, a bit for each.
+/// All tables that a tiny release leaves possible; a set of them is a bit mask.
 pub(super) struct Worlds {
     all: u128,
     /// By bucket, person and value.
@@ -162,7 +162,7 @@ impl Worlds {
         self.maximum(&pieces, k, self.all)
     }
 
-    /// The chance of A given that each other atom of the witness implies it, and the number of those.
+    /// The chance of A given that each other atom of the witness implies it, and the number of those atoms.
     pub(super) fn of_witness(&self, witness: &DisclosureWitness) -> (Rational, usize) {
         let masks = |atoms: &Atoms| -> Vec<u128> {
             let people = self.atoms[atoms.position as usize].iter().zip(&atoms.people);
@@ -176,7 +176,7 @@ impl Worlds {
     }
 }
 
-/// All ways to hand the values out to the people, by the rank of the value.
+/// All ways to assign the values to the people, by the rank of the value.
 fn arrangements(counts: &[u64]) -> Vec<Vec<usize>> {
     if counts.iter().all(|&count| count == 0) {
         return vec![Vec::new()];

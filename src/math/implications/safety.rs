@@ -1,9 +1,9 @@
 //! May this bucket be replaced by these parts?
 //!
-//! Memory: that of one [`Disclosure`], O(k^2), whatever the number of buckets.
-//! Invariant: the state is safe, and holds the minima over all buckets ever admitted. It accepts exactly
-//! the splits that the live buckets alone would accept, and what it refuses it refuses ever after; the
-//! module's header has the proof. Safety itself does not depend on it: more buckets only lower minima.
+//! Memory: that of one [`Disclosure`], O(k^2), regardless of the number of buckets. Invariant: the state is
+//! safe, and holds the minima over all buckets ever admitted. It accepts exactly the splits that the live
+//! buckets alone would accept, and a refusal is permanent; the module's header has the proof. Safety itself
+//! does not depend on it: more buckets only lower minima.
 
 use super::bucket::{Bucket, Placements};
 use super::disclosure::Disclosure;
@@ -11,7 +11,7 @@ use super::product;
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use std::cmp::Ordering;
 
-/// No bound on people needs to be larger, and twice this is still a number.
+/// No bound on people needs to be larger, and twice this still fits.
 const MOST: u64 = 1 << 40;
 
 /// Guards the splits of a partitioning: first the whole table is admitted, then the parts of each split.
@@ -22,12 +22,12 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// Against `k` implications, before any bucket.
+    /// Against `k` implications, with no buckets yet.
     pub fn new(k: usize, confidence: Confidence) -> Self {
         Safety { confidence, admitted: Disclosure::new(k) }
     }
 
-    /// The fewest people that a bucket can have without being unsafe alone.
+    /// The fewest people that a bucket can have without being unsafe on its own.
     ///
     /// k + 1 atoms about one person, of n, leave a ratio of at most n - k - 1: the k + 1 values cover at least
     /// the most frequent one's f people and k more, and (n - f - k) / f is largest for f = 1. So n must
@@ -43,7 +43,8 @@ impl Safety {
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
     pub fn allows(&self, parts: &[Bucket]) -> ThresholdVerdict {
         let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
-        // A part that is unsafe alone spares the others; parts that change nothing leave it as safe as it was.
+        // If one part is unsafe on its own, the others need not be tested; parts that change nothing leave
+        // the state as safe as it was.
         if placements.iter().any(|placements| self.is_clearly_unsafe(placements)) {
             return ThresholdVerdict::Unsafe;
         }
@@ -53,7 +54,7 @@ impl Safety {
         self.with(parts, &placements).verdict(&self.confidence)
     }
 
-    /// As [`Safety::allows`]; parts that are safe are admitted, other parts change nothing.
+    /// As [`Safety::allows`]; safe parts are admitted, unsafe parts change nothing.
     ///
     /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
     pub fn admit(&mut self, parts: &[Bucket]) -> ThresholdVerdict {
@@ -72,7 +73,8 @@ impl Safety {
         &self.admitted
     }
 
-    /// Takes in the buckets that were admitted elsewhere; unsafe together, nothing may be asked any more.
+    /// Adds the buckets that were admitted elsewhere; if they are unsafe together, the state must not be used
+    /// any more.
     pub fn merge(&mut self, other: &Safety) -> ThresholdVerdict {
         self.admitted.merge(&other.admitted);
         self.admitted.verdict(&self.confidence)
@@ -82,7 +84,7 @@ impl Safety {
         Placements::new(self.admitted.up_to() + 1, part)
     }
 
-    /// Whether all atoms in this one bucket disclose too much already.
+    /// Whether all atoms in this single bucket already disclose too much.
     fn is_clearly_unsafe(&self, placements: &Placements) -> bool {
         let k = self.admitted.up_to();
         let clear_factor = product::clear_factor(k.saturating_add(2));

@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 #[derive(Debug)]
 pub struct Scanner {
     disclosure: Disclosure,
-    /// The table of the last bucket, for its memory.
+    /// The table of the last bucket, kept to reuse its memory.
     placements: Option<Placements>,
-    /// The first position of equal buckets: what follows there cannot lower a minimum.
+    /// The first position of equal buckets: later ones cannot lower a minimum.
     seen: HashMap<Bucket, u64, foldhash::fast::RandomState>,
 }
 
@@ -25,7 +25,7 @@ impl Scanner {
         Scanner { disclosure: Disclosure::new(up_to), placements: None, seen: HashMap::default() }
     }
 
-    /// Takes in the bucket at a position that no other bucket of the release has.
+    /// Adds the bucket at a position that no other bucket of the release has.
     pub fn observe(&mut self, bucket: &Bucket, position: u64) {
         if self.seen.get(bucket).is_some_and(|&first| first <= position) {
             return;
@@ -50,7 +50,7 @@ impl Scanner {
         &self.disclosure
     }
 
-    /// Takes in the buckets of another scan.
+    /// Adds the buckets of another scan.
     pub fn merge(&mut self, other: &Scanner) {
         self.disclosure.merge(&other.disclosure);
     }

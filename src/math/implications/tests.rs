@@ -31,7 +31,7 @@ fn confidence(value: Rational) -> Option<Confidence> {
     Confidence::new(value)
 }
 
-/// The disclosures and those by negated atoms, for 0, 1, ... implications.
+/// The disclosures by implications and by negated atoms, for 0, 1, ... of them.
 fn curves(buckets: &[Counts], up_to: usize) -> (Vec<String>, Vec<String>) {
     let curve = disclosure(buckets, up_to).curve();
     let text = |value: &Rational| value.to_string();
@@ -214,7 +214,7 @@ fn any_release() -> impl Strategy<Value = Vec<Counts>> {
     prop_oneof![
         prop::collection::vec(any_bucket(1..6), 1..6),
         prop::collection::vec(any_bucket(1..60), 1..6),
-        // Counts so large and so near that binary64 cannot tell the products apart.
+        // Counts so large and so close that binary64 cannot distinguish the products.
         prop::collection::vec(any_bucket((1 << 49)..(1 << 49) + 3), 1..4),
     ]
 }

@@ -1,4 +1,4 @@
-//! Is every posterior of a group at most a threshold, beyond doubt?
+//! Is every posterior of a group certainly at most a threshold?
 
 use super::{Refusal, approximate, exact};
 use crate::math::exact::{Rational, f64_at_least};
@@ -28,8 +28,8 @@ pub fn compare(
 
 /// As [`compare`], with an upper bound of every posterior, tuple by tuple, in the order of the counts.
 ///
-/// `proven` says whether another argument shows that no posterior is above the threshold; it is asked only where
-/// binary64 cannot decide, before exact arithmetic.
+/// `proven` says whether another argument shows that no posterior is above the threshold; it is called only
+/// when binary64 cannot decide, before exact arithmetic.
 pub fn judge(
     counts: &[u32],
     priors: &[f64],

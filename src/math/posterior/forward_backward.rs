@@ -14,7 +14,7 @@ const SMALLEST: f64 = f64::from_bits((1023 - 900) << 52);
 trait Weight: Clone {
     const ZERO: Self;
     const ONE: Self;
-    /// The product; refused where its relative error would not be bounded.
+    /// The product; refused if its relative error would not be bounded.
     fn times(&self, other: &Self) -> Result<Self, Refusal>;
     fn add(&mut self, other: Self);
     /// Scales one layer by a common power of two, so that long groups stay in range.
@@ -141,7 +141,7 @@ pub struct Approximate {
 }
 
 impl Approximate {
-    /// A bound on the relative error of every posterior; infinite where there is none.
+    /// A bound on the relative error of every posterior; infinite if there is none.
     pub fn relative_error(&self) -> f64 {
         let product = self.roundings as f64 * (f64::EPSILON / 2.0);
         // The small excess covers the roundings of this very formula.
@@ -155,7 +155,7 @@ impl Approximate {
 }
 
 /// The posteriors in binary64; `priors` are laid out as in [`exact`] and each is within a relative 2^-53 of
-/// the prior that is meant, 0 only if that is 0.
+/// the intended prior, 0 only if that is 0.
 pub fn approximate(counts: &[u32], priors: &[f64], limit: u64) -> Result<Approximate, Refusal> {
     let lattice = lattice(counts, priors.len(), limit)?;
     for &prior in priors {
@@ -169,7 +169,7 @@ pub fn approximate(counts: &[u32], priors: &[f64], limit: u64) -> Result<Approxi
     let mut posteriors = weights(&lattice, priors)?;
     for row in posteriors.chunks_exact_mut(counts.len()) {
         let total: f64 = row.iter().sum();
-        // Each layer was scaled by its own largest weight, so the layer's sum cannot vanish but by rounding.
+        // Each layer was scaled by its own largest weight, so the layer's sum can vanish only by rounding.
         if total.is_nan() || total < SMALLEST {
             return Err(Refusal::Underflow);
         }

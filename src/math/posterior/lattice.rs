@@ -2,14 +2,14 @@
 
 use super::Refusal;
 
-/// The number of states of a group with these value counts, `None` if it passes `u64`.
+/// The number of states of a group with these value counts; `None` if it exceeds `u64`.
 pub fn states(counts: &[u32]) -> Option<u64> {
     counts.iter().try_fold(1u64, |states, &count| states.checked_mul(u64::from(count) + 1))
 }
 
 /// All vectors of used counts, numbered in mixed radix and listed layer by layer.
 ///
-/// Layer i holds the vectors of total i: the first i tuples have their values.
+/// Layer i holds the vectors with total i: the first i tuples have their values.
 pub(super) struct Lattice {
     counts: Vec<u32>,
     strides: Vec<usize>,
@@ -70,7 +70,7 @@ impl Lattice {
         self.counts.len()
     }
 
-    /// The states in which exactly `used` values are dealt out.
+    /// The states in which exactly `used` values are assigned.
     pub(super) fn layer(&self, used: usize) -> impl Iterator<Item = usize> + '_ {
         self.by_layer[self.layer_starts[used]..self.layer_starts[used + 1]]
             .iter()
@@ -81,7 +81,7 @@ impl Lattice {
         self.layer_starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
     }
 
-    /// The state after dealing out one more `value`, if one is left.
+    /// The state after assigning one more `value`, if one is left.
     pub(super) fn after(&self, state: usize, value: usize) -> Option<usize> {
         let stride = self.strides[value];
         if self.distinct {

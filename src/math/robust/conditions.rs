@@ -18,7 +18,7 @@ pub enum Test {
     Delta,
     /// The sound ratio condition.
     Ratio,
-    /// The exact posterior; a group of more states than this is asked for the ratio condition instead.
+    /// The exact posterior; a group with more states than this must satisfy the ratio condition instead.
     Exact {
         /// The most states of the posterior's lattice; n distinct values have 2^n.
         states: u64,
@@ -76,7 +76,7 @@ pub(crate) fn delta(
     })
 }
 
-/// The condition of one value in 128-bit integers, multiplied out; `None` if they do not hold it.
+/// The condition of one value in 128-bit integers, multiplied out; `None` if they overflow.
 ///
 /// high = a/b, low = c/d, r = p/q: (ad - cb) (a(p-q) + (N-1)(b-a)q) <= (Nq - p) a (b-a) d, all factors >= 0.
 fn small_delta(

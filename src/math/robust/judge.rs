@@ -1,7 +1,7 @@
-//! What may be said about a published group?
+//! What can be claimed about a published group?
 //!
-//! Memory: that of the posterior's lattice, within the caller's limit of states.
-//! Invariant: "robust" is said only with a proof; nothing is taken from how the group was made.
+//! Memory: that of the posterior's lattice, within the caller's limit of states. Invariant: a group is called
+//! robust only with a proof; nothing depends on how the group was made.
 
 use super::conditions::{delta, member_ranks, ratio_condition};
 use super::priors::Priors;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::math::exact::{Rational, f64_at_least};
 use crate::math::posterior::{self, Against, Refusal};
 
-/// A published group: its tuples' signatures and, apart from them, its values.
+/// A published group: its tuples' signatures and, separately, its values.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedGroup<'a> {
     /// One signature per attribute set, tuple by tuple.
@@ -40,9 +40,9 @@ pub enum RobustVerdict {
         /// The largest posterior, rounded up.
         posterior: f64,
     },
-    /// Too large for the posterior, and the ratio condition fails: not shown to be robust.
+    /// Too large for the posterior, and the ratio condition fails: not proven to be robust.
     NotShown,
-    /// The priors give every assignment the weight 0: an error of the input, not safe.
+    /// The priors give every assignment weight 0: an input error, and not safe.
     Contradiction,
 }
 
@@ -103,7 +103,7 @@ pub fn assess(
     Ok(Assessment { verdict, worst })
 }
 
-/// Judges every group of a grouping anew, independently of the test that made it.
+/// Judges every group of a grouping again, independently of the test that made it.
 pub fn verify(
     priors: &Priors,
     requirement: &Requirement,
@@ -127,7 +127,7 @@ pub fn verify(
     groups.iter().map(judge).collect()
 }
 
-/// Whether the printed Delta condition accepts the group, for showing where it is wrong.
+/// Whether the printed Delta condition accepts the group, to show where it is wrong.
 pub fn delta_claims(priors: &Priors, requirement: &Requirement, group: PublishedGroup<'_>) -> Result<bool> {
     group.check(priors)?;
     Ok(group.distinct(priors).is_some_and(|group| {
@@ -157,7 +157,7 @@ impl PublishedGroup<'_> {
         Err(unmatched())
     }
 
-    /// The group as one of distinct values, if they are.
+    /// The group as a group of distinct values, if its values are distinct.
     fn distinct(&self, priors: &Priors) -> Option<GroupPriors> {
         self.values.iter().all(|&(_, count)| count == 1).then(|| {
             let values = self.values.iter().map(|&(value, _)| value).collect();
@@ -166,8 +166,8 @@ impl PublishedGroup<'_> {
     }
 }
 
-/// The largest posterior of each value, rounded up, and where the largest of all lies, for one attribute set; `proven`
-/// decides ties where it can, sparing exact arithmetic.
+/// The largest posterior of each value, rounded up, and where the overall largest lies, for one attribute
+/// set; `proven` decides ties if it can, which avoids exact arithmetic.
 fn set_posterior(
     priors: &Priors,
     requirement: &Requirement,
@@ -189,7 +189,7 @@ fn set_posterior(
         largest.iter_mut().zip(tuple).for_each(|(largest, bound)| *largest = largest.max(*bound));
     }
     if against == Against::AtMost {
-        // Both are bounds from above; the certain one is not spoilt by rounding.
+        // Both are upper bounds; the certain one is not affected by rounding.
         let most = f64_at_least(requirement.threshold());
         largest.iter_mut().for_each(|largest| *largest = largest.min(most));
     }

@@ -9,10 +9,10 @@
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `judge` | what may be said about a published group? |
 //!
-//! Memory: stated in each module; nothing here reads files or starts threads.
-//! Invariant: the condition is per group, so tables may be worked on in parts; only `ratio` and `exact` are ever
-//! called robust.
-//! Not here: posteriors (`crate::math::posterior`), forming groups (`crate::group::similar`), reading priors.
+//! Memory: documented in each module; nothing here reads files or starts threads. Invariant: the condition is
+//! per group, so tables may be processed in parts; only groups that pass `ratio` or `exact` are ever called
+//! robust. Not here: posteriors (`crate::math::posterior`), forming groups (`crate::group::similar`), reading
+//! priors.
 
 mod conditions;
 mod judge;

@@ -1,9 +1,8 @@
 //! How likely is each value for each signature of each attribute set?
 //!
-//! Estimated priors are the shares count / total of the table itself, given ones are read by the caller; both are
-//! exact.
-//! Memory: 8 B per non-zero (signature, value), up to four times that in well filled rows; 24 B per distinct prior.
-//! Invariant: a value without an entry has prior 0.
+//! Estimated priors are the shares count / total of the table itself; given ones are read by the caller; both
+//! are exact. Memory: 8 B per non-zero (signature, value), up to four times that in well-filled rows; 24 B
+//! per distinct prior. Invariant: a value without an entry has prior 0.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use super::spread::{Fraction, PriorLevels, Rank};
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 
-/// A row with at least this share of all values is stored in full, to be read without a search.
+/// A row with at least this share of all values is stored in full, so that it can be read without a search.
 const FULL_SHARE: usize = 4;
 
 /// The priors of every attribute set.
@@ -54,7 +53,7 @@ impl Priors {
 
     /// The priors of some tuples only, and their signatures renumbered in the same order.
     ///
-    /// What is done with a part of a table then costs no more than the part.
+    /// Working on a part of a table then costs no more than the part.
     pub(crate) fn of_tuples(&self, signatures: &[&[u32]]) -> (Priors, Vec<Vec<u32>>) {
         let (mut sets, mut renumbered) = (Vec::new(), Vec::new());
         for (set, own) in self.sets.iter().zip(signatures) {
@@ -106,7 +105,7 @@ impl Priors {
     }
 }
 
-/// Gathers priors, one attribute set after another.
+/// Collects priors, one attribute set after another.
 #[derive(Debug)]
 pub struct PriorsBuilder {
     values: u32,

@@ -1,7 +1,7 @@
-//! Between which priors does a group lie, for every attribute set and value?
+//! What is the range of the priors in a group, for every attribute set and value?
 //!
-//! Memory: 8 B x attribute sets x values of the table for the one group that grows, 8 B x attribute
-//! sets x own values for a finished one.
+//! Memory: 8 B x attribute sets x values of the table for the one group that is growing, 8 B x attribute sets
+//! x own values for a finished one.
 
 use super::priors::Priors;
 use super::spread::{PriorLevels, Rank, Spread};
@@ -26,14 +26,14 @@ impl PriorRanges {
         self.high.fill(0);
     }
 
-    /// Takes in a member with these signatures, one per attribute set.
+    /// Adds a member with these signatures, one per attribute set.
     pub(crate) fn add(&mut self, priors: &Priors, signatures: &[u32]) {
         for (set, &signature) in signatures.iter().enumerate() {
             self.add_one(priors, set, signature);
         }
     }
 
-    /// Takes in one signature of one attribute set.
+    /// Adds one signature of one attribute set.
     pub(crate) fn add_one(&mut self, priors: &Priors, set: usize, signature: u32) {
         let cells = set * self.values..(set + 1) * self.values;
         let (low, high) = (&mut self.low[cells.clone()], &mut self.high[cells]);
@@ -68,7 +68,7 @@ impl PriorRanges {
     }
 }
 
-/// A group of tuples with distinct values: who is in it, and the ranges of the priors of its own values.
+/// A group of tuples with distinct values: its members, and the ranges of the priors of its own values.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupPriors {
     /// The values, one per member.

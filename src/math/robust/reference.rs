@@ -1,4 +1,4 @@
-//! ART as in mathematics 3.3, read literally: quadratic, in fractions, for tests only.
+//! ART taken literally from mathematics 3.3: quadratic, in fractions, for tests only.
 
 use crate::math::exact::{Rational, ratio};
 use crate::math::posterior;
@@ -87,7 +87,7 @@ fn spread(tuples: &[Tuple], group: &[usize]) -> Rational {
 pub(crate) fn holds(tuples: &[Tuple], group: &[usize], r: &Rational, test: Named) -> bool {
     let size = ratio(group.len() as u64, 1);
     let values: Vec<usize> = group.iter().map(|&member| tuples[member].value).collect();
-    // A group of ART holds at most one of each value, also under the exact test.
+    // A group of ART holds at most one of each value, even under the exact test.
     if values.iter().enumerate().any(|(at, value)| values[..at].contains(value)) {
         return false;
     }

@@ -7,7 +7,7 @@ use dashu_base::UnsignedAbs;
 use crate::error::{Error, Result};
 use crate::math::exact::Rational;
 
-/// The demand that no posterior exceeds 1/r.
+/// The requirement that no posterior exceeds 1/r.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     r: Rational,
@@ -19,7 +19,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// The demand for `r`, which must be greater than 1.
+    /// The requirement for `r`, which must be greater than 1.
     pub fn new(r: Rational) -> Result<Self> {
         if r <= Rational::ONE {
             return Err(Error::input(
@@ -34,12 +34,12 @@ impl Requirement {
         Ok(Requirement { r, threshold, excess, excess_near, parts, minimum: 1 })
     }
 
-    /// The same demand on groups of at least `minimum` tuples.
+    /// The same requirement for groups of at least `minimum` tuples.
     pub fn with_minimum_group(self, minimum: u64) -> Self {
         Requirement { minimum, ..self }
     }
 
-    /// The demanded r.
+    /// The required r.
     pub fn r(&self) -> &Rational {
         &self.r
     }
@@ -59,12 +59,13 @@ impl Requirement {
         self.parts
     }
 
-    /// The fewest tuples of a group: r rounded up, or the stated minimum.
+    /// The fewest tuples of a group: r rounded up, or the configured minimum.
     pub fn smallest_group(&self) -> u64 {
         u64::try_from(self.r.ceil().unsigned_abs()).unwrap_or(u64::MAX).max(self.minimum)
     }
 
-    /// Whether a table with these value counts can be grouped without suppression, or the arithmetic why not.
+    /// Whether a table with these value counts can be grouped without suppression; if not, the numbers that
+    /// show why.
     pub fn check_feasible(&self, value_counts: &[u64]) -> Result<(), Infeasible> {
         let tuples: u64 = value_counts.iter().sum();
         let Some((value, &frequency)) = value_counts.iter().enumerate().rev().max_by_key(|&(_, count)| count)
@@ -79,11 +80,12 @@ impl Requirement {
     }
 }
 
-/// Why no grouping can keep r: every group holds at most one of each value and at least ceil(r) tuples, or the
-/// stated minimum.
+/// Why no grouping can keep r: every group holds at most one of each value and at least ceil(r) tuples, or
+/// the configured minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Infeasible {
-    /// The code of the most frequent value, the lowest of several; to be named only where that is no leak.
+    /// The code of the most frequent value, the lowest if there are several; it may be named only if that
+    /// does not leak anything.
     pub value: usize,
     /// How often it occurs.
     pub frequency: u64,

@@ -1,8 +1,8 @@
 //! Which of two prior differences is the larger, exactly?
 //!
-//! The distinct priors of a table are sorted once and named by their rank, so that minima and maxima are
-//! comparisons of integers. Memory: 24 B per distinct prior.
-//! Invariant: rank order is the exact order of the priors; rank 0 is the prior 0.
+//! The distinct priors of a table are sorted once and identified by their rank, so that minima and maxima are
+//! integer comparisons. Memory: 24 B per distinct prior. Invariant: rank order is the exact order of the
+//! priors; rank 0 is the prior 0.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::math::exact::{Rational, ratio};
 /// The rank of a prior among the distinct priors of a table.
 pub(crate) type Rank = u32;
 
-/// An exact probability, small where counts gave it.
+/// An exact probability, stored as small integers if it comes from counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fraction {
     Small { above: u32, below: u32 },
@@ -26,7 +26,7 @@ impl Fraction {
         }
     }
 
-    /// Correctly rounded where that is a normal number, and never 0 for a positive fraction.
+    /// Correctly rounded if the result is a normal number, and never 0 for a positive fraction.
     fn near(&self) -> f64 {
         match self {
             Fraction::Small { above, below } => f64::from(*above) / f64::from(*below),

@@ -25,7 +25,7 @@ pub(crate) fn requirement(r: &Rational) -> Requirement {
     Requirement::new(r.clone()).unwrap()
 }
 
-/// A table in which every tuple has a signature of its own in every attribute set.
+/// A table in which every tuple has its own signature in every attribute set.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) tuples: Vec<Tuple>,
@@ -93,7 +93,7 @@ impl Table {
         .unwrap()
     }
 
-    /// The ratio condition, asked for by allowing no state at all.
+    /// The ratio condition, selected by allowing no states at all.
     fn ratio_holds(&self, r: &Rational) -> bool {
         self.assess(r, 0).verdict == RobustVerdict::Robust(Proof::Ratio)
     }

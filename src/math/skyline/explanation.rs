@@ -1,7 +1,7 @@
-//! How does an adversary get to the worst case, step by step?
+//! How does an adversary reach the worst case, step by step?
 //!
-//! The worst case is a grounding: a target, values that they do not have, others who are asked, and a family.
-//! Its steps are exact; the last one is the breach.
+//! The worst case is a concrete scenario: a target, values that the target does not have, others whose values
+//! are known, and a family. Its steps are exact; the last one is the breach.
 
 use super::group::RankedGroup;
 use super::point::Knowledge;
@@ -9,19 +9,19 @@ use super::shape::{GroupShape, Ratio, Values};
 use super::statistics::Witness;
 use crate::math::exact::Rational;
 
-/// Where the others sit whom the adversary asks.
+/// The location of the others whose values the adversary knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seats {
     /// In one group with the target and the family.
     Together,
-    /// With the family, in another group than the target.
+    /// With the family, in a different group from the target.
     WithFamily,
-    /// With the target, in another group than the family.
+    /// With the target, in a different group from the family.
     WithTarget,
 }
 
 impl Witness {
-    /// Where the others sit.
+    /// The location of the others.
     pub fn seats(&self) -> Seats {
         match (self.others == self.target, self.others == self.family) {
             (true, true) => Seats::Together,
@@ -34,8 +34,8 @@ impl Witness {
 /// A group, and how often the target value occurs in it.
 pub type Seat<'a> = (&'a RankedGroup<'a>, u64);
 
-/// How sure the adversary is: from the release alone, then without l values, then having asked k others, then
-/// with the family; `None` where a fraction would have too many digits.
+/// How sure the adversary is: from the release alone, then after ruling out l values, then knowing k others,
+/// then with the family; `None` where a fraction would have too many digits.
 pub fn steps(
     values: Values,
     size: Knowledge,
@@ -63,7 +63,7 @@ pub fn steps(
     [alone(&bare), alone(&ruled), asked, family].map(|ratio| Some(Rational::ONE / (Rational::ONE + ratio?)))
 }
 
-/// How many others and how many of the family are worth knowing; more of them change nothing any more.
+/// How many others and how many of the family are worth knowing; more of them change nothing.
 pub fn useful(
     values: Values,
     size: Knowledge,

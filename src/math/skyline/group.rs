@@ -1,4 +1,4 @@
-//! What does the world know of one group?
+//! What is publicly known about one group?
 
 /// One published group: how many people it has and how often each sensitive value occurs in it.
 ///
@@ -15,7 +15,7 @@ pub struct RankedGroup<'a> {
 /// Counts below this are tallied, the rest are sorted.
 const TALLIED: usize = 64;
 
-/// Room to rank the counts of one group after the other without allocating; O(distinct values).
+/// Buffers for ranking the counts of one group after another without allocating; O(distinct values).
 #[derive(Debug)]
 pub struct Ranking {
     ranked: Vec<u64>,

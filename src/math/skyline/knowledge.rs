@@ -1,11 +1,11 @@
-//! Up to how much knowledge is a release safe?
+//! How much knowledge can a release withstand?
 //!
-//! One look at every group is enough, whatever the number of points tried: [`KeptGroups`] keeps those groups
-//! that can attain the worst case at some point, then the search runs over them in memory, with the verdicts
-//! of [`Statistics`].
+//! One pass over all groups is enough, regardless of the number of points tried: [`KeptGroups`] keeps the
+//! groups that can attain the worst case at some point, then the search runs over them in memory, with the
+//! verdicts of [`Statistics`].
 //!
-//! A group with n people, the target value s times and S_l as the sum of its l largest other counts can go if
-//! a kept one has n' <= n, s' >= s and, for every l that still matters,
+//! A group with n people, the target value s times and S_l as the sum of its l largest other counts can be
+//! dropped if a kept one has n' <= n, s' >= s and, for every l that still matters,
 //!
 //! - single values: n' - s' - S'_l <= n - s - S_l, because T is that number less k, over s;
 //! - sets: S'_l / n' >= S_l / n. T holds the product of all 1 - c/n over the top counts c, the logarithm of
@@ -13,12 +13,12 @@
 //!   smaller sum (Tomić and Weyl);
 //! - multisets: the same, because T holds ((n-1)/n)^S_l and (1 - 1/n)^n grows with n.
 //!
-//! V needs n' <= n and s' >= s only. Levels l at which one group alone reaches the confidence are cut off, which
-//! makes more groups equal. If there are still too many, the upper half of the levels is given up: they count as unsafe,
-//! which may overstate the risk, and the skyline says that more may be safe.
+//! V needs n' <= n and s' >= s only. Levels l at which one group alone reaches the confidence are cut off,
+//! which makes more groups equal. If there are still too many, the upper half of the levels is dropped: they
+//! count as unsafe, which may overstate the risk, and the skyline reports that more may be safe.
 //!
-//! Memory: 8 bytes x (levels that matter) for each kept group, at most [`MOST_KEPT`] of them.
-//! Invariant: no kept group stands for another one; the kept groups do not depend on the order of the groups.
+//! Memory: 8 bytes x (levels that matter) for each kept group, at most [`MOST_KEPT`] of them. Invariant: no
+//! kept group covers another one; the kept groups do not depend on the order of the groups.
 
 use super::group::RankedGroup;
 use super::point::Knowledge;
@@ -26,7 +26,7 @@ use super::shape::{GroupShape, Ratio, Values};
 use super::statistics::Statistics;
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 
-/// More groups of different shapes than this are not kept; few in tests, so that they meet the case.
+/// At most this many groups of different shapes are kept; few in tests, so that they exercise this case.
 pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
 
 /// The groups that decide how safe one value is, for one confidence.
@@ -34,14 +34,14 @@ pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
 pub struct KeptGroups {
     values: Values,
     confidence: Confidence,
-    /// l from here on are certainly unsafe.
+    /// All l from here on are certainly unsafe.
     end: usize,
     occurs: bool,
-    /// Whether levels were given up that may be safe.
+    /// Whether levels that may be safe were dropped.
     shortened: bool,
     overflowed: bool,
     groups: Vec<Kept>,
-    /// The sums of the group that is looked at.
+    /// The sums of the current group.
     sums: Vec<u64>,
 }
 
@@ -62,7 +62,7 @@ fn top_sum(sums: &[u64], l: usize) -> u64 {
 }
 
 impl Kept {
-    /// Whether the group with these counts may go, as the head of this file says.
+    /// Whether the group with these counts can be dropped, as described at the top of this file.
     fn stands_for(&self, values: Values, people: u64, target: u64, sums: &[u64]) -> bool {
         if self.people > people || self.target < target {
             return false;
@@ -82,7 +82,7 @@ impl Kept {
     }
 }
 
-/// Where the search ends; each number belongs to it.
+/// The limits of the search, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpTo {
     /// Largest l.
@@ -94,7 +94,7 @@ pub struct UpTo {
 }
 
 impl UpTo {
-    /// Everything is searched.
+    /// No limits.
     pub const ANYTHING: UpTo = UpTo { l: u64::MAX, k: u64::MAX, m: u64::MAX };
 }
 
@@ -103,7 +103,7 @@ impl UpTo {
 pub enum Reach {
     /// To this number.
     Number(u64),
-    /// As far as one likes: more of it changes nothing.
+    /// Without limit: more of it changes nothing.
     Anything,
 }
 
@@ -128,7 +128,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// The largest safe k for that many members of the family.
+    /// The largest safe k for this number of family members.
     pub fn largest_k(&self, m: u64) -> Option<u64> {
         let at = self.corners.partition_point(|&(corner, _)| corner < m);
         self.corners.get(at).map(|&(_, k)| k)
@@ -147,14 +147,14 @@ pub struct KnowledgeSkyline {
     pub points: Vec<MaximalPoint>,
     /// The same by l, from 0 upwards.
     pub levels: Vec<Level>,
-    /// Whether the value occurs nowhere, so that no knowledge reveals it.
+    /// Whether the value does not occur, so that no knowledge reveals it.
     pub always_safe: bool,
     /// Whether the search was ended by [`UpTo`] or because too many groups differ, so that more may be safe.
     pub ended: bool,
 }
 
 impl KeptGroups {
-    /// Of no group at all.
+    /// No groups yet.
     pub fn new(values: Values, confidence: Confidence) -> Self {
         KeptGroups {
             values,
@@ -194,7 +194,7 @@ impl KeptGroups {
         (self.groups.capacity() * size_of::<Kept>() + sums * 8) as u64
     }
 
-    /// Takes in a group in which the target value occurs `target` times; 0 changes nothing.
+    /// Adds a group in which the target value occurs `target` times; 0 changes nothing.
     pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64) {
         if target == 0 {
             return;
@@ -207,7 +207,7 @@ impl KeptGroups {
         self.sums = sums;
     }
 
-    /// Takes in what was kept of other groups.
+    /// Adds the kept groups of another part.
     pub fn merge(&mut self, other: KeptGroups) {
         self.occurs |= other.occurs;
         self.overflowed |= other.overflowed;
@@ -230,7 +230,7 @@ impl KeptGroups {
         if let Some(at) =
             self.groups.iter().position(|kept| kept.stands_for(self.values, people, target, sums))
         {
-            // What stood for one group stands for the next one too, more often than not.
+            // A kept group that covered one group usually covers the next one too.
             self.groups.swap(at, at / 2);
             return;
         }
@@ -257,7 +257,7 @@ impl KeptGroups {
 
     /// The first l at which this group alone certainly reaches the confidence.
     fn first_unsafe_level(&self, kept: &Kept) -> Option<usize> {
-        // Far above any rounding, far below any difference that pays.
+        // Far above any rounding error, far below any difference that matters.
         const SLACK: f64 = 1e-6;
         const MOST_ROUNDINGS: u64 = 100_000_000;
         let threshold = self.confidence.ratio_rounded();
@@ -271,7 +271,7 @@ impl KeptGroups {
         })
     }
 
-    /// Forgets the levels from `end` on, and the groups that no longer differ from others.
+    /// Drops the levels from `end` on, and the groups that no longer differ from others.
     fn cut_levels(&mut self, end: usize) {
         if end >= self.end {
             return;
@@ -327,7 +327,8 @@ impl KeptGroups {
         let mut kept: Vec<Kept> = Vec::new();
         for group in &self.groups {
             let (people, target, sum) = (group.people, group.target, top_sum(&group.sums, l));
-            // Levels below l do not matter now; in sets the single counts do, and all prefixes stand for them.
+            // Levels below l no longer matter; for sets the individual counts do, and all prefixes represent
+            // them.
             let sums = match self.values {
                 Values::Single | Values::Multiset => vec![sum],
                 Values::Set => group.sums[..l.min(group.sums.len())].to_vec(),
@@ -362,7 +363,7 @@ impl LevelSearch<'_> {
 
     /// The corners of [`Level`], and whether the search was ended; `None` if nothing is safe.
     fn corners(&self, up_to: UpTo) -> Option<(Vec<(u64, u64)>, bool)> {
-        // Whoever knows as many others as the smallest group has people knows all of it.
+        // An adversary who knows as many others as the smallest group has people knows all of it.
         let smallest = self.shapes.iter().map(|shape| shape.people).min()?;
         let most_k = (smallest - 1).min(up_to.k);
         let most_m = (smallest - 1).min(up_to.m);
@@ -384,7 +385,7 @@ impl LevelSearch<'_> {
         Some((corners, ended))
     }
 
-    /// The largest safe k of those up to `most`.
+    /// The largest safe k up to `most`.
     fn largest_k(&self, most: u64, m: u64) -> Option<u64> {
         if self.is_safe(most, m) {
             return Some(most);
@@ -401,7 +402,8 @@ impl LevelSearch<'_> {
     }
 }
 
-/// The corners of all levels that no corner of the next level covers; what is safe at a level is safe below it.
+/// The corners of all levels that are not covered by a corner of the next level; what is safe at a level is
+/// safe below it.
 fn maximal(levels: &[Level]) -> Vec<MaximalPoint> {
     let mut points = Vec::new();
     for (i, level) in levels.iter().enumerate() {
@@ -419,7 +421,7 @@ fn maximal(levels: &[Level]) -> Vec<MaximalPoint> {
 mod tests {
     use super::*;
 
-    /// Groups none of which stands for another one: the more the first sum, the less the second.
+    /// Groups none of which covers another one: the larger the first sum, the smaller the second.
     fn different(groups: u64) -> KeptGroups {
         let mut kept = KeptGroups::new(Values::Single, Confidence::parse("1/2").unwrap());
         for i in 0..groups {

@@ -1,4 +1,4 @@
-//! How likely is it that somebody has a value, for an adversary who knows l values the target lacks, the
+//! How likely is it that a person has a value, for an adversary who knows l values the target lacks, the
 //! values of k other people and m members of the target's family?
 //!
 //! The way through the module: [`RankedGroup`](group::RankedGroup) (what was published of one group) gives a [`shape::GroupShape`] per
@@ -7,7 +7,8 @@
 //! [`SkylineState`] does that for every target value and every skyline point at once, and [`KeptGroups`]
 //! finds all points up to which a value is safe.
 //!
-//! Memory: five numbers with their evidence per target value and skyline point, whatever the rows.
+//! Memory: five numbers with their evidence per target value and skyline point, regardless of the number of
+//! rows.
 
 mod explanation;
 mod group;

@@ -18,7 +18,7 @@ pub struct Knowledge {
 pub struct Point {
     /// What the adversary knows.
     pub knowledge: Knowledge,
-    /// What they must not reach.
+    /// The confidence that they must not reach.
     pub confidence: Confidence,
 }
 
@@ -33,7 +33,7 @@ impl Point {
     }
 }
 
-/// The points that matter, in their order: each dominated one, and each repetition, is left out.
+/// The points that matter, in their original order, without dominated and repeated ones.
 pub fn without_dominated(points: &[Point]) -> Vec<Point> {
     let matters = |(i, point): &(usize, &Point)| {
         !points

@@ -1,8 +1,8 @@
 //! What does the dynamic program of the paper say? An independent reference for the five statistics.
 //!
 //! It places the k others and the m members of the family over the groups in every possible way, which
-//! needs none of the arguments behind the five statistics, and O(k^2 m^2) steps per group.
-//! Memory: O(k m), two rolling tables and the ratios of one group.
+//! requires none of the arguments behind the five statistics, and O(k^2 m^2) steps per group. Memory: O(k m),
+//! two rolling tables and the ratios of one group.
 
 use super::group::RankedGroup;
 use super::point::Knowledge;
@@ -44,7 +44,7 @@ impl<N: Number> Table<N> {
     }
 }
 
-/// The two arithmetics of the program.
+/// The arithmetic of the program, in two variants.
 pub trait Number: Clone + PartialOrd {
     /// The neutral factor.
     fn one() -> Self;
@@ -92,7 +92,7 @@ impl Number for Rational {
 }
 
 impl<N: Number> Program<N> {
-    /// Of no group; `size` must be small, the tables have k x m cells.
+    /// No groups yet; `size` must be small, since the tables have k x m cells.
     pub fn new(values: Values, size: Knowledge) -> Self {
         let (rows, columns) = (size.k as usize + 2, size.m as usize + 1);
         let mut without = Table::infinite(rows, columns);
@@ -109,7 +109,7 @@ impl<N: Number> Program<N> {
         }
     }
 
-    /// Takes in a group in which the target value occurs `target` times.
+    /// Adds a group in which the target value occurs `target` times.
     pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64) {
         if target == 0 {
             return self.pass_by();
@@ -170,7 +170,7 @@ impl<N: Number> Program<N> {
         }
     }
 
-    /// minNR; `None` is infinite: the value occurs nowhere.
+    /// minNR; `None` is infinite: the value does not occur.
     pub fn min_negated_ratio(&self) -> Option<N> {
         self.with.row(self.size.k as usize)[self.size.m as usize].clone()
     }

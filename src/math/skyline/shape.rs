@@ -33,7 +33,7 @@ impl Values {
     }
 }
 
-/// All that T and V need to know of a group that contains the target value.
+/// Everything that T and V depend on for a group that contains the target value.
 ///
 /// Invariant: `target` is at least 1. `top` lists the top counts in set mode only; elsewhere their sum
 /// is enough.
@@ -77,19 +77,19 @@ impl Ratio {
 /// A computed ratio and how many roundings it may carry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounded {
-    /// The binary64 value; 0 if a guard says that it is 0.
+    /// The binary64 value; 0 if a guard shows that it is 0.
     pub value: f64,
     /// At most this many factors (1 + d), |d| <= 2^-53, lie between `value` and the truth.
     pub roundings: u64,
 }
 
 impl Rounded {
-    /// What a guard says is 0, without rounding.
+    /// Exactly 0 by a guard, without rounding.
     pub const ZERO: Rounded = Rounded { value: 0.0, roundings: 0 };
     /// The neutral factor.
     pub const ONE: Rounded = Rounded { value: 1.0, roundings: 0 };
 
-    /// The product; what is exactly 0 stays so.
+    /// The product; an exact 0 stays exact.
     pub fn times(self, other: Rounded) -> Rounded {
         if self == Self::ZERO || other == Self::ZERO {
             return Self::ZERO;
@@ -99,13 +99,13 @@ impl Rounded {
     }
 }
 
-/// The people with neither the target value nor one of the top values, where each has a single one.
+/// The people with neither the target value nor one of the top values, if each person has a single value.
 #[inline]
 pub(super) fn left_over(people: u64, target: u64, top_sum: u64) -> u64 {
     people.saturating_sub(target.saturating_add(top_sum))
 }
 
-/// Big integers with more bits than this are not formed; whoever asks must do with a bound.
+/// Big integers with more bits than this are not formed; callers must use a bound instead.
 const MAX_BITS: u64 = 1 << 26;
 
 impl GroupShape {
@@ -119,7 +119,7 @@ impl GroupShape {
         GroupShape { people: group.people, target, top_sum: group.top_sum(l, target), top }
     }
 
-    /// The shape of a group of which only the sums of its 1, 2, ..., l largest other counts are known.
+    /// The shape of a group for which only the sums of its 1, 2, ..., l largest other counts are known.
     pub(super) fn from_sums(values: Values, people: u64, target: u64, sums: &[u64]) -> Self {
         let before = std::iter::once(&0).chain(sums);
         let top = match values {
@@ -129,8 +129,8 @@ impl GroupShape {
         GroupShape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
     }
 
-    /// Whether this ratio of the group for that target cannot be below the ratio of `self`; `top_sum` is the group's,
-    /// passed in because callers compare with several shapes.
+    /// Whether this ratio of the group for this target cannot be below the ratio of `self`; `top_sum` is the
+    /// group's, passed in because callers compare with several shapes.
     ///
     /// V does not depend on the top counts, and with single values T depends on the people outside the target and the
     /// top values only through their number.
@@ -164,7 +164,7 @@ impl GroupShape {
         }
     }
 
-    /// The ratio in binary64, guards on integers first.
+    /// The ratio in binary64, with integer guards first.
     pub fn rounded(&self, values: Values, which: Ratio, size: Knowledge) -> Rounded {
         match which {
             Ratio::Together => {
@@ -215,7 +215,7 @@ impl GroupShape {
         Some(self.exact(values, which, size)?.cmp(&other.exact(values, which, size)?))
     }
 
-    /// The people left once the target value, the top values (single values) and k others are out.
+    /// The people that remain without the target value, the top values (single values) and k others.
     fn acceptable(&self, values: Values, k: u64) -> u64 {
         let gone = match values {
             Values::Single => self.target.saturating_add(self.top_sum).saturating_add(k),
@@ -272,7 +272,7 @@ impl GroupShape {
         }
     }
 
-    /// V(0, k), V(1, k), ... in binary64, each from the one before where the formula is a product.
+    /// V(0, k), V(1, k), ... in binary64, each from the previous one if the formula is a product.
     pub(super) fn families_rounded(&self, values: Values, k: u64) -> impl Iterator<Item = f64> + '_ {
         let mut product = 1.0;
         (0..).map(move |m: u64| {

@@ -64,20 +64,20 @@ impl SkylineState {
         SkylineState { entries: entries.collect() }
     }
 
-    /// Takes in a published group: its people and its count of every sensitive value by code.
+    /// Adds a published group: its people and its count of every sensitive value by code.
     pub fn observe(&mut self, ranking: &mut Ranking, people: u64, counts: &[u64], number: u64) {
         let group = ranking.rank(people, counts.iter().copied());
         self.observe_group(&group, counts, number);
     }
 
-    /// As [`SkylineState::observe`], for a group that is ranked already.
+    /// As [`SkylineState::observe`], for a group that is already ranked.
     pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[u64], number: u64) {
         for entry in &mut self.entries {
             entry.statistics.observe(group, counts[entry.code as usize], number);
         }
     }
 
-    /// Takes in the statistics of other groups, gathered with the same skyline.
+    /// Adds the statistics of other groups, gathered with the same skyline.
     pub fn merge(&mut self, other: &SkylineState) {
         debug_assert_eq!(self.entries.len(), other.entries.len());
         for (own, others) in self.entries.iter_mut().zip(&other.entries) {
@@ -110,11 +110,11 @@ impl SkylineState {
         })
     }
 
-    /// No group with fewer people can hold, whatever its values; `distinct` values exist.
+    /// A lower bound of the people in any group that holds, whatever its values; `distinct` values exist.
     ///
-    /// Only for single values, where a group has a value that occurs in at least a `1 / distinct` share of its
-    /// people, and the `l` next ones fill as much each: were all as even as that, T and V would be as
-    /// large as they can be. Elsewhere, and for points that protect some values only, the answer is 1.
+    /// Only for single values, where some value occurs in at least a `1 / distinct` share of a group's
+    /// people, and the next `l` values account for the same share each: T and V are largest if the values are
+    /// spread this evenly. Otherwise, and for points that protect only some values, the answer is 1.
     pub fn least_people(&self, distinct: usize) -> u64 {
         let mut protected =
             hashbrown::HashMap::<Knowledge, (usize, f64), foldhash::fast::FixedState>::default();
@@ -142,7 +142,7 @@ impl SkylineState {
 
 /// The fewest people for whom an even spread over `distinct` values exceeds `ratio`, or fewer.
 fn least_people(size: Knowledge, distinct: usize, ratio: f64) -> u64 {
-    // More than the roundings of the loop below could add up to.
+    // More than the roundings of the loop below can add up to.
     const SLACK: f64 = 1e-6;
     const MOST: u64 = 1 << 40;
     let share = 1.0 / distinct as f64;

@@ -1,7 +1,7 @@
-//! What is the worst over all groups, and is it below the threshold for certain?
+//! What is the worst case over all groups, and is it certainly below the threshold?
 //!
-//! Each statistic is the exact minimum of a ratio over the groups seen: binary64 tells values that are
-//! clearly apart, exact fractions tell the rest. Minima merge in any order with the same result.
+//! Each statistic is the exact minimum of a ratio over the groups observed: binary64 distinguishes values
+//! that are clearly apart, exact fractions the rest. Minima merge in any order with the same result.
 
 use super::group::RankedGroup;
 use super::point::Knowledge;
@@ -29,8 +29,8 @@ pub struct Statistics {
     harmless: Harmless,
 }
 
-/// With single values, a group whose target is no more frequent, that has no fewer people and no fewer of them left
-/// once the target and the top values are out, cannot lower any statistic.
+/// With single values, a group whose target is no more frequent, and which has no fewer people and no fewer
+/// of them left without the target and the top values, cannot lower any statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Harmless {
     target: u64,
@@ -39,7 +39,7 @@ struct Harmless {
 }
 
 impl Harmless {
-    /// Says nothing about any group.
+    /// Excludes no group.
     const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
 }
 
@@ -71,14 +71,14 @@ impl Breach {
     }
 }
 
-/// Where the target, the others and the family sit in the worst case.
+/// The groups of the target, the others and the family in the worst case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// RankedGroup of the target.
+    /// Group of the target.
     pub target: u64,
-    /// RankedGroup of the k others.
+    /// Group of the k others.
     pub others: u64,
-    /// RankedGroup of the m members of the family.
+    /// Group of the m members of the family.
     pub family: u64,
 }
 
@@ -92,7 +92,7 @@ fn error_bound(roundings: u64) -> Option<f64> {
 }
 
 impl Statistics {
-    /// Of no group at all: the value occurs nowhere.
+    /// No groups yet: the value does not occur.
     pub fn new(values: Values, size: Knowledge) -> Self {
         Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
     }
@@ -107,7 +107,7 @@ impl Statistics {
         self.minima[0].is_some()
     }
 
-    /// Takes in a group in which the target value occurs `target` times; 0 changes nothing.
+    /// Adds a group in which the target value occurs `target` times; 0 changes nothing.
     #[inline]
     pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64, number: u64) {
         if !self.would_change(group, target) {
@@ -121,7 +121,7 @@ impl Statistics {
         }
     }
 
-    /// Takes in a group by its shape at this size.
+    /// Adds a group by its shape at this size.
     pub(super) fn observe_shape(&mut self, shape: &GroupShape, number: u64) {
         for i in 0..Ratio::ALL.len() {
             self.observe_ratio(i, shape, number);
@@ -179,7 +179,7 @@ impl Statistics {
         exceeds(shape.rounded(self.values, Ratio::Together, self.size), confidence) == Some(false)
     }
 
-    /// Takes in the statistics of other groups.
+    /// Adds the statistics of other groups.
     pub fn merge(&mut self, other: &Statistics) {
         for (i, minimum) in other.minima.iter().enumerate() {
             if let Some(minimum) = minimum {
@@ -226,8 +226,8 @@ impl Statistics {
         exact.unwrap_or_else(|| lower_bound(a.rounded).total_cmp(&lower_bound(b.rounded)))
     }
 
-    /// SS1 to SS5 as exact fractions; the outer `None` where the value occurs nowhere, the inner one
-    /// where a fraction would have too many digits.
+    /// SS1 to SS5 as exact fractions; the outer `None` if the value does not occur, the inner one if a
+    /// fraction would have too many digits.
     pub fn exact(&self) -> Option<[Option<Rational>; 5]> {
         self.occurs().then(|| {
             std::array::from_fn(|i| {
@@ -237,7 +237,7 @@ impl Statistics {
         })
     }
 
-    /// The three terms whose least is minNR, each as the statistics that it multiplies.
+    /// The three terms whose minimum is minNR, each as the statistics that it multiplies.
     const TERMS: [&'static [usize]; 3] = [&[0], &[1, 4], &[2, 3]];
 
     fn term_rounded(&self, term: &[usize]) -> Option<Rounded> {
@@ -252,7 +252,7 @@ impl Statistics {
         })
     }
 
-    /// The least negated ratio exactly; `None` where the value occurs nowhere or digits abound.
+    /// The exact least negated ratio; `None` if the value does not occur or there are too many digits.
     pub fn min_negated_ratio(&self) -> Option<Rational> {
         let terms: Option<Vec<_>> = Self::TERMS.iter().map(|term| self.term_exact(term)).collect();
         terms?.into_iter().min()
@@ -271,7 +271,7 @@ impl Statistics {
         Breach::AtMost((1.0 / (1.0 + least)).next_up().next_up().min(1.0))
     }
 
-    /// Where the worst case sits; the first of the three terms that attains it.
+    /// The groups of the worst case; from the first of the three terms that attains it.
     pub fn witness(&self) -> Option<Witness> {
         let group = |i: usize| self.minima[i].as_ref().map(|minimum| minimum.group);
         let values: Vec<_> = Self::TERMS.iter().map(|term| self.term_exact(term)).collect();
@@ -287,7 +287,7 @@ impl Statistics {
         })
     }
 
-    /// Whether the breach probability is strictly below `confidence`, for certain.
+    /// Whether the breach probability is certainly below `confidence`, strictly.
     pub fn verdict(&self, confidence: &Confidence) -> ThresholdVerdict {
         if !self.occurs() {
             return ThresholdVerdict::Safe;
@@ -311,8 +311,8 @@ fn lower_bound(rounded: Rounded) -> f64 {
     }
 }
 
-/// Whether a computed ratio certainly exceeds the one of the threshold or certainly does not; `None` if
-/// it is too close to tell.
+/// Whether a computed ratio certainly exceeds the one of the threshold or certainly does not; `None` if it is
+/// too close to decide.
 fn exceeds(x: Rounded, confidence: &Confidence) -> Option<bool> {
     if x == Rounded::ZERO {
         return Some(false);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const MODES: [Values; 3] = [Values::Single, Values::Set, Values::Multiset];
 
-/// A group as the vectors write it: people, and a count per value; the target's count stands first.
+/// A group as written in the vectors: people, and a count per value; the target's count comes first.
 #[derive(Debug, Clone)]
 struct Sample {
     people: u64,
@@ -168,7 +168,7 @@ fn guards_come_before_products() {
     assert_eq!(breach(Values::Multiset, &multi, (0, 1, 3)), Rational::ONE);
 }
 
-/// SS5 is kept from its own past; the paper's misprint would forget the first group.
+/// SS5 is updated from its own previous value; the paper's misprint would forget the first group.
 #[test]
 fn earlier_groups_are_not_forgotten() {
     let mut other = vec![4, 11];
@@ -293,7 +293,7 @@ proptest! {
         prop_assert!(breach(Values::Single, &merged, size) <= breach(Values::Single, &groups, size));
     }
 
-    /// Definition by enumeration: every reconstruction, every piece of knowledge of at most that size.
+    /// By definition, with enumeration: every reconstruction, every piece of knowledge of at most that size.
     #[test]
     fn the_breach_is_the_maximum_by_definition(
         (values, groups) in tiny_groups(), l in 0usize..3, k in 0usize..3, m in 0usize..3,
@@ -422,7 +422,7 @@ fn subsets(items: &[usize], most: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// What the asked people say: in single mode every combination of values, elsewhere just "not the value".
+/// What the known people reveal: in single mode every combination of values, otherwise just "not the value".
 fn answers(values: Values, distinct: usize, asked: usize) -> Vec<Vec<usize>> {
     if values != Values::Single {
         return vec![vec![0; asked]];
@@ -481,7 +481,7 @@ fn groups_that_cannot_be_the_worst_are_not_kept() {
     });
 }
 
-/// Every point in a box that is safe while none of its three neighbours is, by the breach of all groups.
+/// Every point in a box that is safe while none of its three neighbors is, by the breach of all groups.
 fn reference_skyline(values: Values, groups: &[Sample], confidence: &str) -> Vec<(u64, u64, u64)> {
     let confidence = Confidence::parse(confidence).unwrap();
     let smallest = groups.iter().filter(|g| g.counts[0] > 0).map(|g| g.people).min().unwrap();
@@ -506,7 +506,8 @@ fn reference_skyline(values: Values, groups: &[Sample], confidence: &str) -> Vec
 }
 
 proptest! {
-    /// Searching the kept groups finds what trying every point on all groups finds, in any order and split.
+    /// Searching the kept groups gives the same result as trying every point on all groups, in any order and
+    /// split.
     #[test]
     fn the_kept_groups_give_the_skyline_of_all_groups(
         (values, groups) in any_groups(), c in prop::sample::select(vec!["1/5", "1/2", "4/5", "0.97", "1"]), cut in 0usize..6,
@@ -537,7 +538,7 @@ fn explained(values: Values, groups: &[Sample], size: Knowledge) -> Option<[Rati
     let seats = ((&own, target.counts[0]), (&theirs, family.counts[0]));
     let useful = useful(values, size, witness.seats(), seats.0, seats.1);
     assert!(useful.0 <= size.k && useful.1 <= size.m);
-    // What is useful is enough: asking only them, the last step is the same.
+    // The useful people are enough: knowing only them, the last step is the same.
     let less = Knowledge { k: useful.0, m: useful.1, ..size };
     let all = steps(values, size, witness.seats(), seats.0, seats.1).map(Option::unwrap);
     let few = steps(values, less, witness.seats(), seats.0, seats.1).map(Option::unwrap);

@@ -13,18 +13,18 @@ use crate::model::finding::{
     Total,
 };
 
-/// A group with the original rows in it.
+/// A group with its original rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered {
     /// The number of the group, if groups are numbered.
     pub number: Option<i64>,
-    /// Who is in it.
+    /// The members of the group.
     pub members: Vec<Member>,
     /// How often it holds each sensitive value.
     pub counts: Vec<u64>,
 }
 
-/// What was found.
+/// The result of an attack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttackReport {
     /// People.
@@ -33,9 +33,9 @@ pub struct AttackReport {
     pub groups: u64,
     /// Different combinations of quasi-identifiers.
     pub combinations: u64,
-    /// The bandwidth of smoothing over the sensitive values, if beliefs were smoothed before they were compared.
+    /// The bandwidth of smoothing over the sensitive values, if beliefs were smoothed before comparison.
     pub smooth: Option<Rational>,
-    /// One for each adversary asked about.
+    /// One for each requested adversary.
     pub points: Vec<PointReport>,
 }
 
@@ -46,13 +46,13 @@ pub struct PointReport {
     pub bandwidth: BTreeMap<String, Rational>,
     /// How many people are vulnerable at each threshold.
     pub thresholds: Vec<AtThreshold>,
-    /// People about whom the adversary was certain before, so that nothing can move.
+    /// People about whom the adversary was already certain, so that nothing can move.
     pub certain: u64,
-    /// People whose posterior is exact; for the others there is a proved interval.
+    /// People whose posterior is exact; for the others there is a proven interval.
     pub exact_rows: u64,
     /// Groups with exact posteriors.
     pub exact_groups: u64,
-    /// Who may have moved furthest.
+    /// The person whose belief may have moved furthest.
     pub worst: Worst,
     /// The largest move without smoothing.
     pub unsmoothed: Moved,
@@ -65,11 +65,11 @@ pub struct PointReport {
 pub struct AtThreshold {
     /// The threshold.
     pub t: Rational,
-    /// Beliefs that certainly moved further.
+    /// People whose belief certainly moved further.
     pub vulnerable: u64,
-    /// Beliefs of which that cannot be told.
+    /// People for whom this cannot be decided.
     pub undecided: u64,
-    /// As many the Omega-estimate would count.
+    /// The number that the Omega-estimate would count.
     pub omega: u64,
 }
 
@@ -85,19 +85,19 @@ pub struct Worst {
 }
 
 impl PointReport {
-    /// Whether no belief moves by more than the largest threshold asked about, beyond doubt.
+    /// Whether no belief moves by more than the largest requested threshold, for certain.
     pub fn is_private(&self) -> bool {
         self.thresholds.iter().all(|at| at.vulnerable == 0 && at.undecided == 0)
     }
 }
 
 impl AttackReport {
-    /// Whether every adversary stays within every threshold, beyond doubt.
+    /// Whether every adversary stays within every threshold, for certain.
     pub fn is_private(&self) -> bool {
         self.points.iter().all(PointReport::is_private)
     }
 
-    /// People for whom somebody's threshold could not be decided, where nobody is certainly vulnerable.
+    /// People for whom some threshold could not be decided, if nobody is certainly vulnerable.
     pub fn estimated(&self) -> Option<u64> {
         let all = || self.points.iter().flat_map(|point| &point.thresholds);
         let undecided = all().map(|at| at.undecided).max().unwrap_or(0);
@@ -106,8 +106,8 @@ impl AttackReport {
 }
 
 impl AttackReport {
-    /// Adds what was found to the finding. How far beliefs move depends on the original, so only whoever has that
-    /// may see the totals.
+    /// Adds the results to the finding. How far beliefs move depends on the original, so only someone who has
+    /// the original may see the totals.
     pub fn add_to(&self, finding: &mut Finding) {
         let claims = self.points.iter().flat_map(|point| {
             point.thresholds.iter().map(|at| Claim {
@@ -140,7 +140,7 @@ impl AttackReport {
         finding.totals.push(Total { name: "beliefs", audience: Audience::Owner, fields });
     }
 
-    /// Whether beliefs move further than they may.
+    /// Whether beliefs move further than allowed.
     fn summary(&self) -> String {
         let all = || self.points.iter().flat_map(|point| &point.thresholds);
         let most = |people: fn(&AtThreshold) -> u64| all().map(people).max().unwrap_or(0);
@@ -156,7 +156,7 @@ impl AttackReport {
         }
     }
 
-    /// All of it, for programs.
+    /// All results, for machine-readable output.
     pub fn fields(&self) -> Vec<(&'static str, Datum)> {
         let smooth = self.smooth.as_ref().map(Rational::to_string);
         vec![
@@ -197,14 +197,14 @@ impl PointReport {
     }
 }
 
-/// What is measured about beliefs.
+/// The name of what is measured about beliefs.
 const MOVE: &str = "largest move";
 
 fn bandwidth_datum(bandwidth: &BTreeMap<String, Rational>) -> Datum {
     Datum::fields(bandwidth.iter().map(|(name, width)| (name.clone(), Datum::Text(width.to_string()))))
 }
 
-/// The claim that no belief moves by more than t, which nobody has judged yet.
+/// The claim that no belief moves by more than t, not yet judged.
 fn unjudged(bandwidth: &BTreeMap<String, Rational>, t: &Rational) -> Claim {
     Claim {
         subject: ClaimSubject::Everybody,
@@ -219,7 +219,7 @@ fn unjudged(bandwidth: &BTreeMap<String, Rational>, t: &Rational) -> Claim {
 }
 
 impl Question {
-    /// The claims that are open while nobody has looked at the original.
+    /// The claims that are open until the original is examined.
     pub fn open_claims(&self) -> Vec<Claim> {
         let of_point = |point: &KernelAdversary| {
             point.thresholds.iter().map(|t| unjudged(&point.bandwidth, t)).collect::<Vec<_>>()
@@ -263,7 +263,7 @@ impl<'a> BeliefsJudge<'a> {
         }
     }
 
-    /// The report of no group.
+    /// The report for no groups.
     pub fn nothing(&self) -> AttackReport {
         let none = Moved { low: 0.0, high: 0.0 };
         let at = |t: &Rational| AtThreshold { t: t.clone(), vulnerable: 0, undecided: 0, omega: 0 };
@@ -347,7 +347,7 @@ fn widen(worst: &mut Moved, moved: Moved) {
 }
 
 impl AttackReport {
-    /// Takes in what was found in other groups.
+    /// Adds the results of other groups.
     pub fn merge(&mut self, other: AttackReport) {
         self.rows += other.rows;
         self.groups += other.groups;
@@ -355,7 +355,7 @@ impl AttackReport {
             own.certain += others.certain;
             own.exact_rows += others.exact_rows;
             own.exact_groups += others.exact_groups;
-            // Groups come in an order that depends on the memory; the number decides between equals.
+            // The order of the groups depends on the memory; the number breaks ties.
             let rank = |worst: &Worst| (worst.moved.high, std::cmp::Reverse(worst.group), worst.people);
             let moved = Moved {
                 low: own.worst.moved.low.max(others.worst.moved.low),
@@ -382,7 +382,7 @@ mod tests {
     use crate::math::exact::ratio;
     use proptest::prelude::*;
 
-    /// What was found in one group.
+    /// The results for one group.
     fn found(number: i64, (low, more, people, open): (u8, u8, u64, bool)) -> AttackReport {
         let moved = Moved { low: f64::from(low) / 8.0, high: f64::from(low + more) / 8.0 };
         let vulnerable = if open { 0 } else { people };

@@ -21,7 +21,7 @@ use crate::math::exact::Rational;
 use crate::model::{Policy, Target};
 use crate::resources::Resources;
 
-/// Whom a release is tested against, and about which columns.
+/// Which adversaries a release is tested against, and for which columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// What the columns mean.
@@ -37,12 +37,12 @@ pub struct Question {
 pub struct KernelAdversary {
     /// The bandwidth of every quasi-identifier.
     pub bandwidth: BTreeMap<String, Rational>,
-    /// Somebody is vulnerable at t if the belief moves by more than t.
+    /// A person is vulnerable at t if the belief moves by more than t.
     pub thresholds: Vec<Rational>,
 }
 
 impl Question {
-    /// As a policy states it for one of its targets.
+    /// As a policy declares it for one of its targets.
     pub fn of(policy: &Policy, target: &Target, model: &BeliefsModel) -> Result<Self> {
         let point = |belief: &BeliefBound| KernelAdversary {
             bandwidth: belief.bandwidth.clone(),

@@ -1,8 +1,8 @@
 //! What does an adversary know about the table?
 //!
-//! The quasi-identifiers and the sensitive column of the original rows are read twice: for their values, and for the
-//! combinations that occur. Every value needs a code of its own, so a quasi-identifier may have at most 65,535 of
-//! them.
+//! The quasi-identifiers and the sensitive column of the original rows are read twice: for their values, and
+//! for the combinations that occur. Every value needs its own code, so a quasi-identifier may have at most
+//! 65,535 values.
 //!
 //! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
 //! they are sorted, reserved from the budget; counting them spills.
@@ -43,9 +43,9 @@ pub struct Roles {
     pub quasi: Vec<Quasi>,
     /// The sensitive column.
     pub sensitive: String,
-    /// The value that a null of it stands for.
+    /// The value that a null in it represents.
     pub null_is: Option<String>,
-    /// How far its values are from each other.
+    /// The distances between its values.
     pub nearness: Nearness,
 }
 
@@ -83,7 +83,7 @@ impl Roles {
         })
     }
 
-    /// Columns of which only the names are given.
+    /// Columns given by name only.
     pub fn plain(quasi: &[String], sensitive: &str) -> Self {
         Roles {
             quasi: quasi.iter().map(Quasi::plain).collect(),
@@ -107,7 +107,7 @@ pub struct Original {
     pub sensitive: SensitiveCoding,
     /// Which combinations occur, and with which values.
     pub combinations: Combinations,
-    /// What the combinations take.
+    /// The memory reserved for the combinations.
     _room: Reservation,
 }
 
@@ -182,7 +182,7 @@ fn foreign(column: &str) -> Error {
     other_table(&format!("column `{column}` of the release holds a value that this table does not"))
 }
 
-/// The first scan; every value must have a code of its own.
+/// The first scan; every value must have its own code.
 fn exact_values(source: &Source<'_>) -> Result<(Vec<Attribute>, SensitiveColumns)> {
     let found = source.find_values()?;
     let mut attributes = Vec::new();
@@ -213,7 +213,7 @@ impl Gatherer {
         Ok(Gatherer { tally: Mutex::new(Tally::new(spill, budget, 2)?) })
     }
 
-    /// Takes in rows with one sensitive code each; `value` turns the code into a value.
+    /// Adds rows with one sensitive code each; `value` turns the code into a value.
     pub fn add(&self, rows: &Rows, value: impl Fn(u16) -> u16) -> Result<()> {
         let Sensitive::Single(values) = &rows.sensitive else {
             return Err(Error::input(
@@ -230,7 +230,7 @@ impl Gatherer {
         Ok(())
     }
 
-    /// The combinations, and the room that they take.
+    /// The combinations, and the memory reserved for them.
     pub fn finish(
         self,
         columns: usize,
@@ -288,7 +288,7 @@ fn too_many(combinations: usize, needed: u64, budget: &Budget) -> Error {
     )
 }
 
-/// The codes of a row, two bytes each, in an order that is theirs.
+/// The codes of a row, two bytes each, so that the order of the bytes is the order of the codes.
 pub fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
     key.clear();
     for codes in &rows.columns {
@@ -296,8 +296,8 @@ pub fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
     }
 }
 
-/// How far the values of a quasi-identifier are from each other: numbers and times by their difference, also where ranges
-/// or periods are declared for them; listed categories by their places; others by their hierarchy.
+/// The distances between the values of a quasi-identifier: numbers and times by their difference, even if
+/// ranges or periods are declared for them; listed categories by their positions; others by their hierarchy.
 pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     if let Coding::Numbers { samples, .. } = &attribute.coding
         && samples.len() > crate::encode::distinct::MOST
@@ -347,7 +347,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
         (Coding::Tree { hierarchy, leaves: Leaves::Text | Leaves::Key(..) }, _) => {
             let (mut parents, mut nodes) = tree(hierarchy);
             if attribute.nulls {
-                // Null has nothing in common with any value: a root of its own.
+                // Null has nothing in common with any value, so it gets its own root.
                 nodes.insert(0, parents.len() as u32);
                 parents.push(None);
             }
@@ -356,7 +356,7 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     })
 }
 
-/// How far sensitive values are from each other.
+/// The distances between sensitive values.
 pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
     let texts = sensitive.texts();
     let without = |what: &str, remedy: &str| {
@@ -415,7 +415,7 @@ mod tests {
     use crate::resources::progress::Progress;
     use crate::table::read::{CsvType, ReadOptions};
 
-    /// The distances between the values of a column, with what a policy declares for it.
+    /// The distances between the values of a column with its declarations in a policy.
     fn distances(
         declared: &str,
         kind: Option<CsvType>,
@@ -494,7 +494,7 @@ mod tests {
             let kind = Some(CsvType::Timestamp);
             assert_eq!(distances(declared, kind, &midnights, &pairs), expected, "timestamps, {declared}");
         }
-        // Where periods of days are declared, moments of one day are not distinguished.
+        // If periods of days are declared, times within one day are not distinguished.
         let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
         let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
         assert_eq!(distances("", Some(CsvType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
@@ -515,7 +515,7 @@ mod tests {
         assert_eq!(distances(order, None, &cells, &pairs), [ratio(1, 3), ratio(2, 3), ratio(2, 3), one()]);
         let tree = "hierarchy = { x = [\"a\", \"b\"], y = [\"c\", \"d\"] }";
         assert_eq!(distances(tree, None, &cells, &pairs), [ratio(1, 2), one(), one(), one()]);
-        // A hierarchy and a prefix make categories of numbers, too.
+        // A hierarchy and a prefix also turn numbers into categories.
         let cells = ["11", "12", "21", ""];
         let pairs = [("11", "12"), ("12", "21"), ("", "11")];
         let tree = "hierarchy = { x = [\"11\", \"12\"], y = [\"21\"] }";

@@ -1,12 +1,12 @@
-//! What does an adversary of each bandwidth believe of everybody before the release?
+//! What does an adversary with each bandwidth believe about each person before the release?
 //!
-//! Slices of the table are independent and run on all threads; finished priors come to one thread that puts them in
-//! their places. The way is chosen by the table alone, within a fixed workspace, so that the priors are the same
-//! for any memory and any number of threads.
+//! Slices of the table are independent and run on all threads; one thread receives the finished priors and
+//! stores them. The method is chosen by the table alone, within a fixed workspace, so that the priors are the
+//! same for any memory and any number of threads.
 //!
-//! Memory: 8 B x sensitive values per combination and bandwidth; while they are computed [`SHARED`] and 8 B x columns per
-//! combination, and at most [`WORKSPACE`] bytes per thread. All is reserved from the budget; with fewer bytes fewer threads
-//! work.
+//! Memory: 8 B x sensitive values per combination and bandwidth; during computation also [`SHARED`] and 8 B x
+//! columns per combination, and at most [`WORKSPACE`] bytes per thread. Everything is reserved from the
+//! budget; with less memory, fewer threads work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,14 +22,15 @@ use crate::math::exact::Rational;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::progress::Progress;
 
-/// The most that the workspace of one thread may take.
+/// The maximum size of the workspace of one thread.
 pub const WORKSPACE: u64 = 64 << 20;
 
-/// What threads share for each combination while a plan is made: its place, slice and suffixes, and room to sort them.
+/// The bytes that threads share for each combination while a plan is made: its position, slice and suffixes,
+/// and scratch space to sort them.
 const SHARED: usize = 52;
 const SHARED_PER_COLUMN: usize = 8;
 
-/// So many priors travel together.
+/// The number of priors that are sent together.
 const BATCH: usize = 1024;
 
 /// The priors of one bandwidth.
@@ -44,13 +45,13 @@ pub struct KernelPriors {
     _room: Reservation,
 }
 
-/// What priors may use.
+/// The resources for computing priors.
 pub struct Means<'a> {
     /// Threads.
     pub threads: usize,
-    /// Bytes that may grow.
+    /// The memory budget.
     pub budget: &'a Arc<Budget>,
-    /// Counts combinations.
+    /// Counts finished combinations.
     pub progress: &'a Progress,
 }
 
@@ -110,7 +111,7 @@ impl KernelPriors {
         Ok(KernelPriors { kernels, method, priors, error, _room: room })
     }
 
-    /// The adversary who has them; groups with more states have no exact posterior.
+    /// The adversary with these priors; groups with more states have no exact posterior.
     pub fn adversary<'a>(&'a self, combinations: &'a Combinations, states: u64) -> BeliefAdversary<'a> {
         BeliefAdversary {
             table: combinations,

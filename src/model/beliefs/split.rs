@@ -1,8 +1,8 @@
 //! Bounds on how far beliefs move, as a split test.
 //!
-//! The test looks at the rows of a group, not at its counts alone, and it is not monotone: a part of a group that
-//! passes may fail, and a part of one that fails may pass. So splitting asks it of every part of a cut, and gives a
-//! group that fails back to the next larger one that passes.
+//! The test examines the rows of a group, not just its counts, and it is not monotone: a part of a group that
+//! passes may fail, and a part of one that fails may pass. So splitting applies it to every part of a cut,
+//! and merges a group that fails back into the next larger one that passes.
 //!
 //! Memory: the combinations and priors of the table, reserved from the budget; see [`super::original`].
 
@@ -29,24 +29,24 @@ use crate::resources::Resources;
 use crate::resources::budget::Reservation;
 use crate::resources::spill::Spill;
 
-/// Groups with more states are not followed exactly while cuts are tried.
+/// Groups with more states are not computed exactly while cuts are tried.
 const TRIED_STATES: u64 = 1 << 13;
-/// Groups of more rows x values^2 are not looked at while cuts are tried.
+/// Groups with more rows x values^2 are not examined while cuts are tried.
 const TRIED_WORK: usize = 100_000_000;
 
 /// The rows of the table, and what their columns mean.
 pub struct TableRows<'a> {
-    /// What the run may use.
+    /// The resources of the run.
     pub resources: &'a Resources<'a>,
     /// The rows.
     pub store: &'a PageStore<'a>,
     /// The quasi-identifiers.
     pub attributes: &'a [Attribute],
-    /// What the policy says of each.
+    /// What the policy declares about each.
     pub quasi: &'a [&'a Quasi],
 }
 
-/// What the adversaries of a policy believe about everybody.
+/// What the adversaries of a policy believe about each person.
 pub struct BeliefsTest {
     combinations: Combinations,
     adversaries: Vec<(KernelPriors, Threshold)>,
@@ -55,7 +55,7 @@ pub struct BeliefsTest {
 }
 
 impl BeliefsTest {
-    /// For one sensitive column; `code` tells the value of that column by the sensitive code of a row.
+    /// For one sensitive column; `code` maps the sensitive code of a row to the value of that column.
     pub fn new(
         known: &TableRows<'_>,
         question: &Question,

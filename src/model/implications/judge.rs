@@ -19,16 +19,16 @@ use crate::model::finding::{
 /// An adversary who knows implications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Implications {
-    /// How many they know; everything is measured for fewer, too.
+    /// The number of implications they know; fewer are measured as well.
     pub up_to: usize,
-    /// The maximum disclosure must be below this; `None` to measure it only.
+    /// The maximum disclosure must be below this; `None` to only measure it.
     pub confidence: Option<Confidence>,
 }
 
 /// What k implications, and k negated atoms, disclose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosurePoint {
-    /// How many the adversary knows.
+    /// The number of implications or negated atoms that the adversary knows.
     pub k: usize,
     /// The maximum disclosure by k implications.
     pub disclosure: Rational,
@@ -40,7 +40,7 @@ pub struct DisclosurePoint {
     pub negations: Option<Statements>,
 }
 
-/// The worst knowledge: what becomes likely, and what is known about it.
+/// The worst-case knowledge: what becomes likely, and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statements {
     /// What is disclosed.
@@ -64,7 +64,7 @@ pub struct Atom {
     pub group: u64,
     /// The people of the group.
     pub people: u64,
-    /// Tells people of a group apart, from 1; since a group hides who is who, it may be any of them.
+    /// Distinguishes the people of a group, from 1; since a group hides identities, it may be any of them.
     pub person: u64,
     /// The value as the table holds it.
     pub value: String,
@@ -79,16 +79,16 @@ const PLACES: usize = 6;
 pub struct ImplicationsJudge {
     required: Implications,
     scanner: Scanner,
-    /// The groups that attain a minimum, and perhaps some that did before.
+    /// The groups that attain a minimum, and possibly some that no longer do.
     witnesses: BTreeMap<u64, Frequent>,
     /// Groups with more people than exact arithmetic is proven for.
     overfull: u64,
 }
 
-/// What a group must tell to name the values of a witness.
+/// What is kept of a group to name the values of a witness.
 struct Frequent {
     people: u64,
-    /// Every value, with its count, that is among the K + 1 most frequent ones however ties are broken.
+    /// Every value, with its count, that can be among the K + 1 most frequent ones, however ties are broken.
     counts: Vec<(u32, u64)>,
 }
 
@@ -103,7 +103,7 @@ impl ImplicationsJudge {
         }
     }
 
-    /// Takes in a group.
+    /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
         let counts = group.counts().map(|(_, count)| count);
         let Some(bucket) = Bucket::from_counts(counts, self.required.up_to) else {
@@ -119,7 +119,7 @@ impl ImplicationsJudge {
         }
     }
 
-    /// Takes in what another scan observed.
+    /// Adds what another scan observed.
     pub fn merge(&mut self, other: ImplicationsJudge) {
         self.scanner.merge(&other.scanner);
         self.witnesses.extend(other.witnesses);
@@ -131,7 +131,7 @@ impl ImplicationsJudge {
         3 * self.required.up_to + 2
     }
 
-    /// Drops the groups that attain no minimum any more.
+    /// Drops the groups that no longer attain a minimum.
     fn forget(&mut self) {
         let positions = self.scanner.disclosure().positions();
         self.witnesses.retain(|number, _| positions.contains(number));
@@ -167,7 +167,7 @@ impl ImplicationsJudge {
         Ok(points.collect())
     }
 
-    /// What was found; nothing is claimed where the disclosure is measured only.
+    /// The findings; there is no claim if the disclosure is only measured.
     pub fn finish(&self, names: &[Arc<str>], column: &str) -> Result<(Vec<Claim>, Vec<Note>)> {
         let curve = self.curve(names, column)?;
         let (Some(last), Some(confidence)) = (curve.last(), &self.required.confidence) else {
@@ -211,7 +211,7 @@ impl Frequent {
         Frequent { people: group.people, counts }
     }
 
-    /// Codes differ from run to run, names do not: they break ties.
+    /// Codes differ from run to run, but names do not, so names break ties.
     fn ranked<'a>(&self, number: u64, names: &'a [Arc<str>]) -> Ranked<'a> {
         let name = |code: u32| names.get(code as usize).map_or("", |name| name);
         let mut values: Vec<(&str, u64)> =
@@ -221,7 +221,7 @@ impl Frequent {
     }
 }
 
-/// A group with its values, the most frequent one first.
+/// A group with its values, most frequent first.
 struct Ranked<'a> {
     group: u64,
     people: u64,

@@ -15,7 +15,7 @@ pub(in crate::model) const KEYS: [&str; 2] = ["implications", "confidence"];
 pub struct ImplicationsModel {
     /// The number of implications.
     pub knows: u64,
-    /// How sure the adversary must not become.
+    /// The confidence that the adversary must not reach.
     pub confidence: Rational,
 }
 

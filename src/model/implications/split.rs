@@ -11,7 +11,8 @@ use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 /// Safety against k implications; only for single values.
 ///
 /// Minima over all groups ever accepted decide exactly as the live groups would, see
-/// [`implications`](crate::math::implications), so nothing has to be taken back when a group is replaced by its parts.
+/// [`implications`](crate::math::implications), so nothing has to be undone when a group is replaced by its
+/// parts.
 #[derive(Debug, Clone)]
 pub struct ImplicationsTest {
     minimum: MinimumSizes,
@@ -28,7 +29,8 @@ impl ImplicationsTest {
         ImplicationsTest { minimum, least_people, implications, safety }
     }
 
-    /// Takes in the groups that another test against as many implications accepted; they may be unsafe together.
+    /// Adds the groups that another test against the same number of implications accepted; they may be unsafe
+    /// together.
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
@@ -36,7 +38,7 @@ impl ImplicationsTest {
         self.safety.merge(&other.safety)
     }
 
-    /// `None` if a part has nobody, or too many people for exact arithmetic.
+    /// `None` if a part is empty, or has too many people for exact arithmetic.
     fn buckets(&self, parts: &[GroupCounts]) -> Option<Vec<Bucket>> {
         let bucket = |part: &GroupCounts| Bucket::from_counts(part.counts.iter().copied(), self.implications);
         parts.iter().map(bucket).collect()

@@ -1,4 +1,4 @@
-//! Judges that saw different groups merge in any order with the same result.
+//! Judges that observed different groups merge in any order with the same result.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn group(counts: &[u64]) -> CountedGroup {
     group
 }
 
-/// The finding of judges that each saw the groups of their share, merged in that order.
+/// The finding of judges that each observed their share of the groups, merged in that order.
 fn merged(charge: &Arc<Charge>, groups: &[Vec<u64>], shares: &[Vec<usize>]) -> Option<Finding> {
     let mut whole = Judge::new(charge);
     for share in shares {

@@ -1,8 +1,8 @@
 //! How often does each combination of known columns and sensitive value occur?
 //!
-//! Two scans of the table: one for the values, one to count. Memory: about 100 B per combination that occurs, taken
-//! from the budget; a budget that does not hold them is an error that says so.
-//! Invariant: numbers and order depend on the values alone, not on the order of the rows.
+//! Two scans of the table: one for the values, one to count. Memory: about 100 B per combination that occurs,
+//! taken from the budget; if they do not fit, an error reports it. Invariant: numbers and order depend on the
+//! values alone, not on the order of the rows.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -41,7 +41,7 @@ pub struct Census {
     pub rows: u64,
     /// (combination, sensitive value, rows), ascending.
     pub classes: Vec<(u32, u32, u32)>,
-    /// The combinations one behind the other, ascending, one number per known column.
+    /// The combinations one after another, ascending, one number per known column.
     combinations: Vec<u32>,
     /// The number of combinations, which may have no columns at all.
     count: usize,
@@ -51,7 +51,7 @@ pub struct Census {
 /// Rows by combination and, last, sensitive value.
 type Counts = Map<Box<[u32]>, u32>;
 
-/// What a combination takes while it is counted and sorted, its numbers aside.
+/// The bytes that a combination takes while it is counted and sorted, excluding its numbers.
 const ENTRY_BYTES: u64 = 96;
 
 impl Census {

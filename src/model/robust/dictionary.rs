@@ -1,7 +1,7 @@
 //! The values of a column by number.
 //!
 //! Values are distinguished by their text, as labels write it, so that tables of different formats agree.
-//! Memory: the texts of the distinct values, at most 65,535 per column; a coder keeps 16 B per number it met.
+//! Memory: the texts of the distinct values, at most 65,535 per column; a coder keeps 16 B per number seen.
 
 use arrow_array::ArrayRef;
 use hashbrown::HashMap;
@@ -29,7 +29,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Of what the first scan found; `None` if there were too many values to keep them all.
+    /// From the result of the first scan; `None` if there were too many values to keep.
     pub fn of(found: ColumnValues) -> Option<Self> {
         let mut dictionary = Dictionary::default();
         if found.nulls > 0 {
@@ -51,7 +51,7 @@ impl Dictionary {
         Some(dictionary)
     }
 
-    /// Of sensitive values, whose numbers are their codes.
+    /// From sensitive values, whose numbers are their codes.
     pub fn of_sensitive(sensitive: &SensitiveCoding) -> Self {
         let mut dictionary = Dictionary::default();
         sensitive.texts().iter().for_each(|text| {
@@ -61,7 +61,7 @@ impl Dictionary {
         dictionary
     }
 
-    /// The number of a value, a new one if it has none.
+    /// The number of a value; a new one if it has none.
     pub fn add(&mut self, text: Option<&str>) -> u32 {
         if let Some(code) = self.code(text) {
             return code;
@@ -77,7 +77,7 @@ impl Dictionary {
         code
     }
 
-    /// The number of a value; `None` stands for null.
+    /// The number of a value; `None` represents null.
     pub fn code(&self, text: Option<&str>) -> Option<u32> {
         match text {
             Some(text) => self.codes.get(text).copied(),
@@ -124,7 +124,7 @@ impl<'a> Coder<'a> {
         Ok(Coder { dictionary, name, scale: Scale::of(&kind), seen: Map::default() })
     }
 
-    /// Appends the number of each row of a canonical column; [`UNKNOWN`] where it has none.
+    /// Appends the number of each row of a canonical column; [`UNKNOWN`] if it has none.
     pub fn codes(&mut self, array: &ArrayRef, into: &mut Vec<u32>) -> Result<()> {
         let dictionary = self.dictionary;
         let null = dictionary.null.unwrap_or(UNKNOWN);

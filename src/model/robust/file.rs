@@ -1,9 +1,9 @@
-//! KnownDistributions distributions from a file.
+//! Known distributions from a file.
 //!
-//! One row per signature and value: the known columns, the sensitive column (or `value`) and `probability`. With one
-//! attribute set every row is of that set. With several, a row belongs to the set of the columns that are filled; the
-//! others are left empty, so a null cannot be part of a signature.
-//! Memory: one entry per signature and one per row, taken from the budget.
+//! One row per signature and value: the known columns, the sensitive column (or `value`) and `probability`.
+//! With one attribute set every row belongs to that set. With several, a row belongs to the set of the
+//! columns that are filled; the others are left empty, so a null cannot be part of a signature. Memory: one
+//! entry per signature and one per row, taken from the budget.
 
 use std::path::{Path, PathBuf};
 
@@ -104,11 +104,11 @@ impl KnownDistributions {
 /// The texts of a column of a batch; `None` for null.
 type Cells = Vec<Option<String>>;
 
-/// What the rows have held so far.
+/// The content of the rows read so far.
 struct FileRows<'a> {
     path: &'a Path,
     null_is: Option<&'a str>,
-    /// The places of the columns of each attribute set.
+    /// The positions of the columns of each attribute set.
     places: Vec<Vec<usize>>,
     rows: u64,
     dictionaries: Vec<Dictionary>,
@@ -117,7 +117,7 @@ struct FileRows<'a> {
 }
 
 impl FileRows<'_> {
-    /// Takes in a row: the known columns, the value and the probability.
+    /// Adds a row: the known columns, the value and the probability.
     fn row<'c>(&mut self, cell: impl Fn(usize) -> Option<&'c str>) -> Result<()> {
         self.rows += 1;
         let known = self.dictionaries.len();
@@ -152,7 +152,7 @@ impl FileRows<'_> {
     }
 }
 
-/// Opens the file with probabilities as text, where it has no types of its own, so that they are read exactly.
+/// Opens the file with probabilities as text, if it has no types of its own, so that they are read exactly.
 fn open(path: &Path, columns: &[String], sensitive: &str) -> Result<Table> {
     if columns.iter().any(|name| name == PROBABILITY) || sensitive == PROBABILITY {
         return Err(Error::input(
@@ -173,7 +173,7 @@ fn value_column<'a>(table: &Table, sensitive: &'a str) -> &'a str {
     if table.schema().field_with_name(sensitive).is_ok() { sensitive } else { VALUE }
 }
 
-/// Exactly these columns: one that is not known would be ignored silently.
+/// Expects exactly these columns: an unknown one would be silently ignored.
 fn expect_columns(path: &Path, table: &Table, names: &[&str]) -> Result<()> {
     let found: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
     if let Some(missing) = names.iter().find(|name| !found.contains(name)) {
@@ -191,7 +191,7 @@ fn expect_columns(path: &Path, table: &Table, names: &[&str]) -> Result<()> {
     }
 }
 
-/// The attribute set whose columns are filled; the only one, if there is one.
+/// The attribute set whose columns are filled; if there is only one set, that one.
 fn set_of(sets: &[Vec<usize>], filled: impl Fn(usize) -> bool) -> Option<usize> {
     if sets.len() == 1 {
         return Some(0);
@@ -201,7 +201,7 @@ fn set_of(sets: &[Vec<usize>], filled: impl Fn(usize) -> bool) -> Option<usize> 
     sets.iter().position(|set| *set == own)
 }
 
-/// Each signature and value once, and no distribution above 1.
+/// Checks that each signature and value occurs once, and that no distribution exceeds 1.
 fn check_set(path: &Path, set: &SetRows, names: &[String]) -> Result<()> {
     let by = if names.is_empty() { "no column".to_string() } else { names.join(", ") };
     if set.priors.is_empty() {

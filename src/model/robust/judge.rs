@@ -1,7 +1,8 @@
 //! Does every group keep every posterior at most 1/r against an adversary who knows distributions?
 //!
-//! A group is judged by its exact posteriors where it is small enough, and by the ratio condition otherwise; what neither
-//! proves is not shown to be robust, and not safe. Nothing is taken from how the groups were made.
+//! A group is judged by its exact posteriors if it is small enough, and by the ratio condition otherwise; a
+//! group that neither proves is not shown to be robust, and is not safe. Nothing depends on how the groups
+//! were made.
 //!
 //! Memory: the states of one group per thread; one number for each value.
 //! Invariant: a comparison with 1/r is certain (equality is safe); contradictory distributions are an error.
@@ -15,9 +16,9 @@ use crate::model::finding::{
     Total, WorstByValue,
 };
 
-/// Posteriors of groups with up to so many states are always computed: twelve different values.
+/// Posteriors of groups with up to this many states (twelve different values) are always computed.
 const STATES: u64 = 1 << 12;
-/// Where the ratio condition fails, up to so many: sixteen different values.
+/// If the ratio condition fails, those of groups with up to this many (sixteen different values).
 const MOST_STATES: u64 = 1 << 16;
 /// Digits after the point of a posterior in words.
 const PLACES: usize = 6;
@@ -25,7 +26,7 @@ const PLACES: usize = 6;
 /// What must hold against an adversary who knows distributions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Robustness {
-    /// What the policy says.
+    /// The model in the policy.
     pub model: RobustModel,
     /// No posterior may be above 1/r.
     pub requirement: Requirement,
@@ -38,7 +39,7 @@ impl Robustness {
     }
 }
 
-/// Assesses a group, with more work where less does not decide; groups are independent, so many can be assessed at once.
+/// Assesses a group, with more effort if necessary; groups are independent, so many can be assessed at once.
 pub fn assessed(
     known: &KnownDistributions,
     requirement: &Requirement,
@@ -51,7 +52,7 @@ pub fn assessed(
     }
 }
 
-/// What all groups observed so far say together.
+/// The combined result of all groups observed so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RobustJudge {
     by_posterior: u64,
@@ -67,7 +68,7 @@ pub struct RobustJudge {
 }
 
 impl RobustJudge {
-    /// Nothing observed yet, of so many values.
+    /// Nothing observed yet, for this number of values.
     pub fn new(values: usize) -> Self {
         RobustJudge {
             by_posterior: 0,
@@ -81,7 +82,7 @@ impl RobustJudge {
         }
     }
 
-    /// Takes in a group with these values and their counts.
+    /// Adds a group with these values and their counts.
     pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, assessment: &Assessment) {
         match assessment.verdict {
             RobustVerdict::Robust(Proof::Posterior) => self.by_posterior += 1,
@@ -104,7 +105,7 @@ impl RobustJudge {
         }
     }
 
-    /// Takes in what another judge with the same distributions observed.
+    /// Adds what another judge with the same distributions observed.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: &RobustJudge) {
         self.by_posterior += other.by_posterior;
@@ -119,7 +120,7 @@ impl RobustJudge {
         }
     }
 
-    /// Adds what was found to the finding; `texts` are those of the values.
+    /// Adds the results to the finding; `texts` are those of the values.
     pub fn finish(self, robustness: &Robustness, texts: &[&str], finding: &mut Finding) -> Result<()> {
         if self.contradictions > 0 {
             let groups = number_of(self.contradictions, "group", "groups");
@@ -164,7 +165,7 @@ impl RobustJudge {
         }
     }
 
-    /// One line on posteriors.
+    /// One line about posteriors.
     fn posteriors(&self, robustness: &Robustness, worst: &[(String, f64)]) -> String {
         let threshold = Rational::ONE / &robustness.model.r;
         let shown = self.by_posterior + self.by_ratio;
@@ -189,7 +190,7 @@ impl RobustJudge {
         text
     }
 
-    /// For programs.
+    /// The machine-readable total.
     fn total(&self, robustness: &Robustness, holds: bool, worst: &[(String, f64)]) -> Total {
         let test = robustness.model.test;
         let name = RobustTest::NAMES.into_iter().find(|(_, own)| *own == test).map_or("", |(name, _)| name);
@@ -220,7 +221,7 @@ fn largest(worst: &[(String, f64)]) -> Option<f64> {
     worst.iter().map(|&(_, posterior)| posterior).reduce(f64::max)
 }
 
-/// A probability that was rounded up already, in decimals, rounded up again.
+/// A probability that is already rounded up, as decimals, rounded up again.
 fn upwards(probability: f64) -> String {
     Rational::try_from(probability).map_or_else(|_| "1".to_string(), |exact| decimal_at_least(&exact, PLACES))
 }

@@ -1,8 +1,9 @@
-//! What does the adversary know of how likely each value is?
+//! What does the adversary know about how likely each value is?
 //!
-//! [`KnownDistributions`] holds, for every attribute set of a policy, a distribution of sensitive values per signature: estimated
-//! from a table ([`census`]) or read from a file ([`mod@file`]). Values are told apart by their text ([`dictionary`]), so
-//! a release, its original and a file of distributions agree whatever their formats.
+//! [`KnownDistributions`] holds, for every attribute set of a policy, a distribution of sensitive values per
+//! signature: estimated from a table ([`census`]) or read from a file ([`mod@file`]). Values are
+//! distinguished by their text ([`dictionary`]), so a release, its original and a file of distributions agree
+//! whatever their formats.
 //!
 //! Memory: O(signatures and their non-zero priors), taken from the budget.
 //! Invariant: priors are exact; a signature or value that the distributions lack is an error, never a guess.
@@ -40,7 +41,7 @@ pub struct KnownDistributions {
     _room: Reservation,
 }
 
-/// One attribute set: the places of its columns, and the number of each signature.
+/// One attribute set: the positions of its columns, and the number of each signature.
 #[derive(Debug)]
 struct KnownSet {
     columns: Vec<usize>,
@@ -57,10 +58,11 @@ pub struct Bound {
     _room: Reservation,
 }
 
-/// What a signature and a non-zero prior take while the priors are built, and after.
+/// The bytes that a signature and a non-zero prior take while the priors are built, and afterwards.
 const SIGNATURE_BYTES: u64 = 96;
 const PRIOR_BYTES: u64 = 96;
-/// What a combination of the table takes beside its signatures: its weight and its place among the parts.
+/// The bytes that a combination of the table takes in addition to its signatures: its weight and its position
+/// among the parts.
 const COMBINATION_BYTES: u64 = 32;
 
 /// The columns of all attribute sets, sorted.
@@ -143,7 +145,7 @@ impl KnownDistributions {
         self.columns.iter().zip(&self.dictionaries).map(|(name, own)| Coder::new(own, table, name)).collect()
     }
 
-    /// Appends the signature of each attribute set for a row of codes; `false` if one is not known.
+    /// Appends the signature of each attribute set for a row of codes; `false` if one is unknown.
     pub fn signatures(&self, codes: &[u32], key: &mut Vec<u32>, into: &mut Vec<u32>) -> bool {
         for set in &self.sets {
             key.clear();
@@ -204,7 +206,7 @@ impl KnownDistributions {
         Ok(Bound { signatures, values, _room: room })
     }
 
-    /// A row whose own value is impossible by the distributions contradicts them.
+    /// Refuses rows whose own value is impossible under the distributions.
     fn refuse_contradictions(&self, census: &Census, signatures: &[u32], values: &[u32]) -> Result<()> {
         let sets = self.sets.len();
         let mut rows = 0u64;
@@ -250,7 +252,7 @@ fn too_many_rows() -> Error {
     )
 }
 
-/// A probability as a file states it: a decimal or a fraction, read exactly.
+/// A probability as written in a file: a decimal or a fraction, read exactly.
 fn probability(text: &str) -> Option<Rational> {
     crate::math::exact::parse_fraction(text)
         .filter(|value| *value >= Rational::ZERO && *value <= Rational::ONE)

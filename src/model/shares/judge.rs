@@ -1,4 +1,4 @@
-//! Are the shares of the values in each group as other tools require them?
+//! Do the shares of the values in each group satisfy the criteria of other tools?
 //!
 //! Memory: one fraction for each rule.
 
@@ -17,7 +17,7 @@ pub struct SharesJudge {
 }
 
 impl SharesJudge {
-    /// Takes in a group.
+    /// Adds a group.
     pub fn observe(&mut self, rules: &[ShareRule], group: &CountedGroup, number: u64) {
         self.worst.resize(rules.len(), None);
         for (worst, rule) in self.worst.iter_mut().zip(rules) {
@@ -25,7 +25,7 @@ impl SharesJudge {
         }
     }
 
-    /// Takes in what another judge with the same rules observed.
+    /// Adds what another judge with the same rules observed.
     pub fn merge(&mut self, other: SharesJudge) {
         self.worst.resize(self.worst.len().max(other.worst.len()), None);
         for (own, others) in self.worst.iter_mut().zip(other.worst) {
@@ -35,7 +35,7 @@ impl SharesJudge {
         }
     }
 
-    /// What was found: a claim for every rule.
+    /// The findings: a claim for every rule.
     pub fn finish(&self, rules: &[ShareRule]) -> (Vec<Claim>, Vec<Note>) {
         let found = |(rule, worst): (&ShareRule, &Option<(Rational, u64)>)| {
             let (measured, group) = worst.clone().unwrap_or((Rational::ONE, 0));
@@ -61,7 +61,7 @@ impl SharesJudge {
     }
 }
 
-/// The larger measure; among equals the group with the smaller number, whichever came first.
+/// Keeps the larger measure; among equals the group with the smaller number, whichever came first.
 fn keep_worse(worst: &mut Option<(Rational, u64)>, found: (Rational, u64)) {
     let replaces = match worst {
         None => true,

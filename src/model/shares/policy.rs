@@ -1,4 +1,4 @@
-//! The criteria over shares that other tools use, as a policy states them.
+//! The share criteria of other tools, as declared in a policy.
 
 use std::fmt::{self, Write};
 
@@ -15,20 +15,20 @@ pub(in crate::model) const LARGEST_SHARE: &str = "probabilistic_l_diversity";
 /// All keys.
 pub(in crate::model) const KEYS: [&str; 2] = [T_CLOSENESS, LARGEST_SHARE];
 
-/// How far sensitive values are from each other, with the names in a policy.
+/// The distances between sensitive values, with their names in a policy.
 const DISTANCES: [(&str, Ground); 2] = [("equal", Ground::Equal), ("ordered", Ground::Ordered)];
 
-/// A criterion of other tools, to compare with.
+/// A criterion of other tools, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShareCriterion {
     /// The values of a group are at most `t` away from those of the table.
     Closeness {
         /// The largest distance allowed.
         t: Rational,
-        /// How far values are from each other.
+        /// The distances between values.
         distance: Ground,
     },
-    /// No value has more than the share 1/l of a group.
+    /// No value has a share above 1/l in a group.
     LargestShare {
         /// More than 1.
         l: Rational,
@@ -36,7 +36,8 @@ pub enum ShareCriterion {
 }
 
 impl ShareCriterion {
-    /// The criterion for groups of a table in which these values, whose distances are `nearness`, occur so often.
+    /// The criterion for groups of a table in which these values, whose distances are `nearness`, occur with
+    /// these counts.
     pub fn rule<T: AsRef<str>>(
         &self,
         nearness: &Nearness,
@@ -79,7 +80,7 @@ impl ShareCriterion {
     }
 }
 
-/// Adds a criterion; of two that differ in their number only, the stricter one is enough.
+/// Adds a criterion; of two that differ only in their number, the stricter one is enough.
 pub(in crate::model) fn add(
     criteria: &mut Vec<ShareCriterion>,
     own: ShareCriterion,

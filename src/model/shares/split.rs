@@ -1,13 +1,13 @@
 //! Criteria over shares as a split test.
 //!
-//! t-closeness and probabilistic l-diversity look at one group and the whole table, so nothing is remembered and
-//! what is refused stays refused. Memory: O(values).
+//! t-closeness and probabilistic l-diversity depend on one group and the whole table, so nothing is
+//! remembered and a refusal is permanent. Memory: O(values).
 
 use crate::encode::group_counts::GroupCounts;
 use crate::math::shares::ShareRule;
 use crate::model::split::{Scratch, SplitTest};
 
-/// Rules that every group must fulfil.
+/// Rules that every group must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharesTest {
     rules: Vec<ShareRule>,
@@ -19,7 +19,7 @@ impl SharesTest {
         SharesTest { rules }
     }
 
-    /// Whether a group fulfils all rules.
+    /// Whether a group satisfies all rules.
     fn holds(&self, part: &GroupCounts) -> bool {
         let counts = || (0u32..).zip(part.counts.iter().copied());
         self.rules.iter().all(|rule| rule.measure(counts()) <= *rule.most())

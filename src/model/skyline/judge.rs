@@ -1,6 +1,7 @@
 //! How sure can an adversary with the knowledge of a skyline point become?
 //!
-//! Memory: five statistics for every value met and every point required of it, whatever the number of groups.
+//! Memory: five statistics for every value seen and every point required of it, regardless of the number of
+//! groups.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,13 +35,13 @@ impl SkylineModel {
     }
 }
 
-/// What becomes of a named value that the table does not hold.
+/// How a named value that does not occur in the table is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
     /// It is a mistake.
     Refuse,
-    /// Nobody can have it: it is reported with a breach of 0. Among numbers, dates and times it is a mistake all the
-    /// same, since it may be another way of writing a value that somebody has.
+    /// Nobody can have it: it is reported with a breach of 0. Among numbers, dates and times it is still a
+    /// mistake, since it may be another way of writing a value that somebody has.
     Report,
 }
 
@@ -52,7 +53,7 @@ pub struct PointsByValue {
 }
 
 impl PointsByValue {
-    /// Gives the named values their codes.
+    /// Assigns codes to the named values.
     pub fn new(
         values: Values,
         points: &SkylinePoints,
@@ -91,7 +92,7 @@ impl PointsByValue {
     }
 }
 
-/// The statistics of every value met, at every point required of it.
+/// The statistics of every value seen, at every point required of it.
 pub struct SkylineJudge {
     points: Arc<PointsByValue>,
     ranking: Ranking,
@@ -104,7 +105,7 @@ impl SkylineJudge {
         SkylineJudge { points, ranking: Ranking::default(), by_code: Vec::new() }
     }
 
-    /// Takes in a group.
+    /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
         let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
         for (code, count) in group.counts() {
@@ -114,7 +115,7 @@ impl SkylineJudge {
         }
     }
 
-    /// Takes in what another judge with the same points observed.
+    /// Adds what another judge with the same points observed.
     pub fn merge(&mut self, other: SkylineJudge) {
         for (code, others) in other.by_code.into_iter().enumerate() {
             let Some(others) = others else { continue };
@@ -123,13 +124,13 @@ impl SkylineJudge {
         }
     }
 
-    /// Bytes of evidence, which grow with the values met.
+    /// Bytes of evidence, which grow with the values seen.
     pub fn bytes(&self) -> u64 {
         let points = self.by_code.iter().flatten().map(|points| points.len()).sum::<usize>();
         (points * size_of::<Statistics>() + self.by_code.capacity() * 16) as u64
     }
 
-    /// Every value met at every point required of it.
+    /// Every value seen at every point required of it.
     pub fn evidence(&self) -> impl Iterator<Item = (u32, &Point, &Statistics)> {
         self.by_code.iter().enumerate().flat_map(|(code, statistics)| {
             let points = self.points.of(code as u32).iter();
@@ -137,7 +138,7 @@ impl SkylineJudge {
         })
     }
 
-    /// Gives a named value that occurs nowhere the statistics of no group at all, or refuses it.
+    /// Gives a named value that does not occur the statistics of no groups, or refuses it.
     pub fn expect(&mut self, value: &NamedValue<'_>, names: &[Arc<str>], absent: Absent) -> Result<()> {
         let met = |code: u32| self.by_code.get(code as usize).is_some_and(|points| points.is_some());
         if absent == Absent::Refuse && !met(value.code) {
@@ -147,7 +148,7 @@ impl SkylineJudge {
         Ok(())
     }
 
-    /// What was found: a claim for every value and point, in the order of the codes.
+    /// The findings: a claim for every value and point, in the order of the codes.
     pub fn finish(&self, names: &[Arc<str>]) -> (Vec<Claim>, Vec<Note>) {
         let claims: Vec<Claim> = self
             .evidence()
@@ -165,7 +166,7 @@ impl SkylineJudge {
         (claims, notes)
     }
 
-    /// The values that have a point and occur nowhere.
+    /// The values that have a point but do not occur.
     pub fn absent(&self) -> Vec<u32> {
         let mut codes: Vec<u32> =
             self.evidence().filter(|(.., own)| !own.occurs()).map(|(code, ..)| code).collect();
@@ -224,7 +225,7 @@ fn claim(value: String, point: &Point, statistics: &Statistics) -> Claim {
     }
 }
 
-/// A point names a value that nobody has; says which one may be meant.
+/// The error that a point names a value that nobody has; suggests which one may be meant.
 fn refused(value: &NamedValue<'_>, names: &[Arc<str>], met: impl Fn(u32) -> bool) -> Error {
     let NamedValue { column, name, .. } = value;
     let occurring = names.iter().zip(0..).filter(|(_, code)| met(*code)).map(|(name, _)| &**name);

@@ -11,7 +11,7 @@ use crate::math::skyline::Point;
 use crate::math::skyline::{Confidence, KeptGroups, Ranking, Values};
 use crate::model::counted_group::CountedGroup;
 
-/// For which values the groups that matter are kept, and at which confidence.
+/// The values for which the relevant groups are kept, and the confidence for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedSkylines {
     /// For every value of the table that is not named.
@@ -24,7 +24,7 @@ impl WantedSkylines {
     /// For no value.
     pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new() };
 
-    /// For all values that have a point, each at the least confidence that is required of it.
+    /// For all values that have a point, each at the lowest confidence required of it.
     pub fn of(points: &[(Option<Vec<String>>, Point)]) -> Self {
         let mut wanted = WantedSkylines::NOTHING;
         let lower = |own: &mut Option<Confidence>, other: &Confidence| {
@@ -58,7 +58,7 @@ pub struct WantedByCode {
 }
 
 impl WantedByCode {
-    /// Gives the named values their codes.
+    /// Assigns codes to the named values.
     pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
         let coded = |(name, confidence): &(String, Confidence)| Ok((code(name)?, confidence.clone()));
         let these = wanted.these.iter().map(coded).collect::<Result<_>>()?;
@@ -83,7 +83,7 @@ pub struct KnowledgeEvidence {
 }
 
 impl KnowledgeEvidence {
-    /// Of no group yet.
+    /// No groups yet.
     pub fn new(values: Values, wanted: &Arc<WantedByCode>) -> Self {
         KnowledgeEvidence {
             values,
@@ -93,7 +93,7 @@ impl KnowledgeEvidence {
         }
     }
 
-    /// Takes in a group.
+    /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup) {
         if self.wanted.is_empty() {
             return;
@@ -107,7 +107,7 @@ impl KnowledgeEvidence {
         }
     }
 
-    /// Takes in what was kept of other groups.
+    /// Adds the kept groups of another part.
     pub fn merge(&mut self, other: KnowledgeEvidence) {
         for (code, kept) in other.by_code {
             let new = || KeptGroups::new(self.values, kept.confidence().clone());
@@ -120,7 +120,7 @@ impl KnowledgeEvidence {
         self.by_code.values().map(|kept| kept.bytes() + 64).sum()
     }
 
-    /// The kept groups by value, sorted by name; values that were named and do not occur are there too.
+    /// The kept groups by value, sorted by name; includes named values that do not occur.
     pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
         for (&code, confidence) in &self.wanted.these {
             let new = || KeptGroups::new(self.values, confidence.clone());

@@ -47,7 +47,7 @@ impl SkylineModel {
         SkylineModel { points: read_skyline(section, mistakes) }
     }
 
-    /// With the points of a further section in addition.
+    /// Adds the points of a further section.
     pub(in crate::model) fn extended(&self, section: &Section, mistakes: &mut Mistakes) -> Self {
         let mut points = self.points.clone();
         for point in read_skyline(section, mistakes) {

@@ -23,7 +23,7 @@ impl SkylineTest {
         SkylineTest { minimum, least_people, state }
     }
 
-    /// Takes in the groups that another test of the same skyline accepted; they may be unsafe together.
+    /// Adds the groups that another test of the same skyline accepted; they may be unsafe together.
     ///
     /// Commutative and associative: each statistic is a minimum over groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]

@@ -1,8 +1,8 @@
 //! In which order are columns contracted, and which people form a slice?
 //!
-//! Memory: 4 B per combination and 24 B per slice.
-//! Invariant: the columns of a layout begin with all that cut the table into blocks; combinations are
-//! sorted by the columns in that order, so blocks, slices and prefixes are ranges.
+//! Memory: 4 B per combination and 24 B per slice. Invariant: the columns of a layout begin with those that
+//! cut the table into blocks; combinations are sorted by the columns in that order, so blocks, slices and
+//! prefixes are ranges.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
 
 pub(super) struct PriorLayout {
-    /// The columns that are contracted, those with the most codes first: they leave the fewest suffixes.
+    /// The contracted columns, those with the most codes first, since they leave the fewest suffixes.
     pub columns: Vec<usize>,
     /// Combinations in the order of the layout.
     pub order: Vec<u32>,

@@ -1,9 +1,10 @@
 //! What does the adversary believe about a person before the release?
 //!
-//! The Nadaraya-Watson estimate with the Epanechnikov product kernel (mathematics 4.1) at every combination that
-//! occurs. The kernel is a product, so the sum over rows is contracted one column at a time. A column in
+//! The Nadaraya-Watson estimate with the Epanechnikov product kernel (mathematics 4.1) at every combination
+//! that occurs. The kernel is a product, so the sum over rows is contracted one column at a time. A column in
 //! which only equal values have a weight cuts the table into independent blocks and costs nothing. A
-//! [`PriorPlan`] orders the columns, estimates the ways and takes the cheapest that fits the memory:
+//! [`PriorPlan`] orders the columns, estimates the cost of each method and takes the cheapest that fits the
+//! memory:
 //!
 //! | way | what it keeps per slice | when |
 //! |---|---|---|
@@ -20,10 +21,10 @@
 //! is above it, which are separate terms): N = sum over j of (r_j + 1 + 2 n_j). Pairs meet the weights, m
 //! products and at most one addition per (combination, value). The total over D values costs D more
 //! additions, the quotient one: a prior is off by at most gamma_(2N+D+1) relatively. Nothing over- or
-//! underflows: weights are scaled by powers of two to at most 1, sums stay below 2^53 rows, and
-//! plans whose smallest positive product could be below 2^-900 state an infinite error, which no decision
-//! accepts. If the largest possible total, in the integers of the exact form, is below 2^53 then every sum
-//! is exact, N = 0 and D = 0, and only the quotient rounds.
+//! underflows: weights are scaled by powers of two to at most 1, sums stay below 2^53 rows, and plans whose
+//! smallest positive product could be below 2^-900 report an infinite error, which no decision accepts. If
+//! the largest possible total, in the integers of the exact form, is below 2^53 then every sum is exact, N =
+//! 0 and D = 0, and only the quotient rounds.
 //!
 //! Not here: distances and weights (`distance`, `kernel`), threads.
 

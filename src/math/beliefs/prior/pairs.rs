@@ -1,4 +1,4 @@
-//! The prior as it is defined: one person against every row.
+//! The prior by definition: one person against every row.
 //!
 //! Memory: one number per sensitive value.
 
@@ -8,7 +8,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::exact::Rational;
 
-/// The exact prior at a combination. It is positive in total, because a row has a weight for itself.
+/// The exact prior at a combination. Its total is positive, because a row has a weight for itself.
 pub fn exact_prior(combinations: &Combinations, kernels: &[Kernel], combination: usize) -> Vec<Rational> {
     let person = combinations.codes(combination);
     let mut sums = vec![UBig::ZERO; combinations.values()];

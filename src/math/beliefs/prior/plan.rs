@@ -1,8 +1,8 @@
-//! The cheaper way to the priors that fits the memory.
+//! The cheapest method for the priors that fits the memory.
 //!
-//! Memory: the layout and, if that way is taken, the suffixes of the trie; the workspace of each thread is
-//! bounded by the bytes of the [`CostEstimate`]. Priors go to the caller as they are finished; keeping all takes
-//! 8 B x values per combination.
+//! Memory: the layout and, if that method is chosen, the suffixes of the trie; the workspace of each thread
+//! is bounded by the bytes of the [`CostEstimate`]. Priors are passed to the caller as they are finished;
+//! keeping all takes 8 B x values per combination.
 
 use super::layout::PriorLayout;
 use super::trie;
@@ -12,7 +12,7 @@ use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::roundings::relative_error;
 use crate::{Error, Result};
 
-/// A way to the priors.
+/// A method to compute the priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PriorMethod {
     /// Every person against every combination.
@@ -21,14 +21,14 @@ pub enum PriorMethod {
     Trie,
 }
 
-/// What a way is expected to cost.
+/// The expected cost of a method.
 #[derive(Debug, Clone, Copy)]
 pub struct CostEstimate {
-    /// The way.
+    /// The method.
     pub method: PriorMethod,
     /// Multiplications and additions, roughly.
     pub operations: f64,
-    /// At most so many bytes for each workspace.
+    /// The maximum number of bytes for each workspace.
     pub bytes: u64,
 }
 
@@ -41,7 +41,7 @@ pub struct PriorPlan<'a> {
     chosen: CostEstimate,
 }
 
-/// The memory of one thread, used again from slice to slice of one plan.
+/// The scratch memory of one thread, reused from slice to slice of one plan.
 #[derive(Default)]
 pub struct Workspace {
     pairs: Vec<f64>,
@@ -60,7 +60,7 @@ impl<'a> PriorPlan<'a> {
         })
     }
 
-    /// The plan that takes the given way, whatever it costs.
+    /// The plan with the given method, regardless of cost.
     #[cfg(test)]
     pub fn with(combinations: &'a Combinations, kernels: &'a [Kernel], method: PriorMethod) -> Result<Self> {
         PriorPlan::build(combinations, kernels, |estimates| {
@@ -82,7 +82,7 @@ impl<'a> PriorPlan<'a> {
         Ok(PriorPlan { combinations, kernels, layout, trie, chosen })
     }
 
-    /// The way that is taken and its cost.
+    /// The chosen method and its cost.
     pub fn chosen(&self) -> CostEstimate {
         self.chosen
     }
@@ -92,7 +92,7 @@ impl<'a> PriorPlan<'a> {
         self.layout.slices.len()
     }
 
-    /// Computes one slice; `emit` gets the number of each combination in it and its prior.
+    /// Computes one slice; `emit` receives the number of each combination in it and its prior.
     pub fn run(&self, slice: usize, workspace: &mut Workspace, mut emit: impl FnMut(usize, &[f64])) {
         let table = (self.combinations, self.kernels, &self.layout);
         let slice = &self.layout.slices[slice];
@@ -120,7 +120,7 @@ impl<'a> PriorPlan<'a> {
         priors
     }
 
-    /// No prior is off by more than this, relatively; infinite if nothing can be said.
+    /// A bound on the relative error of every prior; infinite if nothing is known.
     pub fn relative_error(&self) -> f64 {
         let bits: u64 = self.kernels.iter().map(|kernel| u64::from(kernel.bits())).sum();
         if bits > 900 {
@@ -159,7 +159,7 @@ fn check(combinations: &Combinations, kernels: &[Kernel]) -> Result<()> {
     Ok(())
 }
 
-/// The costs of all ways; pairs come first, they are always possible.
+/// The costs of all methods; pairs come first because they are always possible.
 fn estimate(
     combinations: &Combinations,
     kernels: &[Kernel],
@@ -179,7 +179,7 @@ fn estimate(
     let share: Vec<f64> = layout.columns.iter().map(|column| kernels[*column].share()).collect();
     let slices = layout.slices.len() as f64;
     let scatter = slices * entries / blocks * share[0];
-    // State sizes: no more suffixes than occur, nor than rows of a block within reach.
+    // State sizes: at most the number of suffixes that occur, and of rows of a block within reach.
     let mut reached = people / blocks;
     let mut operations = scatter;
     for (j, suffixes) in trie.sizes().enumerate() {

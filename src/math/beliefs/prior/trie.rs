@@ -1,8 +1,8 @@
 //! The prior over the pairs (prefix of a person, suffix of rows) that occur.
 //!
-//! After j columns are contracted for the people with one prefix, what is left of the rows are their
-//! suffixes, each with a weighted sum per sensitive value. People are visited as a tree of prefixes, so
-//! only one such state per column is alive. Rows outside the support of a prefix are never carried along.
+//! After j columns are contracted for the people with one prefix, the rows are reduced to their suffixes,
+//! each with a weighted sum per sensitive value. People are visited as a tree of prefixes, so only one such
+//! state per column is alive. Rows outside the support of a prefix are never carried along.
 //!
 //! Memory: shared, 8 B per distinct suffix and 4 B per combination; per slice at most
 //! 16 x (1 + values, rounded up to 4) B per distinct suffix, summed over the columns.
@@ -33,10 +33,10 @@ pub(super) struct TrieScratch {
     states: Vec<State>,
 }
 
-/// What is left of the rows for one prefix of a person.
+/// The rows that remain for one prefix of a person.
 #[derive(Default)]
 struct State {
-    /// Suffixes that are present, with the place of their sums in the lower half; sorted by suffix.
+    /// The suffixes that are present, with the position of their sums in the lower half; sorted by suffix.
     present: Vec<u64>,
     sums: Vec<f64>,
     /// The sums of the next state that all its people share: everything, weighted by the kernel's floor.
@@ -48,7 +48,7 @@ struct State {
 }
 
 const ABSENT: u32 = u32::MAX;
-/// Sums are padded to whole vector registers, so that adding them has no odd end.
+/// Sums are padded to whole vector registers, so that adding them needs no remainder loop.
 const LANES: usize = 4;
 
 /// target += weight x source, both padded.
@@ -86,7 +86,7 @@ impl Trie {
         Trie { levels, first: suffixes }
     }
 
-    /// At most so many bytes in the scratch of a slice.
+    /// The maximum number of bytes in the scratch memory of a slice.
     pub fn bytes(&self, values: usize) -> u64 {
         let suffixes: usize = self.sizes().sum();
         suffixes as u64 * (16 + 16 * values.next_multiple_of(LANES) as u64)
@@ -166,7 +166,7 @@ impl<E: FnMut(usize, &[f64])> Walk<'_, E> {
         }
         for (person, people) in self.layout.runs(self.combinations, people, depth + 1) {
             let next = &mut rest[0];
-            // With a floor every suffix is in its place already, and only sums begin again.
+            // With a floor every suffix is already in its place, and only the sums are reset.
             if floor > 0.0 {
                 next.sums.copy_from_slice(&state.shared)
             } else {
@@ -197,7 +197,7 @@ impl State {
         self.sums.clear();
     }
 
-    /// Adds the sums of a suffix of the state before to those of its tail here.
+    /// Adds the sums of a suffix of the previous state to those of its tail here.
     #[inline]
     fn add(&mut self, level: &Level, present: u64, sums: &[f64], weight: f64, width: usize) {
         let (suffix, place) = ((present >> 32) as usize, present as u32 as usize);

@@ -159,35 +159,8 @@ fn sensitive_column(
     asked: &OwnerChoices,
     warnings: &mut Vec<String>,
 ) -> Result<(usize, String)> {
-    let names = || profile.columns.iter().map(|column| column.name.as_str());
     if let Some(wanted) = &asked.sensitive {
-        let Some(at) = names().position(|name| name == wanted) else {
-            let remedy = match closest(wanted, names()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => "name a column of the table".to_string(),
-            };
-            return Err(Error::missing(
-                format!("the table has no column {wanted:?}"),
-                remedy,
-                Setting::Sensitive,
-            ));
-        };
-        let column = &profile.columns[at];
-        if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
-            return Err(Error::input(
-                format!(
-                    "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
-                    described(column)
-                ),
-                "round or group its values, or rename it, and run again",
-            ));
-        }
-        if nearly_unique(profile, column) {
-            warnings.push(format!(
-                "the sensitive column {wanted:?} is nearly unique: someone who knows a value finds the row; round or group it first"
-            ));
-        }
-        return Ok((at, format!("{}; named by the owner", described(column))));
+        return named_column(profile, wanted, warnings);
     }
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
@@ -233,6 +206,38 @@ fn sensitive_column(
             described(&profile.columns[at])
         ),
     ))
+}
+
+/// The column that the owner named.
+fn named_column(profile: &Profile, wanted: &str, warnings: &mut Vec<String>) -> Result<(usize, String)> {
+    let names = || profile.columns.iter().map(|column| column.name.as_str());
+    let Some(at) = names().position(|name| name == wanted) else {
+        let remedy = match closest(wanted, names()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "name a column of the table".to_string(),
+        };
+        return Err(Error::missing(
+            format!("the table has no column {wanted:?}"),
+            remedy,
+            Setting::Sensitive,
+        ));
+    };
+    let column = &profile.columns[at];
+    if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
+        return Err(Error::input(
+            format!(
+                "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
+                described(column)
+            ),
+            "round or group its values, or rename it, and run again",
+        ));
+    }
+    if nearly_unique(profile, column) {
+        warnings.push(format!(
+            "the sensitive column {wanted:?} is nearly unique: someone who knows a value finds the row; round or group it first"
+        ));
+    }
+    Ok((at, format!("{}; named by the owner", described(column))))
 }
 
 /// What the rules look at besides a column.

@@ -1,6 +1,6 @@
-//! `skyveil check` of a clustered table against only decoding the same two columns with the parquet crate.
+//! `skyveil check` of a clustered table, compared with only decoding the same two columns with the parquet crate.
 //!
-//! Prints the ratio of both in one run, same threads: `cargo bench --bench check_scan [ROWS]`.
+//! Prints the ratio of the two from one run with the same threads: `cargo bench --bench check_scan [ROWS]`.
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -43,7 +43,7 @@ fn decode(path: &Path) -> usize {
 fn skyveil(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));
     command.args(arguments).args(["--threads", &THREADS.to_string()]).stdout(Stdio::null());
-    // A breach is an answer too; anything else is a failure.
+    // A breach is also a valid answer; anything else is a failure.
     let code = command.status().expect("the command runs").code();
     assert!(matches!(code, Some(0 | 1)), "{arguments:?}");
 }

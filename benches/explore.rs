@@ -9,7 +9,7 @@ use std::time::Instant;
 
 const POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/datasets/census.toml");
 
-/// Seconds that a command takes.
+/// The time that a command takes, in seconds.
 fn time(arguments: &[&str]) -> f64 {
     let start = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_skyveil"));

@@ -1,7 +1,8 @@
-//! How much faster are priors by contraction than by the sum over all pairs?
+//! How much faster are priors computed by contraction than by the sum over all pairs?
 //!
-//! `cargo bench --features bench-internals --bench priors -- [TABLE SENSITIVE QUASI,.. [BANDWIDTH]]`; default: UCI Adult, which
-//! scripts/fetch-adult.sh downloads, with six quasi-identifiers and bandwidth 0.3. Both ways start from the merged combinations and run on all threads.
+//! `cargo bench --features bench-internals --bench priors -- [TABLE SENSITIVE QUASI,.. [BANDWIDTH]]`; default: UCI
+//! Adult, which scripts/fetch-adult.sh downloads, with six quasi-identifiers and bandwidth 0.3. Both methods start from
+//! the merged combinations and run on all threads.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -54,7 +55,7 @@ fn main() {
     );
     println!("contraction ({:?}): {ours:.4} s", priors.method);
 
-    // A sample of the people is enough where all pairs would take hours.
+    // A sample of the people is enough, since all pairs would take hours.
     let people = combinations.len().min(20_000);
     let kernels = kernels();
     let adversary = priors.adversary(combinations, 1);

@@ -1,9 +1,9 @@
 //! The codes of the values of a quasi-identifier, and where the column may be cut.
 //!
-//! Codes are dense and follow the values' order. Code 0 is null where the column has nulls, so that null is a
-//! value of its own below all others and every label names it. Up to 65,535 values each have a code of
-//! their own; beyond that a code is a bin between two plain numbers (or texts) drawn from a sample of
-//! the values, and cuts fall between bins only.
+//! Codes are dense and follow the order of the values. Code 0 is null if the column has nulls, so null is a value of
+//! its own below all others, and every label that covers it names it. Up to 65,535 values each have their own code;
+//! beyond that, a code is a bin between two plain numbers (or texts) drawn from a sample of the values, and cuts fall
+//! only between bins.
 
 use super::column_values::Frequencies;
 use super::distinct::DistinctValues;
@@ -12,7 +12,7 @@ use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::policy::hierarchy::{Hierarchy, Node};
 use std::ops::Range;
 
-/// A text column with at most this many values is published as sets of them, a longer one as ranges.
+/// A text column with at most this many values is published as sets of values, a longer one as ranges.
 pub const MOST_IN_A_SET: usize = 256;
 
 /// A quasi-identifier with its codes.
@@ -35,17 +35,17 @@ pub enum Coding {
         scale: Scale,
         /// Ascending keys; one fewer than codes.
         starts: Vec<i64>,
-        /// A value of each code; never published.
+        /// One value for each code; never published.
         samples: Vec<i64>,
     },
     /// Texts in a declared order, or by frequency: code i is `values[i]`.
     Set {
         /// One per code.
         values: Vec<Box<str>>,
-        /// The code of values that are not listed.
+        /// The code for values that are not listed.
         other: Option<u32>,
     },
-    /// Very many texts: code i begins at `starts[i - 1]`.
+    /// A large number of texts: code i begins at `starts[i - 1]`.
     TextRanges {
         /// Ascending; one fewer than codes.
         starts: Vec<Box<str>>,
@@ -71,17 +71,17 @@ pub enum Leaves {
 }
 
 impl Coding {
-    /// For the distinct numbers (or a sample of them) of a column.
+    /// Creates the coding for the distinct numbers of a column, or a sample of them.
     pub fn numbers(scale: Scale, distinct: DistinctValues<i64>) -> Self {
         let samples = distinct.into_sorted();
         let starts = samples.windows(2).map(|pair| scale.roundest(pair[0], pair[1]).0).collect();
         Coding::Numbers { scale, starts, samples }
     }
 
-    /// For the distinct texts (or a sample of them) of a column without order or hierarchy.
+    /// Creates the coding for the distinct texts (or a sample of them) of a column without an order or a hierarchy.
     ///
-    /// Few texts are ordered by how many people have them, most first: a cut then parts the frequent values, which can
-    /// stand alone, from the rare ones, which must be grouped.
+    /// If there are few texts, they are ordered by the number of people who have them, most frequent first: a cut then
+    /// separates the frequent values, which can stand alone, from the rare ones, which must be grouped.
     pub fn texts(distinct: DistinctValues<Box<str>>, frequencies: &Frequencies) -> Self {
         let exact = distinct.is_exact();
         let mut values = distinct.into_sorted();
@@ -103,7 +103,7 @@ impl Coding {
         }
     }
 
-    /// Whether no value occurs at all.
+    /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -149,17 +149,17 @@ impl Attribute {
         self.coding.len() + u32::from(self.nulls)
     }
 
-    /// The code of the coding's code `code`.
+    /// Converts a code of the coding into a code of the attribute.
     pub fn shifted(&self, code: u32) -> u32 {
         code + u32::from(self.nulls)
     }
 
-    /// The coding's code of a code; `None` for null.
+    /// Converts a code of the attribute into a code of the coding; `None` for null.
     pub fn unshifted(&self, code: u32) -> Option<u32> {
         code.checked_sub(u32::from(self.nulls))
     }
 
-    /// What the planner needs to know.
+    /// The column as the planner sees it.
     pub fn column(&self) -> Column {
         let codes = self.codes();
         let splitting = match &self.coding {
@@ -186,7 +186,7 @@ impl Attribute {
         Column { codes, splitting, width }
     }
 
-    /// Ranks for every code: null and the first value begin nowhere.
+    /// Ranks for every code; null and the first value have no start.
     fn ranks(&self, starts: impl Iterator<Item = u8>) -> Vec<u8> {
         let first = usize::from(!self.coding.is_empty());
         let mut ranks = vec![0; usize::from(self.nulls) + first];
@@ -195,7 +195,7 @@ impl Attribute {
         ranks
     }
 
-    /// Coordinates scaled to [0, 1]; null lies at the least value.
+    /// Coordinates scaled to [0, 1]; null is placed at the least value.
     fn spread(&self, coordinates: impl Iterator<Item = f64>) -> Vec<f64> {
         let coordinates: Vec<f64> = coordinates.map(|x| x.clamp(f64::MIN / 4.0, f64::MAX / 4.0)).collect();
         let low = coordinates.first().copied().unwrap_or(0.0);
@@ -205,7 +205,7 @@ impl Attribute {
         null.into_iter().chain(coordinates.iter().map(|x| (x - low) / scale)).collect()
     }
 
-    /// The hierarchy over codes; null, where it occurs, is a child of the root before the others.
+    /// The hierarchy over codes; null, if it occurs, is the first child of the root.
     fn code_tree(&self, hierarchy: &Hierarchy) -> CodeTree {
         let mut tree = CodeTree::new(self.codes());
         if self.nulls {

@@ -29,7 +29,7 @@ impl Scale {
     }
 }
 
-/// One key per row; rows that `nulls` marks have none.
+/// One key per row; rows marked in `nulls` have none.
 pub struct CellKeys<'a> {
     /// The keys.
     pub values: Cow<'a, [i64]>,
@@ -110,7 +110,7 @@ pub struct CellTexts<'a> {
 }
 
 impl<'a> CellTexts<'a> {
-    /// Of a canonical text column.
+    /// Wraps a canonical text column.
     pub fn new(array: &'a ArrayRef) -> Self {
         let array = array.as_dictionary::<Int32Type>();
         CellTexts { dictionary: array.values().as_string(), array }
@@ -129,7 +129,8 @@ impl<'a> CellTexts<'a> {
             .filter(|&entry| !self.dictionary.is_null(entry))
     }
 
-    /// How many rows use each dictionary entry, and how many are null; a row stands for `counts` rows, or for itself.
+    /// How many rows use each dictionary entry, and how many are null. With `counts`, each row represents that many
+    /// rows.
     pub fn used(&self, counts: Option<&[u64]>) -> (Vec<u64>, u64) {
         let mut used = vec![0; self.dictionary.len()];
         let mut nulls = 0;
@@ -144,7 +145,7 @@ impl<'a> CellTexts<'a> {
     }
 }
 
-/// The text of each cell of a canonical column, as labels write it; `None` for null. `kind` is that of the column.
+/// The text of each cell of a canonical column, as labels write it; `None` for null. `kind` is the kind of the column.
 pub fn cell_texts(array: &ArrayRef, kind: &ColumnKind, column: &str) -> Result<Vec<Option<String>>> {
     match Scale::of(kind) {
         Some(scale) => {

@@ -1,8 +1,8 @@
-//! The codes of one column, as narrow as their number allows.
+//! The codes of one column, stored as narrowly as the number of codes allows.
 
 use bytemuck::Pod;
 
-/// Codes of one column, one per row; as narrow as its number of codes allows.
+/// Codes of one column, one per row; stored as narrowly as the number of codes allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Codes {
     /// At most 256 codes.
@@ -12,7 +12,7 @@ pub enum Codes {
 }
 
 impl Codes {
-    /// Room for the codes of a column with that many of them.
+    /// An empty buffer for `rows` rows of a column with `codes` codes.
     pub fn with_capacity(codes: u32, rows: usize) -> Self {
         if codes <= 256 {
             Codes::Narrow(Vec::with_capacity(rows))
@@ -21,7 +21,7 @@ impl Codes {
         }
     }
 
-    /// Bytes per row of a column with that many codes.
+    /// Bytes per row for a column with this many codes.
     pub fn row_bytes(codes: u32) -> usize {
         if codes <= 256 { 1 } else { 2 }
     }
@@ -58,7 +58,7 @@ impl Codes {
         }
     }
 
-    /// Makes room for `more` rows and hands out their bytes to be filled.
+    /// Adds `more` rows and returns their bytes, to be filled by the caller.
     pub fn grow(&mut self, more: usize) -> &mut [u8] {
         fn grown<T: Pod>(codes: &mut Vec<T>, more: usize) -> &mut [u8] {
             let start = codes.len();

@@ -1,16 +1,16 @@
 //! Where can a quasi-identifier be cut, and how wide is a part of it?
 //!
-//! Every value has a code; codes follow the order of the values, or the order of the leaves of a
-//! hierarchy, so that whatever a group may be labelled with is a contiguous range of codes.
+//! Every value has a code. Codes follow the order of the values, or the order of the leaves of a hierarchy, so every
+//! possible label of a group is a contiguous range of codes.
 
 use std::ops::Range;
 
-/// How the codes of a column may be parted.
+/// How the codes of a column may be split.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Splitting {
-    /// Between any two neighbouring codes. `roundness[c]` ranks the value at which codes from `c` on
-    /// begin: where nobody of a group lies between several cuts, the roundest one is taken, so that a
-    /// published end is a plain number rather than somebody's value.
+    /// Between any two neighbouring codes. `roundness[c]` ranks the value at which the codes from `c` on begin. Where
+    /// nobody in a group lies between several cuts, the roundest cut is used, so that a published end is a plain number
+    /// rather than somebody's value.
     Ordered {
         /// One rank per code.
         roundness: Vec<u8>,
@@ -40,7 +40,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// An ordered column whose values are evenly spaced; any cut is as good as another.
+    /// An ordered column with evenly spaced values, in which no cut is preferred.
     pub fn evenly_spaced(codes: u32) -> Self {
         let step = 1.0 / f64::from(codes.max(2) - 1);
         Column {
@@ -50,7 +50,7 @@ impl Column {
         }
     }
 
-    /// The width of a part with `present` different codes, the least and greatest being `ends`.
+    /// The width of a part with `present` different codes, of which `ends` are the least and the greatest.
     pub fn width_of(&self, ends: (u32, u32), present: usize) -> f64 {
         match &self.width {
             Width::Span(coordinate) => coordinate[ends.1 as usize] - coordinate[ends.0 as usize],
@@ -79,7 +79,7 @@ impl Column {
     }
 }
 
-/// A hierarchy over codes: each node covers a range, its children part that range in order.
+/// A hierarchy over codes: each node covers a range, and its children divide that range in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeTree {
     nodes: Vec<CodeNode>,
@@ -151,7 +151,7 @@ impl CodeTree {
         }
     }
 
-    /// Where the children of a node begin, without the first.
+    /// Where the children of a node begin, except for the first child.
     pub fn boundaries(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
         self.nodes[node].children.iter().skip(1).map(|&child| self.nodes[child].codes.start)
     }

@@ -1,7 +1,7 @@
 //! The distinct values of a column: the state of the first scan of a table.
 //!
 //! Memory: what [`DistinctValues`] holds per column.
-//! Invariant: merging is commutative and associative, and the result depends on the set of rows alone.
+//! Invariant: merging is commutative and associative, and the result depends only on the set of rows.
 
 use super::attribute::MOST_IN_A_SET;
 use super::cells::{CellTexts, keys};
@@ -19,21 +19,21 @@ use std::collections::BTreeMap;
 pub enum ValueSet {
     /// Numbers, dates or times.
     Numbers(Scale, DistinctValues<i64>),
-    /// Texts, and how often each one occurs while they are few.
+    /// Texts, and how often each one occurs as long as there are few of them.
     Texts(DistinctValues<Box<str>>, Frequencies),
 }
 
 /// How often each text of a column occurs; empty if there are more than [`MOST_IN_A_SET`] of them.
 pub type Frequencies = BTreeMap<Box<str>, u64>;
 
-/// What some rows hold in one column.
+/// The values of one column in some of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnValues {
     /// The values.
     pub set: ValueSet,
     /// Rows without a value (for lists: null items).
     pub nulls: u64,
-    /// Rows whose value is missing from the texts that the policy lists.
+    /// Rows whose value is not among the texts listed in the policy.
     pub uncovered: u64,
 }
 
@@ -49,7 +49,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether every value is there, rather than a sample.
+    /// Whether all values are present, rather than a sample.
     pub fn is_exact(&self) -> bool {
         match self {
             ValueSet::Numbers(_, distinct) => distinct.is_exact(),
@@ -59,7 +59,7 @@ impl ValueSet {
 }
 
 impl ColumnValues {
-    /// Adds what other rows hold in the same column.
+    /// Adds the values of other rows in the same column.
     pub fn merge(&mut self, other: ColumnValues) -> Result<()> {
         match (&mut self.set, other.set) {
             (ValueSet::Numbers(scale, own), ValueSet::Numbers(others, more)) if *scale == others => {
@@ -85,7 +85,7 @@ impl ColumnValues {
     }
 }
 
-/// Frequencies count only where the column is published as sets of its texts.
+/// Frequencies matter only if the column is published as sets of its texts.
 fn forget_many(distinct: &DistinctValues<Box<str>>, frequencies: &mut Frequencies) {
     if !distinct.is_exact() || distinct.len() > MOST_IN_A_SET {
         frequencies.clear();
@@ -106,7 +106,7 @@ pub struct Collector<'a> {
 pub enum Grain {
     /// Value by value.
     Value,
-    /// Dates and timestamps by the day, whose key is that of its beginning.
+    /// Dates and timestamps by day; the key of a day is the key at which it begins.
     Day,
 }
 
@@ -120,7 +120,7 @@ pub enum ListedTexts<'a> {
 }
 
 impl ListedTexts<'_> {
-    /// Whether the list has this text, or a place for texts that it lacks.
+    /// Whether the text is listed, or there is a place for unlisted texts.
     pub fn covers(&self, text: &str) -> bool {
         match self {
             ListedTexts::Tree(hierarchy) => hierarchy.leaf(text).is_some(),
@@ -130,23 +130,23 @@ impl ListedTexts<'_> {
 }
 
 impl<'a> Collector<'a> {
-    /// For a column of this kind; for a list its items are collected.
+    /// Creates a collector for a column of this kind; for a list column, the items are collected.
     pub fn new(name: &'a str, kind: &ColumnKind, listed: Option<ListedTexts<'a>>) -> Self {
         let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0 };
         Collector { name, grain: Grain::Value, listed, values }
     }
 
-    /// The same, with this grain.
+    /// Sets the grain.
     pub fn with_grain(self, grain: Grain) -> Self {
         Collector { grain, ..self }
     }
 
-    /// Takes in a canonical column. With `counts`, each row stands for that many equal rows, at least one.
+    /// Observes a canonical column. With `counts`, each row represents that many equal rows, at least one.
     pub fn observe(&mut self, array: &ArrayRef, counts: Option<&[u64]>) -> Result<()> {
         if let Some(list) = array.as_list_opt::<i32>() {
             let offsets = list.value_offsets();
             let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
-            // The frequencies of items are not needed: only sensitive columns hold lists.
+            // The frequencies of items are not needed: only sensitive columns contain lists.
             return self.observe(&list.values().slice(first, last - first), None);
         }
         let (listed, grain) = (self.listed, self.grain);
@@ -196,7 +196,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What was collected.
+    /// Returns the collected values.
     pub fn finish(self) -> ColumnValues {
         self.values
     }
@@ -229,7 +229,7 @@ mod tests {
         parts.into_iter().reduce(|mut all, part| all.merge(part).map(|()| all).unwrap()).unwrap()
     }
 
-    /// Merging in any order and any nesting gives what one scan of all rows would.
+    /// Merging in any order and any nesting gives the same result as one scan of all rows.
     fn assert_merges(a: &ColumnValues, b: &ColumnValues, c: &ColumnValues, all: &ColumnValues) {
         let [a, b, c] = [a, b, c].map(|part| || part.clone());
         assert_eq!(&merged([a(), b(), c()]), all);

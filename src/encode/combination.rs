@@ -1,12 +1,12 @@
 //! The codes of combinations of sensitive values.
 //!
-//! All sensitive columns of a row together have one code, that of the combination of their values. So the code that
-//! counts, moves and writes rows handles one code per row, however many columns there are; a judge of one column
-//! looks at it through a [`Projection`].
+//! All sensitive columns of a row together have one code, the code of the combination of their values. The code that
+//! counts, moves and writes rows therefore handles one code per row, however many columns there are; a judge of a
+//! single column uses a [`Projection`].
 //!
 //! Memory: 2 bytes per column and combination, at most [`MOST`] combinations.
-//! Invariant: codes ascend with the values of the first column, then of the second, and so on. The codes of one
-//! column alone are those of its values.
+//! Invariant: codes ascend with the values of the first column, then of the second, and so on. For a single column, the
+//! codes are those of its values.
 
 use super::distinct::MOST;
 use super::sensitive::SensitiveCoding;
@@ -21,12 +21,12 @@ type Combination = Box<[u16]>;
 #[derive(Debug, Clone)]
 pub struct SensitiveColumns {
     columns: Vec<SensitiveCoding>,
-    /// Ascending; empty where there is one column.
+    /// Ascending; empty if there is only one column.
     combinations: Vec<Combination>,
     codes: HashMap<Combination, u16, foldhash::fast::FixedState>,
 }
 
-/// What a combination means for some of the columns: the combination of their values alone.
+/// Maps combinations of all columns to combinations of some of the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection {
     /// The code for each combination of all columns.
@@ -36,12 +36,12 @@ pub struct Projection {
 }
 
 impl SensitiveColumns {
-    /// Of one column.
+    /// Creates the codes of a single column.
     pub fn one(column: SensitiveCoding) -> Self {
         SensitiveColumns { columns: vec![column], combinations: vec![], codes: HashMap::default() }
     }
 
-    /// Of several columns, in the order of the table, and the combinations that were found in them.
+    /// Creates the codes of several columns, in table order, from the combinations found in them.
     pub fn several(columns: Vec<SensitiveCoding>, found: CombinationsFound) -> Result<Self> {
         let Some(found) = found.0 else {
             let names: Vec<String> = columns.iter().map(|column| format!("{:?}", column.name)).collect();
@@ -59,7 +59,7 @@ impl SensitiveColumns {
         Ok(SensitiveColumns { columns, combinations, codes })
     }
 
-    /// The columns, in the order of the table; at least one.
+    /// The columns, in table order; at least one.
     pub fn columns(&self) -> &[SensitiveCoding] {
         &self.columns
     }
@@ -72,7 +72,7 @@ impl SensitiveColumns {
         }
     }
 
-    /// The code of a combination, given by the codes of its values.
+    /// The code of a combination, given the codes of its values.
     pub fn code(&self, values: &[u16]) -> Option<u16> {
         match &self.columns[..] {
             [_] => values.first().copied(),
@@ -88,7 +88,7 @@ impl SensitiveColumns {
         }
     }
 
-    /// What the combinations mean for the columns of these names; `None` if one of them is not here.
+    /// The projection to the columns with these names; `None` if one of them is missing.
     pub fn projection(&self, names: &[String]) -> Option<Projection> {
         let place = |name: &String| self.columns.iter().position(|column| column.name == *name);
         let places: Vec<usize> = names.iter().map(place).collect::<Option<_>>()?;
@@ -112,7 +112,7 @@ impl SensitiveColumns {
     }
 }
 
-/// The combinations of values that some rows have; `None` once there are more than [`MOST`].
+/// The combinations of values in some of the rows; `None` once there are more than [`MOST`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CombinationsFound(Option<HashSet<Combination, foldhash::fast::FixedState>>);
 
@@ -123,7 +123,7 @@ impl Default for CombinationsFound {
 }
 
 impl CombinationsFound {
-    /// Of rows that are given by their codes, column by column.
+    /// The combinations in rows given as codes, column by column.
     pub fn of(columns: &[Vec<u16>]) -> Self {
         let rows = columns.first().map_or(0, Vec::len);
         let mut own: HashSet<Combination, foldhash::fast::FixedState> = HashSet::default();
@@ -137,7 +137,7 @@ impl CombinationsFound {
         CombinationsFound((own.len() <= MOST).then_some(own))
     }
 
-    /// Adds those of other rows; commutative and associative.
+    /// Adds the combinations of other rows; commutative and associative.
     pub fn merge(&mut self, other: CombinationsFound) {
         self.0 = match (self.0.take(), other.0) {
             (Some(mut own), Some(others)) => {

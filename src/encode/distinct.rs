@@ -1,16 +1,16 @@
 //! The distinct values of a column, or a sample of them.
 //!
-//! All values are kept while they are at most [`MOST`] (and texts at most [`MOST_TEXT_BYTES`] together); beyond that
-//! a [`HashSample`], which is the same for any order of the rows and any number of threads.
+//! All values are kept as long as there are at most [`MOST`] of them (and texts take at most [`MOST_TEXT_BYTES`] in
+//! total). Beyond that a [`HashSample`] is kept, which is the same for any order of the rows and any number of threads.
 //!
-//! Memory: at most 2 x [`MOST`] slots of 9 bytes for numbers; for texts the bytes above and 24 per text.
+//! Memory: at most 2 x [`MOST`] slots of 9 bytes for numbers; for texts, the bytes above plus 24 per text.
 
 use crate::math::hash_sample::{HashSample, SampleKey, hash_text};
 
-/// As many values as fit two bytes, with room for null.
+/// The number of values that fit in two bytes, leaving one code for null.
 pub const MOST: usize = 65_535;
 
-/// All texts of a column together.
+/// Total size of all texts of a column.
 pub const MOST_TEXT_BYTES: usize = 4 << 20;
 
 /// The distinct values of a column, or a sample of them.
@@ -30,7 +30,7 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
         self.0.samples(hash)
     }
 
-    /// Whether every value is there.
+    /// Whether all values are present.
     pub fn is_exact(&self) -> bool {
         self.0.is_exact()
     }
@@ -45,7 +45,7 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
         self.0.entries().is_empty()
     }
 
-    /// Takes in a value.
+    /// Adds a value.
     pub fn insert(&mut self, key: K) {
         self.0.upsert(key, || (), |()| ());
     }
@@ -64,7 +64,7 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
 }
 
 impl DistinctValues<Box<str>> {
-    /// Takes in a text without copying it if it is known or not sampled.
+    /// Adds a text, without copying it if it is already present or not sampled.
     pub fn insert_text(&mut self, text: &str) {
         if self.samples(hash_text(text)) && !self.0.entries().contains_key(text) {
             self.insert(text.into());

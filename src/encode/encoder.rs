@@ -1,7 +1,7 @@
 //! Turns batches of rows into codes.
 //!
-//! Memory: per ordered column at most [`TABLE_CODES`] entries of 2 bytes to look codes up, if the budget has
-//! them; without them codes are found by bisection, which is slower and gives the same codes.
+//! Memory: per ordered column, a lookup table of at most [`TABLE_CODES`] entries of 2 bytes, if the budget allows.
+//! Without it, codes are found by bisection, which is slower and gives the same codes.
 
 use super::attribute::{Attribute, Coding, Leaves};
 use super::cells::{CellKeys, CellTexts, keys};
@@ -42,7 +42,7 @@ enum Lookup {
 }
 
 impl<'a> Encoder<'a> {
-    /// For these columns, in their order, and then the sensitive columns.
+    /// Creates an encoder for these columns, in their order, followed by the sensitive columns.
     pub fn new(
         attributes: &'a [Attribute],
         sensitive: &'a SensitiveColumns,
@@ -53,7 +53,7 @@ impl<'a> Encoder<'a> {
         Encoder { attributes, lookups, sensitive, values }
     }
 
-    /// Appends the codes of a batch, given as its quasi-identifiers and its sensitive columns.
+    /// Appends the codes of a batch, given its quasi-identifiers and its sensitive columns.
     pub fn append(
         &self,
         columns: &[ArrayRef],
@@ -96,8 +96,8 @@ impl<'a> Encoder<'a> {
             .try_for_each(|((attribute, lookup), (array, codes))| encode(attribute, lookup, array, codes))
     }
 
-    /// The sensitive code of each row of a table with one value per row; `None` for a row without a value, where people
-    /// may have any number of them.
+    /// The sensitive code of each row of a table with one value per row; `None` for a row without a value if people may
+    /// have any number of values.
     pub fn values_of_rows(&self, arrays: &[ArrayRef]) -> Result<Vec<Option<u16>>> {
         if self.values != Values::Single {
             return sensitive_codes(&self.sensitive.columns()[0], &arrays[0]);
@@ -155,7 +155,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The sensitive code of each row or item; `None` for null without a meaning.
+/// The sensitive code of each row or item; `None` for a null that has no meaning.
 pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<Option<u16>>> {
     match &coding.values {
         SensitiveValues::Numbers(scale, _) => {

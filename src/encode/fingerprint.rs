@@ -4,10 +4,10 @@ use super::codes::Codes;
 use super::rows::{Rows, Sensitive};
 use crate::math::random::mix;
 
-/// Sums of row hashes: they identify what was read, whatever the order and the files.
+/// Sums of row hashes, which identify the input regardless of the order of its rows and how they are split into files.
 ///
-/// Quasi-identifiers and sensitive values are hashed separately: a hash over both would let anybody who knows the
-/// quasi-identifiers test whose value is whose.
+/// Quasi-identifiers and sensitive values are hashed separately: with a hash over both, anyone who knows the
+/// quasi-identifiers could test which person has which value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Number of rows.
@@ -19,7 +19,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of the rows from number `start` on.
+    /// The fingerprint of the rows from row `start` on.
     pub fn of(rows: &Rows, start: usize) -> Self {
         let mut hashes = vec![0u64; rows.len() - start];
         rows.columns.iter().for_each(|codes| hash_codes(codes, start, &mut hashes));

@@ -2,7 +2,7 @@
 
 use super::rows::People;
 
-/// What a group would publish of its sensitive values.
+/// The sensitive values that a group would publish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GroupCounts {
     /// Number of people.
@@ -12,12 +12,12 @@ pub struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Nobody, where there are that many sensitive values.
+    /// An empty group, given the number of sensitive values.
     pub fn none(values: usize) -> Self {
         GroupCounts { people: 0, counts: vec![0; values] }
     }
 
-    /// Adds the counts of other people; commutative and associative, and [`GroupCounts::default`] changes nothing.
+    /// Adds the counts of other people; commutative and associative, with [`GroupCounts::default`] as the identity.
     pub fn add(&mut self, other: &GroupCounts) {
         self.people += other.people;
         if self.counts.len() < other.counts.len() {
@@ -31,7 +31,8 @@ impl GroupCounts {
         self.counts.iter().filter(|&&count| count > 0).count()
     }
 
-    /// How many different values a triple may hold: the sensitive values, and a code for people who have lists of them.
+    /// How many different values a triple may hold: the sensitive values, and a code for people if they have lists of
+    /// values.
     pub(crate) fn slots(&self, people: People) -> usize {
         self.counts.len() + usize::from(people == People::Listed)
     }

@@ -1,12 +1,12 @@
-//! The people of a table that has several rows for each of them, in any order.
+//! The people of a table that has several rows per person, in any order.
 //!
-//! The rows, as codes, are sorted by person out of core; then each person is put together from their rows, and must be
-//! the same person in all of them. Some codes follow from how many people have a value, which is known only then, so
-//! they are settled last.
+//! The rows, as codes, are sorted by person out of core. Each person is then assembled from their rows, which must all
+//! describe the same person. Some codes depend on how many people have a value, which is known only then, so these
+//! codes are settled last.
 //!
-//! Memory: half of what is free for the sorter; the values of one person; pages while they fit.
-//! Invariant: the result is that of a table with one row per person and a list of values. The order of the rows does
-//! not matter, and the column that distinguishes people is not used outside this file.
+//! Memory: half of the free budget for the sorter; the values of one person; pages while they fit.
+//! Invariant: the result equals that of a table with one row per person and a list of values. The order of the rows
+//! does not matter, and the column that identifies people is not used outside this file.
 
 use super::attribute::{Attribute, Coding};
 use super::cells::{CellTexts, keys};
@@ -40,13 +40,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct LongTable<'a> {
     /// The table.
     pub source: &'a Source<'a>,
-    /// The column that distinguishes people.
+    /// The column that identifies people.
     pub individual: &'a str,
-    /// What a page looks like.
+    /// The layout of a page.
     pub layout: &'a Layout,
     /// The codes of the sensitive values.
     pub sensitive: &'a SensitiveColumns,
-    /// How columns travel.
+    /// Encodes the columns that travel with their rows.
     pub payload: Option<&'a Payload>,
 }
 
@@ -57,8 +57,8 @@ const NO_VALUE: u32 = u32::MAX;
 const LIST_BYTES: u64 = 4 * PAGE_BYTES as u64;
 
 impl LongTable<'_> {
-    /// The people as pages of codes. `by_frequency` says of which quasi-identifiers the texts are ordered by how many
-    /// people have them.
+    /// Reads the people as pages of codes. `by_frequency` marks the quasi-identifiers whose texts are ordered by the
+    /// number of people who have them.
     pub fn read<'s>(
         &self,
         attributes: &mut [Attribute],
@@ -77,7 +77,7 @@ impl LongTable<'_> {
         self.settle(store, &orders, spill)
     }
 
-    /// The rows as records in the order of their people.
+    /// The rows as records, sorted by person.
     fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<Sorter<'s>> {
         let encoder = Encoder::new(attributes, self.sensitive, self.source.columns.values, self.budget());
         let kind = self.source.table.kind(self.individual)?;
@@ -108,8 +108,8 @@ impl LongTable<'_> {
         }
     }
 
-    /// Adds the rows of a batch: the person, the codes, what distinguishes more values than codes do, the sensitive
-    /// code, what travels, and its length.
+    /// Adds the rows of a batch: the person, the codes, the numbers that distinguish more values than the codes do, the
+    /// sensitive code, the columns that travel, and their length.
     fn push(
         &self,
         batch: &SourceBatch,
@@ -149,7 +149,7 @@ impl LongTable<'_> {
         Ok(())
     }
 
-    /// Gives the codes of the pages their final order, and counts what they hold.
+    /// Puts the codes of the pages into their final order, and counts them.
     fn settle<'s>(
         &self,
         mut store: PageStore<'s>,
@@ -193,10 +193,10 @@ impl LongTable<'_> {
     }
 }
 
-/// Whether a code may stand for several values.
+/// Whether a code may represent several values.
 fn is_coarse(attribute: &Attribute) -> bool {
     match &attribute.coding {
-        // A sample of more values is never that small.
+        // A sample of more values is never this small.
         Coding::Numbers { samples, .. } => samples.len() > MOST / 4,
         Coding::TextRanges { .. } => true,
         Coding::Set { other, .. } => other.is_some(),
@@ -204,7 +204,7 @@ fn is_coarse(attribute: &Attribute) -> bool {
     }
 }
 
-/// Numbers that differ where values differ.
+/// Numbers that differ whenever the values differ.
 fn finer(attribute: &Attribute, array: &ArrayRef) -> Result<Vec<u64>> {
     match ColumnKind::of(array.data_type()).and_then(|kind| Scale::of(&kind)) {
         Some(scale) => {
@@ -219,8 +219,8 @@ fn finer(attribute: &Attribute, array: &ArrayRef) -> Result<Vec<u64>> {
     }
 }
 
-/// Orders the texts of a column by how many people have them, as a table with one row per person would: the new code
-/// of each code, or `None` if none changes.
+/// Orders the texts of a column by the number of people who have them, as in a table with one row per person. Returns
+/// the new code for each code, or `None` if nothing changes.
 fn reorder(attribute: &mut Attribute, people: &[u64]) -> Option<Vec<u16>> {
     let null = u16::from(attribute.nulls);
     let Coding::Set { values, other: None } = &mut attribute.coding else { return None };
@@ -247,7 +247,7 @@ fn no_key(column: &str) -> Error {
     )
 }
 
-/// People while they are put together from sorted records.
+/// People while they are assembled from sorted records.
 struct Gathering<'t, 's> {
     table: &'t LongTable<'t>,
     names: Vec<String>,
@@ -258,18 +258,18 @@ struct Gathering<'t, 's> {
     person: Option<Person>,
     /// How many people have each code of each quasi-identifier.
     frequencies: Vec<Vec<u64>>,
-    /// In how many people's rows each column differs.
+    /// For each column, the number of people whose rows differ in it.
     differing: BTreeMap<String, u64>,
 }
 
 /// One person.
 struct Person {
     key: Vec<u8>,
-    /// The codes, and what is finer than they are.
+    /// The codes, and the numbers that are finer than the codes.
     quasi: Vec<u8>,
     payload: Vec<u8>,
     values: Vec<u16>,
-    /// Columns in which their rows differ.
+    /// Columns in which the person's rows differ.
     differing: BTreeSet<String>,
 }
 
@@ -288,7 +288,7 @@ impl<'t, 's> Gathering<'t, 's> {
         }
     }
 
-    /// Takes in the next record.
+    /// Adds the next record.
     fn take(&mut self, record: &[u8]) -> Result<()> {
         let broken = || Error::input("a row of the spill is broken", "this is a defect; please report it");
         let (rest, length) = record.split_last_chunk::<4>().ok_or_else(broken)?;
@@ -324,7 +324,7 @@ impl<'t, 's> Gathering<'t, 's> {
         Ok(())
     }
 
-    /// The last person is complete.
+    /// Completes the current person.
     fn finish_person(&mut self) -> Result<()> {
         let Some(person) = self.person.take() else { return Ok(()) };
         for column in person.differing {
@@ -354,7 +354,7 @@ impl<'t, 's> Gathering<'t, 's> {
         Ok(())
     }
 
-    /// All people, and how many have each code.
+    /// Returns all people, and how many have each code.
     fn finish(mut self) -> Result<(PageStore<'s>, Vec<Vec<u64>>)> {
         self.finish_person()?;
         PageStore::push_shared(&self.store, self.page)?;
@@ -370,7 +370,7 @@ impl LongTable<'_> {
         &self.source.resources.budget
     }
 
-    /// Adds the value of one more row to a person.
+    /// Adds the value of another row to a person.
     fn add_value(&self, value: u16, person: &mut Person) -> Result<()> {
         let last = person.values.last().copied();
         match (self.source.columns.values, last) {

@@ -42,7 +42,7 @@ pub enum Lists {
 }
 
 impl Layout {
-    /// For these columns, where a person may have so many sensitive values.
+    /// Creates the layout for these columns and the number of sensitive values that a person may have.
     pub fn of(attributes: &[Attribute], sensitive: &SensitiveColumns, values: Values) -> Self {
         let lists = match values {
             Values::Single => Lists::One,
@@ -52,7 +52,7 @@ impl Layout {
         Layout { columns, values: sensitive.len() as u32, lists }
     }
 
-    /// Rows without a row.
+    /// Empty rows with capacity for `rows` rows.
     pub fn empty(&self, rows: usize) -> Rows {
         let sensitive = match self.lists {
             Lists::One => Sensitive::Single(Codes::with_capacity(self.values, rows)),
@@ -64,7 +64,7 @@ impl Layout {
         Rows { columns, sensitive }
     }
 
-    /// Bytes of a row's codes, lists aside.
+    /// Bytes of a row's codes, not counting lists.
     pub fn row_bytes(&self) -> usize {
         let sensitive = match self.lists {
             Lists::One => Codes::row_bytes(self.values),
@@ -74,7 +74,7 @@ impl Layout {
     }
 }
 
-/// Bytes that rows hold.
+/// The number of bytes that the rows hold.
 pub fn rows_bytes(rows: &Rows) -> u64 {
     let sensitive = match &rows.sensitive {
         Sensitive::Single(codes) => codes.bytes().len(),
@@ -83,7 +83,7 @@ pub fn rows_bytes(rows: &Rows) -> u64 {
     (rows.columns.iter().map(|codes| codes.bytes().len()).sum::<usize>() + sensitive) as u64
 }
 
-/// The codes of some rows and what travels with them.
+/// The codes of some rows and the payload that travels with them.
 #[derive(Debug)]
 pub struct Page {
     /// The codes.
@@ -97,7 +97,7 @@ pub struct Page {
 pub struct Travelling {
     /// The length of each row's bytes.
     pub lengths: Vec<u32>,
-    /// All of them.
+    /// The bytes of all rows.
     pub bytes: Vec<u8>,
 }
 
@@ -123,13 +123,13 @@ impl Page {
         Page { rows: layout.empty(PAGE_ROWS), payload: Travelling::default() }
     }
 
-    /// Bytes that the page takes in memory, with an eighth for what the allocator loses.
+    /// Bytes that the page takes in memory, plus an eighth for allocator overhead.
     fn footprint(&self) -> u64 {
         let bytes = rows_bytes(&self.rows) + self.payload.size();
         bytes + bytes / 8 + 512 + 64 * self.rows.columns.len() as u64
     }
 
-    /// Whether nothing should be added any more.
+    /// Whether no more rows should be added.
     pub fn is_full(&self) -> bool {
         self.rows.len() >= PAGE_ROWS || self.payload.bytes.len() >= PAGE_BYTES
     }
@@ -141,7 +141,7 @@ enum Stored {
     Disk { codes: Extent, rows: usize, values: usize, payload: Extent },
 }
 
-/// All pages of a set of rows.
+/// All pages of a table.
 #[derive(Debug)]
 pub struct PageStore<'s> {
     layout: Layout,
@@ -152,13 +152,13 @@ pub struct PageStore<'s> {
 }
 
 impl<'s> PageStore<'s> {
-    /// An empty store; pages that `budget` has no room for go to `spill`.
+    /// Creates an empty store; pages that do not fit in `budget` go to `spill`.
     pub fn new(layout: Layout, budget: &Arc<Budget>, spill: &'s Spill) -> Self {
         let budget = budget.clone();
         PageStore { layout, budget, spill, pages: vec![], rows: 0 }
     }
 
-    /// What a page looks like.
+    /// The layout of a page.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -168,7 +168,7 @@ impl<'s> PageStore<'s> {
         self.pages.len()
     }
 
-    /// Number of rows of all pages.
+    /// Total number of rows on all pages.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -192,7 +192,7 @@ impl<'s> PageStore<'s> {
         Ok(())
     }
 
-    /// Takes the codes of a page out; its memory is given back.
+    /// Removes a page and returns its codes; its memory is released.
     pub fn take(&mut self) -> Result<Option<Rows>> {
         let Some(page) = self.pages.pop() else { return Ok(None) };
         match page {
@@ -205,7 +205,7 @@ impl<'s> PageStore<'s> {
         }
     }
 
-    /// The codes of a page; `room` is overwritten if they must be read.
+    /// The codes of a page; the scratch buffer `room` is overwritten if the page must be read from disk.
     pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.rows),
@@ -217,7 +217,7 @@ impl<'s> PageStore<'s> {
         }
     }
 
-    /// What travels with the rows of a page; `room` is overwritten if it must be read.
+    /// The payload of the rows of a page; the scratch buffer `room` is overwritten if it must be read from disk.
     pub fn load_payload<'a>(&'a self, page: usize, room: &'a mut Travelling) -> Result<&'a Travelling> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.payload),
@@ -234,7 +234,7 @@ impl<'s> PageStore<'s> {
     }
 }
 
-/// Writes the columns of a page one behind the other, and then its payload.
+/// Writes the columns of a page one after the other, followed by its payload.
 fn write(page: &Page, spill: &Spill) -> Result<Stored> {
     let Page { rows, payload } = page;
     let mut bytes = Vec::with_capacity(rows_bytes(rows) as usize);

@@ -1,7 +1,7 @@
 //! Columns that travel with their rows.
 //!
-//! Columns that are published unchanged become one byte string per row, whose order is the order of their
-//! contents: rows of a group are sorted by it, so that the order of the input leaves no trace.
+//! Columns that are published unchanged become one byte string per row. The order of the byte strings is the order of
+//! their contents: the rows of a group are sorted by it, so that the order of the input leaves no trace.
 //! Memory: one batch.
 
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// For columns of these types.
+    /// Creates a converter for columns of these types.
     pub fn new(fields: &[&Field]) -> Result<Self> {
         for field in fields {
             if !RowConverter::supports_fields(&[SortField::new(field.data_type().clone())]) {
@@ -28,7 +28,7 @@ impl Payload {
         }
         let sorted = fields.iter().map(|field| SortField::new(field.data_type().clone())).collect();
         let converter = RowConverter::new(sorted).map_err(|_| unfit())?;
-        // What comes back of a dictionary is its plain values.
+        // A dictionary column is decoded into plain values.
         let nothing: [arrow_row::Row<'_>; 0] = [];
         let back = converter.convert_rows(nothing).map_err(|_| unfit())?;
         let plain = |(field, array): (&&Field, &ArrayRef)| {
@@ -38,7 +38,7 @@ impl Payload {
         Ok(Payload { converter, fields })
     }
 
-    /// The columns as they come back.
+    /// The columns as they are decoded.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -54,7 +54,7 @@ impl Payload {
         Ok(())
     }
 
-    /// The columns of these rows.
+    /// Decodes the columns of these rows.
     pub fn columns(&self, rows: &[Vec<u8>]) -> Result<Vec<ArrayRef>> {
         let parser = self.converter.parser();
         self.converter.convert_rows(rows.iter().map(|row| parser.parse(row))).map_err(|_| unfit())

@@ -1,4 +1,5 @@
-//! The codes and cuts of a quasi-identifier, from its description in the policy and the values that the first scan found.
+//! The codes and cuts of a quasi-identifier, from its description in the policy and the values that the first scan
+//! found.
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::column_values::{Collector, ColumnValues, Frequencies, Grain, ListedTexts, ValueSet};
@@ -12,14 +13,14 @@ use crate::policy::{End, Quasi, QuasiShape};
 use crate::table::ColumnKind;
 
 impl<'a> Collector<'a> {
-    /// For a quasi-identifier of this kind.
+    /// Creates a collector for a quasi-identifier of this kind.
     pub fn of_quasi(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
         let grain = if matches!(quasi.shape, QuasiShape::Dates(_)) { Grain::Day } else { Grain::Value };
         Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain)
     }
 }
 
-/// The texts that the policy lists for a column, if it has no place for others.
+/// The texts that the policy lists for a column, if there is no place for others.
 fn listed(quasi: &Quasi) -> Option<ListedTexts<'_>> {
     match &quasi.shape {
         QuasiShape::Hierarchy(hierarchy) => Some(ListedTexts::Tree(hierarchy)),
@@ -28,7 +29,7 @@ fn listed(quasi: &Quasi) -> Option<ListedTexts<'_>> {
     }
 }
 
-/// How many values and rows the policy does not list, and what to do.
+/// The error for values that the policy does not list: how many values and rows there are, and what to do about it.
 fn uncovered(quasi: &Quasi, values: ColumnValues) -> Error {
     let (name, rows) = (&quasi.name, number_of(values.uncovered, "row", "rows"));
     let covers = |text: &str| listed(quasi).is_none_or(|listed| listed.covers(text));
@@ -146,7 +147,7 @@ fn date_coding(
     Ok(Coding::Tree { hierarchy: tree, leaves: Leaves::Day(scale, leaves) })
 }
 
-/// Texts in a declared order; `other` is the one that stands for those that are not listed.
+/// Texts in a declared order; `other` is the one that replaces texts that are not listed.
 fn ordered(values: &[String], other: Option<&String>) -> Coding {
     let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
     let place = |other: &String| {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub struct Rows {
     /// One per quasi-identifier.
     pub columns: Vec<Codes>,
-    /// What the people have.
+    /// The sensitive values of the people.
     pub sensitive: Sensitive,
 }
 
@@ -54,7 +54,7 @@ impl Rows {
         }
     }
 
-    /// Appends a row of rows with the same columns.
+    /// Appends one row of `other`, which has the same columns.
     pub fn push_row(&mut self, other: &Rows, row: usize) -> Result<()> {
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {
             own.push(others.get(row));
@@ -70,7 +70,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Appends all rows of rows with the same columns.
+    /// Appends all rows of `other`, which has the same columns.
     pub fn append(&mut self, other: Rows) -> Result<()> {
         if self.is_empty() && matches!(self.sensitive, Sensitive::Lists { .. }) {
             *self = other;
@@ -102,7 +102,7 @@ impl Rows {
         }
     }
 
-    /// What all these rows together would publish; there are `values` sensitive values.
+    /// The counts that all these rows together would publish; there are `values` sensitive values.
     pub fn total(&self, values: usize) -> GroupCounts {
         let mut part = GroupCounts { people: self.len() as u64, counts: vec![0; values] };
         match &self.sensitive {
@@ -122,7 +122,7 @@ impl Rows {
     }
 }
 
-/// Ends the list of one more row at the value with number `end`; it begins where the last one ended.
+/// Ends the list of the next row before index `end` of the values; it begins where the last list ended.
 pub(super) fn end_list(lists: &mut Vec<u32>, offsets: &mut Vec<u32>, end: usize) -> Result<()> {
     let (Ok(list), Ok(end)) = (u32::try_from(lists.len()), u32::try_from(end)) else {
         return Err(Error::input(
@@ -135,12 +135,12 @@ pub(super) fn end_list(lists: &mut Vec<u32>, offsets: &mut Vec<u32>, end: usize)
     Ok(())
 }
 
-/// What sensitive codes a triple may hold.
+/// Which sensitive codes a triple may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum People {
     /// One sensitive value per person: people are counted through their values.
     Valued,
-    /// Any number of values per person: people are counted by a code of their own, one past the last.
+    /// Any number of values per person: people are counted with an extra code, one past the last.
     Listed,
 }
 

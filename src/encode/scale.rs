@@ -1,19 +1,19 @@
 //! Numbers, dates and times as ordered keys, and the plainest value between two others.
 //!
-//! Integers, floats, decimals, dates, times and timestamps are keyed by an `i64` whose order is theirs.
+//! Integers, floats, decimals, dates, times and timestamps each have an `i64` key with the same order.
 
 use arrow_array::temporal_conversions::{date32_to_datetime, timestamp_ms_to_datetime};
 use arrow_schema::TimeUnit;
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
-/// What the keys of an ordered column stand for.
+/// What the keys of an ordered column represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// The number itself.
     Integer,
     /// 0 for false, 1 for true.
     Boolean,
-    /// The bits of a binary64, flipped so that their order is that of the numbers.
+    /// The bits of a binary64, flipped so that they sort like the numbers.
     Float,
     /// The number times ten to this power.
     Decimal(i8),
@@ -25,7 +25,7 @@ pub enum Scale {
     Time,
 }
 
-/// The key of a float; -0 is 0. NaN has no place in an order and must not come here.
+/// The key of a float; -0 becomes 0. NaN has no place in the order and must not be passed.
 pub fn float_key(value: f64) -> i64 {
     let bits = (value + 0.0).to_bits() as i64;
     if bits < 0 { i64::MIN - bits } else { bits }
@@ -37,7 +37,7 @@ pub fn key_float(key: i64) -> f64 {
 }
 
 impl Scale {
-    /// The key as a number that distances can be measured on.
+    /// The key as a number on which distances can be measured.
     pub fn coordinate(self, key: i64) -> f64 {
         match self {
             Scale::Float => key_float(key),
@@ -45,7 +45,7 @@ impl Scale {
         }
     }
 
-    /// The value in the text of labels.
+    /// The value as labels write it.
     pub fn text(self, key: i64) -> String {
         match self {
             Scale::Integer => key.to_string(),
@@ -95,7 +95,7 @@ impl Scale {
         }
     }
 
-    /// Reads a value in any usual notation: `1.0` is the whole number 1, a day is its midnight.
+    /// Reads a value in any usual notation: `1.0` is the whole number 1, and a day is its midnight.
     pub fn key_of(self, text: &str) -> Option<i64> {
         self.parse(text).or_else(|| match self {
             Scale::Integer => parse_decimal(text.trim(), 0),
@@ -109,7 +109,7 @@ impl Scale {
         })
     }
 
-    /// The one text that all ways of writing a value have; `None` if it is no value of this scale.
+    /// The one text shared by all notations of a value; `None` if it is not a value of this scale.
     pub fn canonical(self, text: &str) -> Option<String> {
         self.key_of(text).map(|key| self.text(key))
     }
@@ -130,7 +130,7 @@ impl Scale {
         }
     }
 
-    /// The distance between neighbouring values: a range `[a, b)` holds nothing above `b` minus this.
+    /// The distance between neighbouring values: a range `[a, b)` contains nothing above `b` minus this.
     pub fn step(self) -> f64 {
         match self {
             Scale::Float => 0.0,

@@ -5,7 +5,7 @@ use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::table::ColumnKind;
 
-/// The sensitive values of a column in ascending order; a value's code is its place.
+/// The sensitive values of a column in ascending order; the code of a value is its position.
 #[derive(Debug, Clone)]
 pub struct SensitiveCoding {
     /// The column's name.
@@ -14,7 +14,7 @@ pub struct SensitiveCoding {
     pub kind: ColumnKind,
     /// The values.
     pub values: SensitiveValues,
-    /// The code that stands for null, if the policy gives null a meaning.
+    /// The code of null, if the policy gives null a meaning.
     pub null: Option<u16>,
 }
 
@@ -28,7 +28,7 @@ pub enum SensitiveValues {
 }
 
 impl SensitiveCoding {
-    /// From what the first scan found. `null_is` is the value that a null stands for.
+    /// Creates the coding from the result of the first scan. `null_is` is the value that null means.
     pub fn new(name: &str, kind: &ColumnKind, found: ColumnValues, null_is: Option<&str>) -> Result<Self> {
         let kind = match kind {
             ColumnKind::List(item) => (**item).clone(),
@@ -56,7 +56,7 @@ impl SensitiveCoding {
             (Some(meaning), SensitiveValues::Numbers(scale, keys))
                 if found.nulls > 0 && scale.key_of(meaning).is_some() =>
             {
-                // However it is written, it is the number: a text of its own would split one value in two.
+                // However it is written, it is this number: a separate text would split one value in two.
                 let key = scale.key_of(meaning).unwrap_or_default();
                 let place = keys.binary_search(&key);
                 if let Err(place) = place {

@@ -1,6 +1,6 @@
 //! The scans of a table.
 //!
-//! The first scan finds the values, which decide the codes; where there are several sensitive columns, another one
+//! The first scan finds the values, which determine the codes. If there are several sensitive columns, a second scan
 //! finds their combinations. The last scan turns rows into codes, batch by batch or as pages.
 //!
 //! Memory: what [`FirstScan`](super::source_columns::FirstScan) holds; pages while they fit.
@@ -29,7 +29,7 @@ pub struct Source<'a> {
     pub table: &'a Table,
     /// The roles of its columns.
     pub columns: SourceColumns<'a>,
-    /// What scans may use.
+    /// The resources that scans may use.
     pub resources: &'a Resources<'a>,
 }
 
@@ -39,7 +39,7 @@ pub struct Encoded<'s> {
     pub store: PageStore<'s>,
     /// All rows counted together.
     pub whole: GroupCounts,
-    /// What was read.
+    /// Identifies the input.
     pub fingerprint: Fingerprint,
 }
 
@@ -69,12 +69,12 @@ impl Iterator for SourceBatches<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// The quasi-identifiers as the policy describes them.
+    /// The quasi-identifiers as described in the policy.
     pub fn quasi(&self) -> impl Iterator<Item = &'a Quasi> {
         self.columns.quasi.iter().copied()
     }
 
-    /// How the columns that travel do so; `None` if there are none.
+    /// Encodes the columns that travel with their rows; `None` if there are none.
     pub fn payload(&self) -> Result<Option<Payload>> {
         let schema = self.table.schema();
         let fields = self.columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
         if fields.is_empty() { Ok(None) } else { Payload::new(&fields).map(Some) }
     }
 
-    /// Scans all rows: `work` runs on the worker threads, `consume` gets its results in the order of the table.
+    /// Scans all rows: `work` runs on the worker threads, `consume` receives the results in table order.
     pub fn scan<T: Send>(
         &self,
         phase: &'static str,
@@ -114,7 +114,7 @@ impl<'a> Source<'a> {
         found.finish()
     }
 
-    /// The first scan, and the codes that follow from what it found.
+    /// Runs the first scan and derives the codes from its result.
     pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns)> {
         let found = self.find_values()?;
         let sensitive = self.sensitive_columns(found.sensitive)?;
@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
         Ok((attributes.collect::<Result<_>>()?, sensitive))
     }
 
-    /// The codes of the sensitive columns. Where there are several, the combinations that occur are read.
+    /// The codes of the sensitive columns. If there are several, reads which combinations occur.
     pub fn sensitive_columns(&self, found: Vec<ColumnValues>) -> Result<SensitiveColumns> {
         let mut codings = self.columns.sensitive_codings(self.table, found)?;
         if codings.len() == 1
@@ -148,13 +148,13 @@ impl<'a> Source<'a> {
         SensitiveColumns::several(codings, combinations)
     }
 
-    /// What a page of codes looks like.
+    /// The layout of a page of codes.
     pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveColumns) -> Layout {
         Layout::of(attributes, sensitive, self.columns.values)
     }
 
-    /// The last scan: the rows as pages of codes. The values of people with several rows are brought together, and
-    /// what follows from the number of people with a value is settled only then: `attributes` may change.
+    /// The last scan: the rows as pages of codes. If a person has several rows, their values are collected first, and
+    /// codes that depend on the number of people with a value are settled only then: `attributes` may change.
     pub fn read_rows<'s>(
         &self,
         attributes: &mut [Attribute],
@@ -171,7 +171,7 @@ impl<'a> Source<'a> {
         long.read(attributes, &plain, spill)
     }
 
-    /// Rows that are people, or stand for several of them.
+    /// Reads a table in which each row is a person, or represents several people.
     fn read_people<'s>(
         &self,
         attributes: &[Attribute],
@@ -183,7 +183,7 @@ impl<'a> Source<'a> {
         let encoder = Encoder::new(attributes, sensitive, self.columns.values, budget);
         let layout = self.layout(attributes, sensitive);
         let store = Mutex::new(PageStore::new(layout.clone(), budget, spill));
-        // Pages that a morsel left half full wait here for the next one.
+        // Partly filled pages that a morsel left for the next one.
         let open: Mutex<Vec<Page>> = Mutex::default();
         let distinct = sensitive.len();
         let work = |batches: SourceBatches<'_>| {

@@ -1,4 +1,4 @@
-//! The columns of a table by their role, what its rows stand for, and the state of the first scan.
+//! The columns of a table by role, what its rows represent, and the state of the first scan.
 //!
 //! Memory: what [`ColumnValues`] holds per column, shared by all threads; one batch per thread.
 
@@ -15,10 +15,10 @@ use arrow_select::take::take_record_batch;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Which columns of a table are read, and as what.
+/// The columns of a table that are read, with their roles.
 #[derive(Debug, Clone)]
 pub struct SourceColumns<'a> {
-    /// What the rows stand for.
+    /// What the rows represent.
     pub rows: RowsAre<'a>,
     /// The quasi-identifiers, in the order of their codes.
     pub quasi: Vec<&'a Quasi>,
@@ -26,18 +26,18 @@ pub struct SourceColumns<'a> {
     pub sensitive: Vec<SensitiveSource<'a>>,
     /// How many sensitive values a person may have.
     pub values: Values,
-    /// Columns that accompany their rows unchanged.
+    /// Columns that travel unchanged with their rows.
     pub travelling: Vec<&'a str>,
 }
 
-/// What the rows of a table stand for; the text is the name of a column.
+/// What the rows of a table represent; the text is the name of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowsAre<'a> {
     /// Each row is a person.
     People,
-    /// Each row stands for as many equal people as this column says.
+    /// Each row represents as many equal people as this column says.
     Counted(&'a str),
-    /// Each row holds values of the person that this column names.
+    /// Each row holds values of the person identified by this column.
     ValuesOf(&'a str),
 }
 
@@ -46,13 +46,13 @@ pub enum RowsAre<'a> {
 pub struct SensitiveSource<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The value that a null stands for.
+    /// The value that null means.
     pub null_is: Option<&'a str>,
 }
 
 impl<'a> SourceColumns<'a> {
-    /// Binds the columns of a policy to those of a table, in the order of the table. Quasi-identifiers travel as well
-    /// where they are published unchanged.
+    /// Binds the columns of a policy to those of a table, in table order. Quasi-identifiers also travel if they are
+    /// published unchanged.
     pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (quasi, sensitive, travelling) = (vec![], vec![], vec![]);
@@ -83,13 +83,13 @@ impl<'a> SourceColumns<'a> {
         Ok(own)
     }
 
-    /// Where each row is a person with one sensitive value.
+    /// For a table in which each row is a person with one sensitive value.
     pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
         let (sensitive, values) = (vec![sensitive], Values::Single);
         SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![] }
     }
 
-    /// The column that says what the rows stand for, if there is one.
+    /// The column that determines what the rows represent, if there is one.
     fn of_rows(&self) -> Option<&'a str> {
         match self.rows {
             RowsAre::People => None,
@@ -97,8 +97,8 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
-    /// What is read of the table: the column of the rows, the quasi-identifiers, the sensitive columns, and those that
-    /// travel.
+    /// The columns to read: the column that determines what the rows represent, the quasi-identifiers, the sensitive
+    /// columns, and those that travel.
     pub fn wanted(&self) -> Vec<ColumnRequest> {
         let quasi = self.quasi.iter().map(|quasi| quasi.name.as_str());
         let judged = self.of_rows().into_iter().chain(quasi);
@@ -107,7 +107,7 @@ impl<'a> SourceColumns<'a> {
         judged.chain(self.travelling.iter().map(|name| ColumnRequest::as_is(*name))).collect()
     }
 
-    /// Starts the first scan of a table: no values yet. Fails if a column is unfit for its role.
+    /// Starts the first scan of a table. Fails if a column is unsuitable for its role.
     pub fn first_scan(&self, table: &Table) -> Result<FirstScan<'a>> {
         let mut collectors = Vec::new();
         for quasi in &self.quasi {
@@ -134,7 +134,7 @@ impl<'a> SourceColumns<'a> {
         Ok(FirstScan { collectors, quasi: self.quasi.len(), counted, rows, wrong_counts })
     }
 
-    /// Fails if a sensitive column does not hold as many values per row as it should.
+    /// Fails if a sensitive column does not hold the required number of values per row.
     fn expect_sensitive(&self, name: &str, kind: &ColumnKind) -> Result<()> {
         let long = matches!(self.rows, RowsAre::ValuesOf(_));
         let (problem, remedy) = match (kind, self.values) {
@@ -156,7 +156,7 @@ impl<'a> SourceColumns<'a> {
         Err(Error::input(format!("the sensitive column {name:?} {problem}"), remedy))
     }
 
-    /// Fails if the column that says what the rows stand for cannot do so.
+    /// Fails if the column that determines what the rows represent is unsuitable.
     fn expect_rows(&self, table: &Table) -> Result<()> {
         let Some(name) = self.of_rows() else { return Ok(()) };
         match (self.rows, &table.kind(name)?) {
@@ -169,7 +169,7 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
-    /// The codes of each sensitive column, from what the first scan found in it.
+    /// The codes of each sensitive column, from the result of the first scan.
     pub fn sensitive_codings(&self, table: &Table, found: Vec<ColumnValues>) -> Result<Vec<SensitiveCoding>> {
         let codings = self.sensitive.iter().zip(found).map(|(&SensitiveSource { name, null_is }, found)| {
             if self.values == Values::Single && found.nulls > 0 && null_is.is_none() {
@@ -186,7 +186,7 @@ impl<'a> SourceColumns<'a> {
         codings.collect()
     }
 
-    /// A batch of the wanted columns, split by their roles.
+    /// Splits a batch of the requested columns by role.
     pub fn split(&self, mut batch: RecordBatch) -> Result<SourceBatch> {
         let of_rows = self.of_rows().map(|_| batch.remove_column(0));
         let (mut counts, mut wrong_counts) = (None, 0);
@@ -204,7 +204,7 @@ impl<'a> SourceColumns<'a> {
     }
 }
 
-/// Some rows of a table; rows that stand for nobody are left out.
+/// Some rows of a table; rows with a count of 0 are left out.
 pub struct SourceBatch {
     of_rows: Option<ArrayRef>,
     batch: RecordBatch,
@@ -220,7 +220,7 @@ impl SourceBatch {
         self.batch.num_rows()
     }
 
-    /// The column that names the person of each row, or counts the people.
+    /// The column that identifies the person of each row, or counts its people.
     pub fn of_rows(&self) -> Option<&ArrayRef> {
         self.of_rows.as_ref()
     }
@@ -245,7 +245,7 @@ impl SourceBatch {
         &self.batch.columns()[self.quasi + self.sensitive..]
     }
 
-    /// Hands over the same rows with every one as often as its count says, some thousand at a time.
+    /// Passes on the same rows, each repeated according to its count, a few thousand at a time.
     pub fn each_person(&self, mut each: impl FnMut(&SourceBatch) -> Result<()>) -> Result<()> {
         let Some(counts) = &self.counts else { return each(self) };
         let mut rows: Vec<u32> = Vec::with_capacity(REPEATED_ROWS);
@@ -270,14 +270,14 @@ impl SourceBatch {
     }
 }
 
-/// Rows that a batch holds at most when counted rows are repeated.
+/// The most rows in a batch when counted rows are repeated.
 const REPEATED_ROWS: usize = 8192;
 
 fn unfit() -> Error {
     Error::input("the rows of the table cannot be repeated", "this is a defect; please report it")
 }
 
-/// The first scan while it goes on; threads share it, so that its memory does not grow with their number.
+/// The first scan in progress; threads share it, so its memory does not grow with their number.
 pub struct FirstScan<'a> {
     collectors: Vec<Mutex<Collector<'a>>>,
     quasi: usize,
@@ -287,7 +287,7 @@ pub struct FirstScan<'a> {
 }
 
 impl FirstScan<'_> {
-    /// Takes in a batch. Threads that begin at different columns seldom wait for each other.
+    /// Observes a batch. Threads that begin at different columns rarely wait for each other.
     pub fn observe(&self, batch: &SourceBatch, begin_at: usize) -> Result<()> {
         self.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
         self.wrong_counts.fetch_add(batch.wrong_counts, Ordering::Relaxed);
@@ -299,7 +299,7 @@ impl FirstScan<'_> {
         Ok(())
     }
 
-    /// What was found; a table without rows, or with counts that are none, is an error.
+    /// Returns the result; a table without rows, or with invalid counts, is an error.
     pub fn finish(self) -> Result<TableValues> {
         if let Some(name) = self.counted {
             RowCounts::judge(name, self.wrong_counts.into_inner())?;
@@ -316,10 +316,10 @@ impl FirstScan<'_> {
     }
 }
 
-/// What the first scan found in some rows.
+/// The result of the first scan for some rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableValues {
-    /// Number of rows that stand for somebody.
+    /// Number of rows that represent at least one person.
     pub rows: u64,
     /// The values of each quasi-identifier.
     pub quasi: Vec<ColumnValues>,
@@ -328,7 +328,7 @@ pub struct TableValues {
 }
 
 impl TableValues {
-    /// Adds what was found in other rows of the same table; commutative and associative.
+    /// Adds the result for other rows of the same table; commutative and associative.
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: TableValues) -> Result<()> {
         self.rows += other.rows;
@@ -348,7 +348,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// What the first scan finds in some rows of a counted table; `None` if there are none.
+    /// The result of the first scan for some rows of a counted table; `None` if there are none.
     fn values(rows: &[(u8, Option<u8>, u64)]) -> Option<TableValues> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");

@@ -1,8 +1,8 @@
 //! The table of Agrawal, Imielinski and Swami ("Database mining: a performance perspective", 1993).
 //!
-//! `record` is the row number from 1, in 64 bits so that tables have no largest size; the nine attributes and the
-//! class are 32-bit integers. `zipcode` is a number from 1 to 9, and `hvalue` uses it as the factor k.
-//! `class` is the first function of the paper: 1 (group A) below 40 years and from 60 on, 0 (group B) between.
+//! `record` is the row number from 1, in 64 bits so that the size of tables is not limited; the nine attributes and the
+//! class are 32-bit integers. `zipcode` is a number from 1 to 9, and `hvalue` uses it as the factor k. `class` is the
+//! first function of the paper: 1 (group A) below 40 years and from 60 on, 0 (group B) between.
 
 use std::ops::Range;
 use std::sync::Arc;

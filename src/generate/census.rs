@@ -1,10 +1,10 @@
 //! The people of an invented country.
 //!
 //! Place, age, sex, education, marital status, occupation, industry and diagnosis are drawn in this order, each
-//! given those before it that matter in [`super::marginals`]. The country is the same for every seed.
+//! conditional on the relevant preceding ones in [`super::marginals`]. The country is the same for every seed.
 //!
-//! `region`, `county` and `tract` are texts of 1, 3 and 6 digits; each is the beginning of the next. `person_id`
-//! identifies a person and is to be dropped; `cost` is what the year cost, in whole units.
+//! `region`, `county` and `tract` are texts of 1, 3 and 6 digits; each is a prefix of the next. `person_id` identifies
+//! a person and is to be dropped; `cost` is the cost of the year, in whole units.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use super::marginals::*;
 use super::synthetic::ColumnLabels;
 use crate::table::kind::text_type;
 
-/// The columns of labels, in the order of the table; `age` stands before `sex`, `cost` at the end.
+/// The label columns, in table order; `age` is before `sex`, `cost` at the end.
 const LABEL_COLUMNS: [&str; 9] =
     ["sex", "region", "county", "tract", "education", "marital", "occupation", "industry", "diagnosis"];
 
-/// Everything that is known of all people before one is drawn.
+/// The data shared by all people before one is drawn.
 pub(super) struct Country {
     labels: [ColumnLabels; LABEL_COLUMNS.len()],
     place: WeightedChoice,
-    /// Region, county and setting of each tract, as numbers of their labels and of [`SETTINGS`].
+    /// Region, county and setting of each tract, as indices of their labels and of [`SETTINGS`].
     tracts: Vec<(i32, i32, usize)>,
     /// By setting.
     age: Vec<WeightedChoice>,
@@ -192,7 +192,7 @@ impl Map {
                 for tract in 1..=tracts_of(county) {
                     tracts.push(format!("{region}{county:02}{tract:03}"));
                     places.push((regions.len() as i32 - 1, counties.len() as i32 - 1, setting));
-                    // Tracts of a region differ in size by a factor of two at most.
+                    // Tracts of a region differ in size by at most a factor of two.
                     let size =
                         100 + Draw::of_row(u64::from(region * 100 + county), u64::from(tract)).below(101);
                     weights.push(people * 100 * size / tract_count);
@@ -213,7 +213,7 @@ fn pyramid(age: u32) -> u32 {
     (from * (to_age - age) + to * (age - from_age)) / (to_age - from_age)
 }
 
-/// The band that `age` falls in, given the last age of each; the last one is [`OLDEST`].
+/// The band that contains `age`, given the last age of each; the last one is [`OLDEST`].
 fn band<const BANDS: usize>(age: u32, last_ages: [u32; BANDS]) -> usize {
     last_ages.iter().take_while(|&&last| last < age).count()
 }
@@ -229,7 +229,7 @@ fn diagnoses(setting: usize, sex: usize, band: usize) -> WeightedChoice {
     }))
 }
 
-/// Around `usual`, rarely three times as much, rounded to tens.
+/// Around `usual`, rarely three times that, rounded to tens.
 fn cost(draw: &mut Draw, usual: i32) -> i32 {
     let around = usual * (draw.between(40, 160) + draw.between(40, 160)) / 200;
     let cost = if draw.percent(4) { around * 3 } else { around };

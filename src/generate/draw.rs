@@ -1,4 +1,4 @@
-//! Random choices of one row. A row depends on the seed and its number alone.
+//! Random choices for one row. A row depends only on the seed and its number.
 
 use crate::math::random::Random;
 
@@ -21,7 +21,7 @@ impl Draw {
         low + self.below((high - low + 1) as u32) as i32
     }
 
-    /// True in `percent` of 100 cases.
+    /// True with a probability of `percent` / 100.
     pub fn percent(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }

@@ -1,9 +1,9 @@
 //! Who lives in the invented country?
 //!
-//! All numbers here are made up: plausible shapes for a country that does not exist, not estimates for one that
-//! does. Weights of one row need no particular sum.
+//! All numbers here are made up: plausible shapes for a country that does not exist, not estimates for one that does.
+//! The weights in a row need not have a particular sum.
 
-/// What life in a region is like; most marginals lean on it.
+/// The character of a region; most marginals depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarginalSetting {
     Capital,
@@ -27,7 +27,7 @@ pub(super) const REGIONS: [(u32, u32, MarginalSetting); 8] = [
     (50, 5, MarginalSetting::Rural),
 ];
 
-/// Tracts of the county with this number in its region: the first county holds the largest town.
+/// Number of tracts of the county with this number in its region: the first county contains the largest town.
 pub(super) fn tracts_of(county: u32) -> u32 {
     12 + 36 / county
 }
@@ -38,7 +38,7 @@ pub(super) const OLDEST: u32 = 99;
 pub(super) const PYRAMID: [(u32, u32); 9] =
     [(0, 1000), (20, 1120), (35, 1300), (50, 1380), (65, 1100), (75, 750), (85, 320), (95, 50), (OLDEST, 10)];
 
-/// How a setting bends the pyramid, in percent.
+/// How a setting modifies the pyramid, in percent.
 pub(super) fn pyramid_tilt(setting: MarginalSetting, age: u32) -> u32 {
     match (setting, age) {
         (MarginalSetting::Capital, 20..=39) => 135,
@@ -63,7 +63,7 @@ pub(super) fn percent_male(age: u32) -> u32 {
     }
 }
 
-/// In their order, least first.
+/// In ascending order.
 pub(super) const EDUCATION: [&str; 8] = [
     "No schooling",
     "Primary",
@@ -217,8 +217,8 @@ pub(super) fn industry_tilt(setting: MarginalSetting, industry: usize) -> u32 {
     }
 }
 
-/// A diagnosis: its weight by band of age, how men, and how the four settings change it (percent), and what a
-/// year of treatment costs.
+/// A diagnosis: its weight by band of age, how men and the four settings change it (in percent), and what a year of
+/// treatment costs.
 pub(super) struct Diagnosis {
     pub name: &'static str,
     pub by_age: [u32; 6],
@@ -242,7 +242,7 @@ const fn diagnosis(
 
 const EVERYWHERE: [u32; 4] = [100, 100, 100, 100];
 
-/// Common first. Healthy people are a moderate majority, so that safe releases exist.
+/// Common ones first. Healthy people are a moderate majority, so that safe releases exist.
 pub(super) const DIAGNOSES: [Diagnosis; 26] = [
     diagnosis("None", [3400, 3300, 2900, 2100, 1300, 800], 110, [100, 90, 100, 105], 150),
     diagnosis("Respiratory infection", [1800, 1100, 900, 700, 600, 700], 100, [110, 125, 100, 85], 320),

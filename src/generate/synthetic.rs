@@ -1,4 +1,4 @@
-//! Making a synthetic table in parallel and writing it in order.
+//! Generates a synthetic table in parallel and writes it in order.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{agrawal, groups};
 use crate::error::{Error, Result};
 use crate::table::write::{TableWriter, WriteOptions, WrittenFile};
 
-/// Rows that a thread makes at a time.
+/// Number of rows that a thread generates at a time.
 pub const CHUNK_ROWS: u64 = 1 << 16;
 
 /// Chunks that may wait for the writer, per thread.
@@ -34,9 +34,9 @@ pub enum Generator {
 pub struct SyntheticTable {
     /// What the rows are about.
     pub generator: Generator,
-    /// How many rows; a longer table of the same seed begins with the same rows.
+    /// Number of rows; a longer table with the same seed begins with the same rows.
     pub rows: u64,
-    /// Which table of this generator.
+    /// Selects one table of this generator.
     pub seed: u64,
 }
 
@@ -50,7 +50,7 @@ impl SyntheticTable {
         })
     }
 
-    /// The rows of the table with these numbers, counted from 0; `rows` may be any part of the table.
+    /// The rows with these numbers, counted from 0; `rows` may be any part of the table.
     #[cfg(test)]
     pub fn batch(&self, rows: Range<u64>) -> Result<RecordBatch> {
         self.make(&self.maker(), rows)
@@ -80,15 +80,15 @@ impl SyntheticTable {
     }
 }
 
-/// What is computed once for all rows of a table.
+/// Data that is computed once for all rows of a table.
 enum Maker {
     Agrawal,
     Groups(ColumnLabels),
     Census(Box<Country>),
 }
 
-/// Makes `table` with `threads` threads and writes it to `path`, in the format of its extension; `progress` hears
-/// the number of rows written so far.
+/// Generates `table` with `threads` threads and writes it to `path`, in the format of its extension; `progress` is
+/// called with the number of rows written so far.
 pub fn write(
     table: &SyntheticTable,
     path: &Path,
@@ -100,7 +100,7 @@ pub fn write(
     let maker = table.maker();
     let chunks = table.rows.div_ceil(CHUNK_ROWS);
     std::thread::scope(|scope| -> Result<()> {
-        // Thread t makes the chunks t, t + threads, ...; reading the threads in turn keeps the order.
+        // Thread t generates the chunks t, t + threads, ...; reading the threads in turn keeps the order.
         let mut made = Vec::with_capacity(threads);
         for first in 0..threads as u64 {
             let (sender, receiver) = crossbeam_channel::bounded(CHUNKS_WAITING);
@@ -109,7 +109,7 @@ pub fn write(
                 for chunk in (first..chunks).step_by(threads) {
                     let start = chunk * CHUNK_ROWS;
                     let batch = table.make(maker, start..(start + CHUNK_ROWS).min(table.rows));
-                    // The writer stopped and says why.
+                    // The writer has stopped and reports why.
                     if sender.send(batch).is_err() {
                         return;
                     }

@@ -98,7 +98,7 @@ fn agrawal_follows_the_paper() {
         assert!(values.iter().all(|value| (low..=high).contains(value)), "{name}");
         let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64;
         let (middle, width) = (f64::from(low + high) / 2.0, f64::from(high - low + 1));
-        // Five deviations of the mean of a uniform value.
+        // Five standard deviations of the mean of a uniform value.
         assert!((mean - middle).abs() < 5.0 * width / (12.0 * values.len() as f64).sqrt(), "{name}: {mean}");
         if width <= 61.0 {
             assert_eq!(
@@ -138,7 +138,7 @@ fn groups_are_clustered_and_uniform() {
     }
     let names: Vec<String> = (1..=20).map(|number| format!("v{number:02}")).collect();
     assert!(counts.keys().eq(&names));
-    // 5,002 each, deviation 69.
+    // 5,002 each, standard deviation 69.
     assert!(counts.values().all(|count| (4_650..5_350).contains(count)), "{counts:?}");
 }
 

@@ -1,4 +1,4 @@
-//! A finished group, as every way to form groups hands it on.
+//! A finished group, in the form shared by all ways to form groups.
 
 use super::tree::NodeId;
 use crate::encode::column::{Column, Width};
@@ -14,7 +14,7 @@ pub struct Group {
     pub extent: Vec<Range<u32>>,
     /// The codes that occur, per column.
     pub present: Vec<Present>,
-    /// What it publishes.
+    /// The counts that it publishes.
     pub part: GroupCounts,
 }
 
@@ -23,19 +23,19 @@ pub struct Group {
 pub struct Present {
     /// Least and greatest.
     pub ends: (u32, u32),
-    /// All of them, for columns whose width counts them; empty for others.
+    /// All of them, for columns whose width depends on their number; otherwise empty.
     pub codes: Vec<u16>,
 }
 
 impl Present {
-    /// From the ascending codes that occur; a group has at least one row.
+    /// Creates it from the ascending codes that occur; a group has at least one row.
     pub fn new(column: &Column, codes: Vec<u16>) -> Self {
         let end = |code: Option<&u16>| code.map_or(0, |&code| u32::from(code));
         let ends = (end(codes.first()), end(codes.last()));
         Present { ends, codes: if column.width == Width::Share { codes } else { vec![] } }
     }
 
-    /// From the codes of the group's rows, in any order.
+    /// Creates it from the codes of the group's rows, in any order.
     pub fn of_rows(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Self {
         let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
         let codes = match column.width {

@@ -1,9 +1,9 @@
 //! Which groups should be published?
 //!
-//! There are four ways to form groups, and each hands its [`groups::Group`]s with their numbers, in order, to a sink:
+//! There are four ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
 //! [`split`] cuts the table for as long as it is safe, [`lattice`] generalizes all people alike, [`similar`] collects
-//! similar people, [`given`] takes the groups of a given generalization function.
-//! They know codes and counts, and little of Arrow or files.
+//! similar people, and [`given`] uses the groups of a given generalization function. They work on codes and counts, and
+//! know little about Arrow or files.
 
 pub mod given;
 pub mod groups;

@@ -1,14 +1,14 @@
 //! Which group is a row in?
 //!
-//! The tree of cuts is a value: it is grown by the planner, saved with the release and applied to rows.
+//! The tree of cuts is plain data: the planner grows it, it is saved with the release, and it is applied to rows.
 //! Memory: about 40 bytes per node, two nodes per group.
 
-/// A cut of one column: the codes below the first boundary, from the first to the second, and so on.
+/// A cut of one column into the codes below the first boundary, those from the first to the second, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// Which column.
     pub column: usize,
-    /// First code of each part but the first, ascending.
+    /// First code of each part except the first, ascending.
     pub boundaries: Box<[u32]>,
 }
 
@@ -24,7 +24,7 @@ impl Cut {
 }
 
 impl Cut {
-    /// The codes of each part, given those of the whole.
+    /// The codes of each part, given the codes of the whole.
     pub fn ranges(&self, whole: std::ops::Range<u32>) -> Vec<std::ops::Range<u32>> {
         let starts = std::iter::once(whole.start).chain(self.boundaries.iter().copied());
         let ends = self.boundaries.iter().copied().chain([whole.end]);
@@ -34,9 +34,9 @@ impl Cut {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
-    /// A group, with its number once it is published.
+    /// A group; it gets its number when it is published.
     Group(u64),
-    /// The first of its children; they stand together.
+    /// The first of its children, which are consecutive.
     Inner(Cut, u32),
 }
 
@@ -67,7 +67,7 @@ impl CutTree {
         first
     }
 
-    /// Makes a node one group again; what was below it is forgotten.
+    /// Turns a node back into a single group; everything below it is discarded.
     pub fn join(&mut self, node: NodeId) {
         self.nodes[node as usize] = Node::Group(0);
     }
@@ -87,7 +87,7 @@ impl CutTree {
         node
     }
 
-    /// The number of the group that a node is; 0 if it is none.
+    /// The number of the group at a node; 0 if the node is not a group.
     pub fn group(&self, node: NodeId) -> u64 {
         match self.nodes[node as usize] {
             Node::Group(group) => group,
@@ -103,7 +103,7 @@ impl CutTree {
         }
     }
 
-    /// The groups below a node in their order.
+    /// The groups below a node, in order.
     pub fn groups_below(&self, node: NodeId) -> Vec<NodeId> {
         let (mut open, mut groups) = (vec![node], vec![]);
         while let Some(node) = open.pop() {

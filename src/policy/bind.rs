@@ -9,31 +9,30 @@ use crate::error::{Error, Mistake, Result};
 /// The role of a column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Protected; the place in [`Columns::sensitive`](super::Columns::sensitive).
+    /// Protected; the position in [`Columns::sensitive`](super::Columns::sensitive).
     Sensitive(usize),
-    /// Made coarse; the place in [`Columns::quasi`](super::Columns::quasi).
+    /// Made coarse; the position in [`Columns::quasi`](super::Columns::quasi).
     Quasi(usize),
     /// Not published.
     Drop,
-    /// Published as it is.
+    /// Published unchanged.
     Keep,
-    /// Tells people apart.
+    /// Identifies people.
     Individual,
-    /// Says for how many rows a row stands.
+    /// The number of rows that a row represents.
     Count,
 }
 
-/// The delimiter that the only column of a table names, if the table looks as if it had been read with another one.
+/// The delimiter in the name of a table's only column, if the table seems to have been read with the wrong one.
 pub fn overlooked_delimiter(table: &[impl AsRef<str>]) -> Option<char> {
     let [only] = table else { return None };
     [';', '\t', '|'].into_iter().find(|delimiter| only.as_ref().contains(*delimiter))
 }
 
 impl TableRules {
-    /// The role of each column of a table, in the order of the table.
+    /// The role of each column of a table, in table order.
     ///
-    /// Columns without a role, named columns that are not there, and two columns of one name are all
-    /// reported together.
+    /// Columns without a role, named columns that are missing, and duplicate column names are all reported together.
     pub fn bind(&self, table: &[impl AsRef<str>]) -> Result<Vec<Role>> {
         let mut roles: HashMap<&str, Role> = HashMap::new();
         let columns = &self.columns;

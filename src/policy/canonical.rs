@@ -1,6 +1,7 @@
-//! Writes the canonical text of everything in a policy but `[privacy]`.
+//! Writes the canonical text of everything in a policy except `[privacy]`.
 //!
-//! Shorthands are expanded, defaults written out and hierarchies written as rows, so that the text needs no other file.
+//! Shorthands are expanded, defaults are written out and hierarchies are written as rows, so the text needs no other
+//! file.
 
 use std::fmt::{self, Write};
 

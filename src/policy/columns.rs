@@ -1,4 +1,4 @@
-//! Which role has each column?
+//! Which role does each column have?
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,17 +16,17 @@ pub struct Columns {
     pub sensitive: Vec<SensitiveRole>,
     /// Sensitive columns whose combination is protected too; empty, or at least two.
     pub joint: Vec<String>,
-    /// The columns an adversary may know, by name; ties between them go by the order of the table.
+    /// The columns that an adversary may know, by name; ties between them are broken by table order.
     pub quasi: Vec<Quasi>,
     /// Columns that are not published, by name.
     pub drop: Vec<String>,
-    /// Columns that are published as they are, by name.
+    /// Columns that are published unchanged, by name.
     pub keep: Vec<String>,
-    /// The column that tells people apart in a table with several rows per person.
+    /// The column that identifies people in a table with several rows per person.
     pub individual: Option<String>,
-    /// The column that says for how many equal rows a row stands.
+    /// The column that says how many equal rows a row represents.
     pub count: Option<String>,
-    /// The types of columns in a CSV file, where they are not to be inferred.
+    /// The types of columns in a CSV file, where they should not be inferred.
     pub types: BTreeMap<String, ColumnType>,
     /// The byte between the fields of a CSV file.
     pub delimiter: Option<u8>,
@@ -37,7 +37,7 @@ pub struct Columns {
 pub struct SensitiveRole {
     /// The column.
     pub name: String,
-    /// What a null means; without it a null in a single-valued column is an error.
+    /// The meaning of null; if not set, null in a single-valued column is an error.
     pub null_is: Option<String>,
     /// How far its values are from each other.
     pub nearness: Nearness,
@@ -46,20 +46,21 @@ pub struct SensitiveRole {
 /// How far the values of a sensitive column are from each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nearness {
-    /// All equally far.
+    /// All equally far apart.
     Equal,
     /// By the difference of numbers.
     Numeric,
-    /// By their places in this list.
+    /// By their positions in this list.
     Order(Vec<String>),
     /// By their lowest common group.
     Hierarchy(Hierarchy),
 }
 
 impl Nearness {
-    /// The place of each text in the order of the values, and how many places there are; `None` if a text has none.
+    /// The position of each text in the order of the values, and the number of positions; `None` if a text has no
+    /// position.
     ///
-    /// Numbers are placed by rank among the texts given, listed values by the list, all others as they come.
+    /// Numbers are placed by rank among the given texts, listed values by the list, all others in the given order.
     pub fn places<T: AsRef<str>>(&self, texts: &[T]) -> Option<(Vec<u32>, usize)> {
         match self {
             Nearness::Equal | Nearness::Hierarchy(_) => {
@@ -120,7 +121,7 @@ impl ColumnType {
 const KEYS: [&str; 10] =
     ["sensitive", "joint", "quasi", "drop", "keep", "individual", "count", "null_is", "types", "delimiter"];
 
-/// Where each column is named: its role's key, and the place in the text.
+/// Where each column is named: the key of its role, and the position in the text.
 pub(super) type Places = BTreeMap<String, (String, usize)>;
 
 impl Columns {
@@ -155,18 +156,18 @@ impl Columns {
         (Columns { sensitive, joint, quasi, drop, keep, individual, count, types, delimiter }, places)
     }
 
-    /// The sensitive column of this name.
+    /// The sensitive column with this name.
     pub fn sensitive(&self, name: &str) -> Option<&SensitiveRole> {
         self.sensitive.iter().find(|column| column.name == name)
     }
 
-    /// The quasi-identifier of this name.
+    /// The quasi-identifier with this name.
     pub fn quasi(&self, name: &str) -> Option<&Quasi> {
         self.quasi.iter().find(|column| column.name == name)
     }
 }
 
-/// Notes the role of each name; returns the names that had none before.
+/// Records the role of each name; returns the names that had no role before.
 fn place(
     role: &str,
     names: Vec<(String, usize)>,
@@ -259,7 +260,7 @@ impl SensitiveRole {
 fn read_quasi(section: &Section, folder: &Path, places: &mut Places, mistakes: &mut Mistakes) -> Vec<Quasi> {
     let Some(item) = section.get("quasi") else { return Vec::new() };
     if !item.is_table() {
-        // A bare list is enough where nothing else is to be said about the columns.
+        // A plain list is enough if there is nothing else to say about the columns.
         let names = place("quasi", item.texts("[columns.quasi.NAME]", mistakes), places, mistakes);
         let plain =
             |name| Quasi { name, shape: super::QuasiShape::Plain, domain: None, grid: None, other: None };

@@ -11,10 +11,10 @@ use super::parse::{Item, Mistakes, Section};
 use super::publish::{Function, Publish, Style, read_functions};
 use crate::error::{Error, Result};
 
-/// Everything in a policy except `[privacy]`: what the columns mean, and the form of the release.
+/// Everything in a policy except `[privacy]`: the meaning of the columns, and the form of the release.
 #[derive(Debug, Clone)]
 pub struct TableRules {
-    /// Where the policy came from; the files it names are relative to its folder.
+    /// The policy file; the files that it names are relative to its folder.
     pub file: PathBuf,
     /// The roles of the columns.
     pub columns: Columns,
@@ -27,17 +27,17 @@ pub struct TableRules {
 }
 
 impl TableRules {
-    /// The folder of the policy, to which the files it names are relative.
+    /// The folder of the policy; the files that the policy names are relative to it.
     pub(crate) fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
     }
 }
 
-/// A policy file whose `[privacy]` table is still to be read, with the mistakes found so far.
+/// A policy file whose `[privacy]` table has not been read yet, with the mistakes found so far.
 pub(crate) struct Document<'a, 't> {
-    /// What was read; `None` only where a mistake was noted.
+    /// The rules; `None` only if a mistake was recorded.
     pub rules: Option<TableRules>,
-    /// The table `[privacy]`; `None` only where a mistake was noted.
+    /// The table `[privacy]`; `None` only if a mistake was recorded.
     pub privacy: Option<Section<'a>>,
     /// All mistakes so far.
     pub mistakes: Mistakes<'t>,
@@ -45,7 +45,7 @@ pub(crate) struct Document<'a, 't> {
     publish: Option<Section<'a>>,
 }
 
-/// The keys of a file; mistakes of syntax are reported alone.
+/// Parses the keys of a file; syntax errors are reported on their own.
 pub(crate) fn parse_toml<'t>(text: &'t str, file: &Path) -> Result<Spanned<DeTable<'t>>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut mistakes = Mistakes::new(text);
@@ -61,7 +61,7 @@ pub(crate) fn parse_toml<'t>(text: &'t str, file: &Path) -> Result<Spanned<DeTab
 }
 
 impl<'a, 't> Document<'a, 't> {
-    /// Reads everything but `[privacy]` of a policy at `file`.
+    /// Reads everything except `[privacy]` from the policy at `file`.
     pub fn read(table: &'a DeTable<'a>, text: &'t str, file: &Path) -> Self {
         let mut mistakes = Mistakes::new(text);
         let whole = Section::whole_file(table);
@@ -82,7 +82,7 @@ impl<'a, 't> Document<'a, 't> {
         Document { rules, privacy, mistakes, columns, publish }
     }
 
-    /// Notes that nulls of a column have no meaning because its people have any number of values.
+    /// Records the mistake of giving null a meaning in a column where people have any number of values.
     pub fn refuse_null_is(&mut self, column: &str, values: &str) {
         let Some(columns) = &self.columns else { return };
         let mistakes = &mut self.mistakes;
@@ -95,7 +95,7 @@ impl<'a, 't> Document<'a, 't> {
         }
     }
 
-    /// Makes the release two tables, or notes that the policy wants one although `model` publishes two.
+    /// Makes the release two tables, or records a mistake if the policy requests one although `model` publishes two.
     pub fn require_bucketized(&mut self, model: &str) {
         let Some(rules) = &mut self.rules else { return };
         match self.publish.as_ref().and_then(|publish| publish.get("style")) {

@@ -1,9 +1,9 @@
 //! The names of combinations of sensitive values.
 
-/// How a combination of values is named, such as in `for`: `Flu + Nurse`, in the order of the columns.
+/// The name of a combination of values, as used in `for`: `Flu + Nurse`, in the order of the columns.
 ///
-/// Different combinations have different names: a `+` or a `\` inside a value is written with a `\` before it.
-/// One value alone is its own name.
+/// Different combinations have different names: a `+` or a `\` inside a value is escaped with a `\`. A single value is
+/// its own name.
 pub fn joint_value(values: &[&str]) -> String {
     match values {
         [only] => (*only).to_string(),
@@ -14,7 +14,7 @@ pub fn joint_value(values: &[&str]) -> String {
     }
 }
 
-/// The values of a combination, from the name that [`joint_value`] gives to it.
+/// The values of a combination, parsed from the name returned by [`joint_value`].
 pub fn joint_parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut rest = name;

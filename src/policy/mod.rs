@@ -1,9 +1,9 @@
 //! What does the owner allow?
 //!
-//! A policy is a TOML file that is read and checked as a whole before the table is touched: every
-//! mistake is reported with its line, key and remedy, all of them at once. This folder reads what the columns
-//! mean and the form of the release ([`TableRules`]) and leaves the `[privacy]` table unread: `model` completes the
-//! policy. Nothing above `model` sees TOML. Thresholds are exact fractions of their text.
+//! A policy is a TOML file that is read and checked completely before the table is opened: all mistakes are reported at
+//! once, each with its line, key and remedy. This folder reads the meaning of the columns and the form of the release
+//! ([`TableRules`]) and leaves the `[privacy]` table unread: `model` completes the policy. Nothing above `model` sees
+//! TOML. Thresholds are exact fractions, parsed from their text.
 //!
 //! Memory: O(policy and hierarchy files). No other file is read.
 //! Not here: the types of the columns (`encode`), the adversaries (`model`).

@@ -1,7 +1,7 @@
-//! Which keys does the file hold, of which kind, and on which line?
+//! Which keys does the file contain, of which kind, and on which line?
 //!
-//! Numbers are taken from their text, never through binary floating point. Every function that finds
-//! a mistake notes it and goes on, so that one run shows all of them.
+//! Numbers are parsed from their text, never through binary floating point. Every function that finds a mistake records
+//! it and continues, so that one run shows all of them.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::Mistake;
 use crate::math::exact::{Rational, parse_fraction};
 
-/// The mistakes found so far, each with its place in the text.
+/// The mistakes found so far, each with its position in the text.
 pub(crate) struct Mistakes<'t> {
     text: &'t str,
     found: Vec<(usize, Mistake)>,
@@ -21,7 +21,7 @@ impl<'t> Mistakes<'t> {
         Mistakes { text, found: Vec::new() }
     }
 
-    /// Notes a mistake at a byte of the text, or about the whole of it.
+    /// Records a mistake at a byte of the text, or about the whole text.
     pub fn add(
         &mut self,
         at: impl Into<Option<usize>>,
@@ -45,7 +45,7 @@ impl<'t> Mistakes<'t> {
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// All mistakes in the order of the file.
+    /// All mistakes in file order.
     pub fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
         self.found.into_iter().map(|(_, mistake)| mistake).collect()
@@ -85,7 +85,7 @@ impl<'a> Section<'a> {
         Some(Item { key: self.inside(name), at: value.span().start, value: value.get_ref() })
     }
 
-    /// All names with their values, in the order of the file.
+    /// All names with their values, in file order.
     pub fn entries(&self) -> Vec<(String, Item<'a>)> {
         let mut entries: Vec<(usize, String, Item<'a>)> = Vec::new();
         for (name, value) in self.table {
@@ -97,7 +97,7 @@ impl<'a> Section<'a> {
         entries.into_iter().map(|(_, name, item)| (name, item)).collect()
     }
 
-    /// Notes every key that is not among the known ones.
+    /// Records every key that is not a known one.
     pub fn only(&self, known: &[&str], mistakes: &mut Mistakes) {
         for (name, item) in self.entries() {
             if !known.contains(&name.as_str()) {
@@ -110,7 +110,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Notes a key that must be there and is not.
+    /// Records a missing required key.
     pub fn missing(&self, name: &str, remedy: &str, mistakes: &mut Mistakes) {
         let at = if self.key.is_empty() { None } else { Some(self.at) };
         mistakes.add(at, &self.inside(name), "is missing", remedy);
@@ -143,7 +143,7 @@ impl<'a> Item<'a> {
         matches!(self.value, DeValue::Array(_))
     }
 
-    /// The text itself, if the value is text.
+    /// The text, if the value is one.
     pub fn as_text(&self) -> Option<&'a str> {
         self.value.as_str()
     }
@@ -208,7 +208,7 @@ impl<'a> Item<'a> {
         read
     }
 
-    /// An exact number for which `holds`; `rule` says what must hold.
+    /// An exact number that satisfies `holds`; `rule` describes the condition.
     pub fn fraction_where(
         &self,
         holds: impl Fn(&Rational) -> bool,
@@ -323,7 +323,7 @@ pub(crate) fn quoted(text: &str) -> String {
     written
 }
 
-/// The name nearest to a misspelt one, if one is near enough to be meant.
+/// The name closest to a misspelt one, if one is close enough to be meant.
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     let near = |known: &&str| {

@@ -1,4 +1,4 @@
-//! In which form may the world see the table, and how is the form chosen?
+//! In which form may the public see the table, and how is the form chosen?
 
 use super::columns::Columns;
 use super::parse::{Item, Mistakes, Section, closest, quoted};
@@ -13,18 +13,18 @@ pub struct Publish {
     pub style: Style,
     /// How a range is written.
     pub ranges: Ranges,
-    /// In which order safe cuts are tried.
+    /// The order in which safe cuts are tried.
     pub cuts: Cuts,
-    /// How a generalization function is chosen from `audit.function`; `None`: the tree of cuts.
+    /// How a generalization function is chosen from `audit.function`; `None` means the tree of cuts.
     pub strategy: Option<Strategy>,
 }
 
 /// One table with coarse values, or two tables joined by group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// One table: quasi-identifiers made coarse, beside the sensitive values.
+    /// One table: quasi-identifiers made coarse, next to the sensitive values.
     Generalized,
-    /// Quasi-identifiers as they are, and sensitive values by group.
+    /// Quasi-identifiers unchanged, and sensitive values by group.
     Bucketized,
 }
 
@@ -37,16 +37,16 @@ pub enum Ranges {
     Bounds,
 }
 
-/// In which order safe cuts are tried.
+/// The order in which safe cuts are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cuts {
-    /// Widest column first, cut at the median: the textbook.
+    /// Widest column first, cut at the median, as in textbooks.
     Mondrian,
-    /// What measures best.
+    /// The order that measures best.
     Best,
 }
 
-/// Who chooses among the functions of `audit.function`, so that the choice itself gives nothing away.
+/// How one of the functions of `audit.function` is chosen, so that the choice itself reveals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// The first function whose inclusive disclosure set is safe.
@@ -85,14 +85,14 @@ pub type Function = Vec<Coarseness>;
 pub enum Coarseness {
     /// One group for all values.
     All,
-    /// Ranges between the multiples of a width; for columns without stated levels.
+    /// Ranges between the multiples of a width; for columns without configured levels.
     Width(Rational),
-    /// A level of the column's hierarchy, list or calendar; 0 leaves the values as they are.
+    /// A level of the column's hierarchy, list or calendar; 0 leaves the values unchanged.
     Level(u32),
 }
 
 impl Coarseness {
-    /// In the words of the column's list: a width, a length, a period, or a level.
+    /// The name in terms of the column's list: a width, a length, a period, or a level.
     pub fn name(&self, shape: &QuasiShape) -> String {
         let level = match self {
             Coarseness::All => return "*".to_string(),
@@ -124,7 +124,7 @@ impl Publish {
         }
     }
 
-    /// Notes published columns that would get the same name.
+    /// Records published columns that would get the same name.
     pub(super) fn check_names(
         &self,
         columns: &Columns,
@@ -180,7 +180,7 @@ pub(super) fn read_functions(
     functions
 }
 
-/// A column is made coarser in the words of its own list: a width, a length, a period, or a level.
+/// Coarseness is given in terms of the column's own list: a width, a length, a period, or a level.
 fn read_coarseness(item: &Item, column: &Quasi, mistakes: &mut Mistakes) -> Coarseness {
     if item.as_text() == Some("*") {
         return Coarseness::All;

@@ -7,35 +7,35 @@ use super::tree::read_hierarchy;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text, parse_day};
 
-/// A column that an adversary may know of a person, and what the owner says about it.
+/// A column that an adversary may know about a person, as described by the owner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quasi {
     /// The column.
     pub name: String,
     /// How its values are grouped.
     pub shape: QuasiShape,
-    /// The published ends of the whole column; open where it is not stated.
+    /// The published ends of the whole column; open if not configured.
     pub domain: Option<[End; 2]>,
     /// The multiples to which the ends of a label may be tightened.
     pub grid: Option<Grid>,
-    /// The leaf (or the listed value) that takes values which are not covered.
+    /// The leaf (or listed value) that replaces values which are not covered.
     pub other: Option<String>,
 }
 
 /// How the values of a column are grouped.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuasiShape {
-    /// Nothing stated: numbers and times by their order, anything else as flat categories.
+    /// Not configured: numbers and times by their order, anything else as flat categories.
     Plain,
     /// A tree from a file or the policy; `other` is already a leaf of it.
     Hierarchy(Hierarchy),
     /// Ranges between the multiples of each width; each width is a multiple of the one before it.
     Widths(Vec<Rational>),
-    /// Ranges between stated ends; each level is ascending and a part of the one before it.
+    /// Ranges between configured ends; each level is ascending and a subset of the one before it.
     Ends(Vec<Vec<End>>),
     /// The first characters, longest first.
     Prefix(Vec<u64>),
-    /// Periods of the calendar, finest first, each inside the next.
+    /// Calendar periods, finest first, each inside the next.
     Dates(Vec<DateLevel>),
     /// Categories in this order.
     Order(Vec<String>),
@@ -50,7 +50,7 @@ pub struct End {
     pub number: Option<Rational>,
 }
 
-/// To which multiples the ends of a label may be tightened.
+/// The multiples to which the ends of a label may be tightened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grid {
     /// Multiples of a number.
@@ -59,11 +59,11 @@ pub enum Grid {
     Date(DateLevel),
 }
 
-/// The keys of which a column has at most one.
+/// The keys of which a column may have at most one.
 const SHAPES: [&str; 6] = ["hierarchy", "levels", "ends", "prefix", "dates", "order"];
 
 impl Quasi {
-    /// A column about which only its name is known.
+    /// A column about which only the name is known.
     pub fn plain(name: impl Into<String>) -> Self {
         Quasi { name: name.into(), shape: QuasiShape::Plain, domain: None, grid: None, other: None }
     }
@@ -274,7 +274,7 @@ impl End {
         Some(End { text, number })
     }
 
-    /// Whether both are of one kind and this one is lower.
+    /// Whether both are of the same kind and this one is lower.
     fn is_below(&self, with: &End) -> bool {
         match (&self.number, &with.number) {
             (Some(low), Some(high)) => low < high,

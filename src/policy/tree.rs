@@ -1,8 +1,8 @@
 //! Which tree does a `hierarchy` key mean?
 //!
-//! Three forms: the name of a file in ARX's format; a tree, groups as keys and values in lists
-//! (`{ Europe = ["France", "Spain"], Asia = { East = ["Japan"] } }`); or the rows of such a file.
-//! The order of groups and values in the tree is the order of the leaves.
+//! There are three forms: the name of a file in ARX's format; a tree with groups as keys and values in lists (`{ Europe
+//! = ["France", "Spain"], Asia = { East = ["Japan"] } }`); or the rows of such a file. The leaves are in the order of
+//! the groups and values in the tree.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ fn note(
 
 /// Writes the rows of the leaves below `item`; `above` are the groups around it, widest first.
 ///
-/// The TOML reader limits how deep tables nest, and so this recursion.
+/// The TOML parser limits the nesting of tables, and thus the depth of this recursion.
 fn grow(item: &Item, above: &mut Vec<String>, rows: &mut Vec<Row>, mistakes: &mut Mistakes) -> Option<()> {
     if item.is_table() {
         for (name, inner) in item.section(EXAMPLE, mistakes)?.entries() {

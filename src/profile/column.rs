@@ -1,6 +1,6 @@
 //! What does one column hold?
 //!
-//! Values become numbers ([`Ids`]): the key of an ordered value, the hash of a text. Of texts only their form is
+//! Values become numbers ([`Ids`]): the key of an ordered value, the hash of a text. For texts, only their form is
 //! remembered: how long they are and what they look like.
 
 use arrow_array::cast::AsArray;
@@ -14,20 +14,20 @@ use crate::math::hash_sample::hash_text;
 use crate::math::random::mix;
 use crate::table::ColumnKind;
 
-/// What was found in a column.
+/// The profile of a column.
 #[derive(Debug)]
 pub struct ColumnProfile {
     /// Its name.
     pub name: String,
-    /// What its values are; `None` if they have neither order nor categories.
+    /// The kind of its values; `None` if they have neither order nor categories.
     pub kind: Option<ColumnKind>,
     /// Rows without a value.
     pub nulls: u64,
-    /// Different values, null aside; of a list column, different items.
+    /// Number of different values, not counting null; for a list column, of different items.
     pub counted: DistinctEstimate,
     /// How often each value occurs, most frequent first; `None` if not all were counted.
     pub counts: Option<Vec<u64>>,
-    /// A rounded range that holds the values but for the lowest and highest hundred rows and more.
+    /// A rounded range of the values that leaves out at least the lowest and the highest hundred rows.
     pub range: Option<(String, String)>,
     /// What its texts look like; `None` for other kinds.
     pub texts: Option<TextShape>,
@@ -35,16 +35,16 @@ pub struct ColumnProfile {
     pub(super) ends: Option<(i64, i64)>,
 }
 
-/// What texts look like, in rows.
+/// The form of texts, counted in rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextShape {
-    /// Rows with a text.
+    /// Rows that have a text.
     pub rows: u64,
-    /// Characters of all of them.
+    /// Total number of characters.
     pub characters: u64,
-    /// Blanks of all of them.
+    /// Total number of blanks.
     pub blanks: u64,
-    /// Characters of the shortest and the longest.
+    /// Number of characters in the shortest and the longest text.
     pub lengths: Option<(u64, u64)>,
     /// Rows with nothing but digits.
     pub digits: u64,
@@ -54,7 +54,7 @@ pub struct TextShape {
     pub addresses: u64,
     /// Rows such as `31/12/1999` or `31.12.99`.
     pub dates: u64,
-    /// Rows that end with `*`, as the beginnings of codes are written.
+    /// Rows that end with `*`, the usual notation for prefixes of codes.
     pub starred: u64,
 }
 
@@ -78,7 +78,7 @@ impl TextShape {
         add(&mut self.starred, text.ends_with('*'));
     }
 
-    /// Whether nearly all rows are among `rows`.
+    /// Whether `rows` is nearly all rows.
     pub fn mostly(&self, rows: u64) -> bool {
         self.rows > 0 && rows as f64 >= 0.98 * self.rows as f64
     }
@@ -109,7 +109,7 @@ pub(super) struct Ids {
     pub rows: Vec<u64>,
 }
 
-/// What stands for null next to other values.
+/// Represents null among other values.
 pub(super) const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
 
 impl ColumnScan {
@@ -124,7 +124,7 @@ impl ColumnScan {
         ColumnScan { name, kind, scale, tally, rows: 0, nulls: 0, ends: None, texts }
     }
 
-    /// Counts the values of a canonical column; the numbers of a list column are all [`NULL`].
+    /// Counts the values of a canonical column; all ids of a list column are [`NULL`].
     pub fn observe(&mut self, array: &ArrayRef) -> Result<Ids> {
         self.rows += array.len() as u64;
         if let Some(list) = array.as_list_opt::<i32>() {
@@ -202,14 +202,14 @@ impl ColumnScan {
     }
 }
 
-/// Rows at each end of a column that a range leaves out: as many, and at least one in a hundred.
+/// Rows that a range leaves out at each end of a column: at least this many, and at least one in a hundred.
 const LEFT_OUT: u64 = 100;
 
-/// The range of the values between the lowest and highest rows that are left out, rounded outwards.
+/// The range of the values, without the lowest and highest rows that are left out, rounded outwards.
 fn range(scale: Scale, tally: &DistinctTally, rows: u64) -> Option<(String, String)> {
     let mut counts: Vec<(i64, u64)> = tally.counts().map(|(id, count)| (id as i64, count)).collect();
     counts.sort_unstable();
-    // Of a sample the shares are used, of all values the rows; both leave out at least `LEFT_OUT` rows.
+    // A sample is cut by shares, a complete count by rows; both leave out at least `LEFT_OUT` rows.
     let kept: u64 = counts.iter().map(|(_, count)| count).sum();
     let aside = LEFT_OUT.max(rows / 100).checked_mul(kept)?.div_ceil(rows.max(1));
     if kept < 4 * aside || rows < 10 * LEFT_OUT {

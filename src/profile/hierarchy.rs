@@ -1,7 +1,7 @@
-//! Which hierarchy file could one start from for a column?
+//! Which hierarchy file could be a starting point for a column?
 //!
-//! Numbers lie below ranges of nested widths, dates below the periods of the calendar, codes below their first characters,
-//! and categories directly below `*`. Such a file lists the values of the column, so it is not for publication.
+//! Numbers are grouped into ranges of nested widths, dates into calendar periods, codes by their first characters, and
+//! categories directly under `*`. Such a file lists the values of the column, so it must not be published.
 //!
 //! Memory: the different values of the column, at most 65,535.
 
@@ -37,7 +37,7 @@ pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Prog
     let (collector, form) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     let profile = form.finish();
     let mut found = collector.finish();
-    // Nulls are no part of a hierarchy.
+    // Nulls are not part of a hierarchy.
     found.nulls = 0;
     let shape = match &mut found.set {
         ValueSet::Numbers(scale @ (Scale::Date | Scale::Timestamp(_)), distinct) if distinct.is_exact() => {

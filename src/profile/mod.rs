@@ -1,14 +1,15 @@
-//! What is in this table, and which policy could one start from?
+//! What is in this table, and which policy could be a starting point?
 //!
 //! One scan counts ([`Profile::of`]), names and counts suggest a role for every column ([`propose`]), and the result is
-//! printed as a commented policy ([`PolicyProposal::to_policy`]). Nothing is proposed to be published as it is: what is not
-//! recognized becomes a quasi-identifier or is dropped.
+//! printed as a commented policy ([`PolicyProposal::to_policy`]). No column is ever proposed to be published unchanged:
+//! a column that is not recognized becomes a quasi-identifier or is dropped.
 //!
-//! Memory: [`COLUMN_SLOTS`](scan::COLUMN_SLOTS) and [`COMBINATION_SLOTS`](scan::COMBINATION_SLOTS) counters of 17 bytes in
-//! tables that may be less than half full, some 60 MiB in addition to what reading needs, whatever the rows and columns.
-//! Invariants: the profile does not depend on threads or the order of the rows. No text made here holds the
-//! value of a cell. Numbers are shown only as rounded ranges that leave out the lowest and highest hundred rows and more.
-//! Not here: whether the table is safe; that is decided by `anonymize` and `check`.
+//! Memory: [`COLUMN_SLOTS`](scan::COLUMN_SLOTS) and [`COMBINATION_SLOTS`](scan::COMBINATION_SLOTS) counters of 17 bytes
+//! in tables that may be less than half full, some 60 MiB in addition to what reading needs, regardless of the number
+//! of rows and columns.
+//! Invariants: the profile does not depend on threads or the order of the rows. No text created here contains the value
+//! of a cell. Numbers are shown only as rounded ranges that leave out at least the lowest and the highest hundred rows.
+//! Not here: whether the table is safe; `anonymize` and `check` decide that.
 
 mod column;
 mod hierarchy;

@@ -1,24 +1,24 @@
 //! What does the name of a column suggest?
 //!
-//! Names are taken apart into words (`birthDate`, `birth_date`, `BIRTH-DATE`), and the words are looked up. A name is
-//! only a hint: what is counted decides as well.
+//! Names are split into words (`birthDate`, `birth_date`, `BIRTH-DATE`), and the words are looked up. A name is only a
+//! hint: the counts matter as well.
 
 /// What a name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hint {
-    /// Points at a person: a name, an address, a number of an office.
+    /// Identifies a person: a name, an address, an official number.
     Identifier,
-    /// The number of a person, which may stand on several rows.
+    /// The number of a person, which may occur on several rows.
     Person,
     /// The number or name of something; an identifier if it is nearly unique.
     Number,
-    /// A place or class by a code that means more in its first characters.
+    /// A place or class by a code whose first characters are the most significant.
     Code,
     /// What neighbours, colleagues or public registers know.
     Known,
-    /// What people keep to themselves; smaller is more so.
+    /// What people keep to themselves; a smaller number means more secret.
     Secret(u8),
-    /// For how many rows or people a row stands.
+    /// The number of rows or people that a row represents.
     Weight,
     /// Nothing.
     Nothing,
@@ -53,7 +53,7 @@ const SECRETS: [(u8, &str); 3] = [
 
 const WEIGHTS: &str = "count counts wgt fnlwgt freq frequency cnt multiplicity";
 
-/// Weights only if nothing else is in the name.
+/// Weights only if the name contains nothing else.
 const WEIGHTS_ALONE: &str = "n number weight households persons people total";
 
 /// What the name suggests.
@@ -86,7 +86,7 @@ pub(super) fn hint(name: &str) -> Hint {
     }
 }
 
-/// The words of a name in lower case: parted by signs, and where small letters meet capitals or digits.
+/// The words of a name in lower case: split at punctuation, and where lower-case letters meet capitals or digits.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = None;

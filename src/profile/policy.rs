@@ -1,7 +1,7 @@
-//! How does a proposal read as a policy?
+//! How is a proposal written as a policy?
 //!
-//! The text is TOML with the reason for every line in a comment. It is read back before it is handed on, so what is
-//! printed is a policy of this table.
+//! The text is TOML with the reason for every line in a comment. It is parsed before it is returned, so the printed
+//! text is a valid policy for this table.
 
 use super::role::{PolicyProposal, Proposed, QuasiForm};
 use super::scan::ColumnCombination;
@@ -12,10 +12,10 @@ use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// How the table was read, where that was declared: the policy must say it too.
+/// How the table was read, where this was declared: the policy must declare it too.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingOptions {
-    /// Between the cells of a CSV file.
+    /// The delimiter of a CSV file.
     pub delimiter: Option<u8>,
     /// Types of CSV columns.
     pub types: BTreeMap<String, ColumnType>,
@@ -73,7 +73,7 @@ impl PolicyProposal<'_> {
         roles.map(|(at, (_, why))| (at, self.profile.columns[at].name.as_str(), why.as_str()))
     }
 
-    /// The combinations that find most rows.
+    /// The combinations that single out the most rows.
     fn write_alone(&self, text: &mut String) -> fmt::Result {
         let mut worst: Vec<(f64, &ColumnCombination)> = Vec::new();
         for size in [2, 3] {
@@ -205,18 +205,18 @@ impl PolicyProposal<'_> {
     }
 }
 
-/// A name as a key, bare where it may be.
+/// A name as a key, without quotes if possible.
 fn quoted_key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if bare { name.to_string() } else { quoted(name) }
 }
 
-/// A name as it may stand in a comment.
+/// A name in the form allowed in a comment.
 fn shown(name: &str) -> String {
     if name.chars().any(|c| c.is_control() || c == ',' || c == '"') { quoted(name) } else { name.to_string() }
 }
 
-/// A comment must not end before its line does.
+/// A comment must stay on one line.
 fn on_one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -1,28 +1,28 @@
 //! What can be required of a release of this table?
 //!
-//! What the table as a whole breaks, every release of it breaks. So a point is proposed only if the whole table in one
-//! group stays below its confidence, which is decided by the formulas of the skyline, and so does an eighth of it with
-//! the same shares of values; without that there would hardly be more than one group.
+//! A requirement that the table as a whole violates is violated by every release of it. So a point is proposed only if
+//! the whole table in one group stays below its confidence, which is decided by the formulas of the skyline, and so
+//! does an eighth of it with the same shares of values; otherwise there would hardly be more than one group.
 
 use super::column::ColumnProfile;
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
 
-/// What should hold for a release.
+/// The proposed requirements for a release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposedProtection {
-    /// The fewest people in a group.
+    /// The minimum number of people in a group.
     pub group_size: u64,
     /// How many values a person may have.
     pub values: Values,
-    /// The strongest of the known points that the table allows; `None` if it allows none of them, or if its
-    /// values were too many to be counted.
+    /// The strongest of the known points that the table allows; `None` if it allows none of them, or if there were too
+    /// many values to count.
     pub point: Option<Feasible>,
-    /// The share of people with the most frequent value, if it is known.
+    /// The share of people with the most frequent value, if known.
     pub largest_share: Option<f64>,
 }
 
-/// A skyline point that the whole table in one group fulfils.
+/// A skyline point that the whole table in one group satisfies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feasible {
     /// Values that the target is known not to have.
@@ -31,9 +31,9 @@ pub struct Feasible {
     pub k: u64,
     /// People of the target's family.
     pub m: u64,
-    /// Nobody may become as certain as this; a decimal.
+    /// No adversary may become as certain as this; a decimal.
     pub confidence: &'static str,
-    /// How certain someone becomes who knows this much and sees the whole table as one group.
+    /// How certain someone with this knowledge becomes who sees the whole table as one group.
     pub whole_table: f64,
 }
 
@@ -50,7 +50,7 @@ const POINTS: [(u64, u64, u64, &str); 9] = [
     (0, 0, 0, "0.99"),
 ];
 
-/// Into how many groups with the values of the whole table it should be possible to split.
+/// The number of groups, each with the value shares of the whole table, into which a split should be possible.
 const GROUPS: u64 = 8;
 
 pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) -> ProposedProtection {
@@ -61,7 +61,7 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
     };
     let counts = column.counts.as_ref().map(|counts| {
         let mut counts = counts.clone();
-        // Where a person has one value, a null becomes one too.
+        // If a person has one value, null is counted as a value.
         if values == Values::Single && column.nulls > 0 {
             counts.push(column.nulls);
         }

@@ -1,7 +1,7 @@
 //! Which role may each column have, and why?
 //!
-//! Rules of thumb on names and counts, each with its reason in words. What no rule recognizes is taken for something that
-//! others may know. Nothing is ever proposed to be kept as it is.
+//! Rules of thumb based on names and counts, each with its reason in words. A column that no rule recognizes is assumed
+//! to be known to others. No column is ever proposed to be published unchanged.
 
 use super::column::ColumnProfile;
 use super::names::{Hint, hint};
@@ -17,21 +17,21 @@ use crate::policy::{closest, overlooked_delimiter};
 use crate::release::rows::GROUP;
 use crate::table::ColumnKind;
 
-/// What the owner has decided already.
+/// Decisions that the owner has already made.
 #[derive(Debug, Clone, Default)]
 pub struct OwnerChoices {
     /// The column to protect.
     pub sensitive: Option<String>,
 }
 
-/// A role that is proposed.
+/// A proposed role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proposed {
     /// Protected.
     Sensitive,
     /// Identifies people who have several rows.
     Individual,
-    /// Others may know it, so it is made coarse, like this.
+    /// Others may know it, so it is made coarse in this form.
     Quasi(QuasiForm),
     /// Not published.
     Drop,
@@ -64,16 +64,16 @@ pub enum QuasiForm {
     Dates(Vec<DateLevel>),
 }
 
-/// A role for every column, and what should hold for a release.
+/// A role for every column, and the proposed requirements for a release.
 #[derive(Debug)]
 pub struct PolicyProposal<'a> {
-    /// What was counted.
+    /// The counts.
     pub profile: &'a Profile,
-    /// For each column a role and why.
+    /// For each column, a role and the reason.
     pub roles: Vec<(Proposed, String)>,
-    /// The place of the sensitive column.
+    /// The position of the sensitive column.
     pub sensitive: usize,
-    /// What should hold.
+    /// The proposed requirements.
     pub protection: ProposedProtection,
     /// What the owner should decide before anything else.
     pub warnings: Vec<String>,
@@ -125,7 +125,7 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     Ok(PolicyProposal { profile, roles, sensitive, protection, warnings })
 }
 
-/// Whether the values of a column come back often enough to be people with several rows.
+/// Whether the values of a column repeat often enough to identify people with several rows.
 fn repeats(profile: &Profile, column: usize) -> bool {
     let column = &profile.columns[column];
     column.nulls == 0
@@ -133,7 +133,7 @@ fn repeats(profile: &Profile, column: usize) -> bool {
         && (column.counted.distinct as f64) < 0.95 * profile.rows as f64
 }
 
-/// Whether a column parts the rows as finely as people do.
+/// Whether a column divides the rows as finely as people do.
 fn is_fine(profile: &Profile, column: &ColumnProfile) -> bool {
     column.counted.distinct > 1 && column.counted.distinct.saturating_mul(100) >= profile.rows
 }
@@ -144,7 +144,7 @@ fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
         && column.counted.distinct as f64 * (1.0 + column.counted.error) >= 0.9 * rows as f64
 }
 
-/// `24 different values`, with the error if they were estimated.
+/// `24 different values`, with the error if the number was estimated.
 pub(super) fn described(column: &ColumnProfile) -> String {
     let distinct = number_of(column.counted.distinct, "value", "different values");
     match column.counted.error {
@@ -165,7 +165,7 @@ fn sensitive_column(
     let fits = |at: usize, least: u64| {
         let column = &profile.columns[at];
         let rows = profile.rows - column.nulls;
-        // In a small table values are few because people are.
+        // A small table has few values because it has few people.
         let few =
             if rows < 100 { column.counted.distinct < rows } else { column.counted.distinct * 5 <= rows };
         Some(at) != person
@@ -372,7 +372,7 @@ fn form(column: &ColumnProfile, kind: &ColumnKind, hint: Hint) -> QuasiForm {
     }
 }
 
-/// Numbers of one length are codes; of different lengths, zeros in front may be lost, and only ranges are right.
+/// Numbers of equal length are codes; otherwise leading zeros may have been lost, and only ranges are correct.
 fn code_of_numbers(column: &ColumnProfile) -> QuasiForm {
     let Some((low, high)) = column.ends else { return QuasiForm::Ranges };
     let digits = |key: i64| Scale::Integer.text(key).len() as u64;
@@ -384,7 +384,7 @@ fn code_of_numbers(column: &ColumnProfile) -> QuasiForm {
     if widths.is_empty() { QuasiForm::Ranges } else { QuasiForm::Widths(widths) }
 }
 
-/// From one character less to one.
+/// Prefixes from one character less than the full length down to one.
 fn prefixes(length: u64) -> QuasiForm {
     let lengths: Vec<u64> = (1..length).rev().collect();
     if lengths.is_empty() { QuasiForm::Categories } else { QuasiForm::Prefix(lengths) }

@@ -1,7 +1,7 @@
 //! What does one scan of a table show?
 //!
-//! Every column is counted on its own; of the columns that other people most likely know, pairs, triples and all
-//! together are counted too. Which ones is decided by their names before the scan, since there is only one.
+//! Every column is counted on its own; for the columns that others are most likely to know, pairs, triples and the
+//! combination of all are counted too. These columns are chosen by name before the scan, since there is only one scan.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,46 +18,46 @@ use crate::resources::progress::Progress;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 
-/// Counters of all columns together; a column has at most [`MOST`] of them.
+/// Total number of counters for all columns; a column has at most [`MOST`] of them.
 pub const COLUMN_SLOTS: usize = 1 << 20;
 
-/// Counters of all combinations together.
+/// Total number of counters for all combinations.
 pub const COMBINATION_SLOTS: usize = 1 << 19;
 
 /// How many columns are combined with each other.
 const COMBINED: usize = 8;
 
-/// Values of people of a long table who are looked at column by column, all columns together.
+/// Values of people of a long table that are tracked column by column, over all columns.
 const PERSON_SLOTS: usize = 1 << 19;
 
-/// What is in a table.
+/// The profile of a table.
 #[derive(Debug)]
 pub struct Profile {
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: u64,
     /// Its columns, in their order.
     pub columns: Vec<ColumnProfile>,
-    /// Small combinations of columns that others may know, and all of these together.
+    /// Small combinations of columns that others may know, and the combination of all these columns.
     pub combinations: Vec<ColumnCombination>,
-    /// The column that identifies people, if one is named like that.
+    /// The column that identifies people, if a name suggests one.
     pub persons: Option<Persons>,
 }
 
 /// Columns taken together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnCombination {
-    /// Their places in the table, ascending.
+    /// Their positions in the table, ascending.
     pub columns: Vec<usize>,
-    /// The different combinations of their values, null among them.
+    /// The different combinations of their values, including null.
     pub counted: DistinctEstimate,
 }
 
-/// What is known of the people of a table that may have several rows for a person.
+/// The people of a table that may have several rows per person.
 #[derive(Debug)]
 pub struct Persons {
-    /// The place of the column that identifies people.
+    /// The position of the column that identifies people.
     pub column: usize,
-    /// Which columns differ between the rows of one person; a sample of the people was looked at.
+    /// Which columns differ between the rows of one person, based on a sample of the people.
     pub varies: Vec<bool>,
 }
 
@@ -67,7 +67,7 @@ struct PersonScan {
     first: HashSample<u64, Box<[u64]>>,
 }
 
-/// Stands in place of a first value that another row contradicts.
+/// Replaces a first value that another row contradicts.
 const VARIES: u64 = 0x7661_7269_6573_2121;
 
 impl PersonScan {
@@ -102,7 +102,7 @@ struct Scan<'a> {
     person: Option<Mutex<PersonScan>>,
 }
 
-/// One column with its place in the table.
+/// One column with its position in the table.
 struct ScannedColumn {
     place: usize,
     scan: ColumnScan,
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes in a batch. Workers begin at different columns, so that they seldom wait for each other.
+    /// Observes a batch. Workers begin at different columns, so that they rarely wait for each other.
     fn observe(&self, columns: &[ArrayRef], first: usize, rows: usize) {
         let mut ids: Vec<Option<Ids>> = self.names.iter().map(|_| None).collect();
         for at in (0..self.columns.len()).map(|i| (first + i) % self.columns.len()) {
@@ -218,12 +218,13 @@ impl Profile {
         Ok(scan.finish(rows))
     }
 
-    /// The share of rows whose values in these columns no other row has.
+    /// The share of rows whose values in these columns are shared by no other row.
     pub fn alone(&self, combination: &ColumnCombination) -> f64 {
         (combination.counted.once as f64 / self.rows.max(1) as f64).min(1.0)
     }
 
-    /// A column, other than `aside`, that determines another: each of its values goes with one value of that only.
+    /// A column, other than `aside`, that determines another: each of its values occurs with only one value of the
+    /// other.
     pub fn determined_by(&self, column: usize, aside: usize) -> Option<usize> {
         let distinct =
             |i: usize| Some(&self.columns[i]).filter(|own| own.counted.error == 0.0 && own.nulls == 0);
@@ -239,7 +240,7 @@ impl Profile {
             let other = distinct(*other).map(|other| other.counted.distinct);
             own > 1
                 && other.is_some_and(|other| {
-                    // A column of nearly unique values determines everything, which says nothing.
+                    // A column of nearly unique values determines everything, which is not informative.
                     other > own && other == pair.counted.distinct && other * 5 <= self.rows
                 })
         });
@@ -277,7 +278,7 @@ fn unread(name: &str) -> ColumnProfile {
     ColumnProfile { name, kind: None, nulls: 0, counted, counts: None, range: None, texts: None, ends: None }
 }
 
-/// The columns that other people most likely know, by name; those that are plainly known come first.
+/// The columns that others are most likely to know, by name; those that are obviously known come first.
 fn likely(names: &[&str], kinds: &[Option<ColumnKind>]) -> Vec<usize> {
     let usable = |i: &usize| !matches!(kinds[*i], None | Some(ColumnKind::List(_)));
     let of = |wanted: Hint| (0..names.len()).filter(move |&i| hint(names[i]) == wanted).filter(usable);
@@ -287,7 +288,7 @@ fn likely(names: &[&str], kinds: &[Option<ColumnKind>]) -> Vec<usize> {
     chosen
 }
 
-/// All pairs and triples, and all together.
+/// All pairs and triples, and the combination of all.
 fn combinations(columns: &[usize]) -> Vec<Vec<usize>> {
     let mut sets = Vec::new();
     for (i, &a) in columns.iter().enumerate() {

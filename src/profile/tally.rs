@@ -1,6 +1,7 @@
 //! How many different things are there, and how often does each occur?
 //!
-//! All are counted while they are at most a limit; beyond it a [`HashSample`] of them, each with its exact count.
+//! All are counted while their number is within a limit; beyond it, a [`HashSample`] of them, each with its exact
+//! count.
 //!
 //! Memory: `limit` counters of 17 bytes, in a table that may be less than half full.
 //! Invariant: the result depends on what was added, not on the order.
@@ -11,7 +12,7 @@ use crate::math::hash_sample::HashSample;
 #[derive(Debug)]
 pub struct DistinctTally(HashSample<u64, u64>);
 
-/// What a tally shows.
+/// The result of a tally.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DistinctEstimate {
     /// Different things; estimated if `error` is not 0.
@@ -30,7 +31,7 @@ impl DistinctTally {
         DistinctTally(HashSample::new(limit.max(1), usize::MAX))
     }
 
-    /// Counts one more of what has this number.
+    /// Adds `times` occurrences of the thing with this id.
     #[inline]
     pub fn add(&mut self, id: u64, times: u64) {
         self.0.upsert(id, || times, |count| *count += times);
@@ -41,7 +42,7 @@ impl DistinctTally {
         self.0.is_exact()
     }
 
-    /// The things counted, with their counts, in no order.
+    /// The counted things with their counts, in no particular order.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.entries().iter().map(|(&id, &count)| (id, count))
     }

@@ -1,4 +1,4 @@
-//! Are columns counted rightly, and are the rules of thumb those that are documented?
+//! Are columns counted correctly, and do the rules of thumb match the documentation?
 
 use super::role::QuasiForm;
 use super::tally::DistinctEstimate;
@@ -118,10 +118,10 @@ fn people_with_several_rows_are_found_and_what_differs_between_them() {
     let names: Vec<&str> = proposal.roles.iter().map(|(role, _)| role.name()).collect();
     assert_eq!(names, ["individual", "quasi", "drop", "sensitive"]);
     assert_eq!(proposal.protection.values, Values::Multiset);
-    // Two owners of hundreds of rows each are no people.
+    // Two owners of hundreds of rows each are not people.
     let owners = table("owner,age,diagnosis", 900, |i| format!("{},{},d{}", i % 2, i % 70, i % 11));
     assert_eq!(roles(&owners)[0], Proposed::Quasi(QuasiForm::Ranges));
-    // One row per person: the number is an identifier, nothing more.
+    // One row per person: the number is just an identifier.
     let single = table("patient_id,age,diagnosis", 300, |i| format!("{i},{},d{}", i % 70, i % 11));
     assert_eq!(roles(&single)[0], Proposed::Drop);
 }

@@ -1,6 +1,6 @@
 //! Which codes of the original does a published label cover?
 //!
-//! A label is a text, or two bounds; what it stands for is read by [`LabelReader`] and then found among the codes.
+//! A label is a text, or two bounds; [`LabelReader`] reads its meaning, which is then looked up among the codes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ impl Cover {
         self.len() == 0
     }
 
-    /// How many of the codes are in a range.
+    /// How many of the covered codes are in a range.
     pub fn within(&self, range: &Range<u32>) -> u64 {
         match self {
             Cover::Range(own) => u64::from(own.end.min(range.end).saturating_sub(own.start.max(range.start))),
@@ -51,7 +51,7 @@ impl Cover {
         }
     }
 
-    /// The least and the greatest code.
+    /// The least and the greatest covered code.
     pub fn ends(&self) -> Option<(u32, u32)> {
         match self {
             Cover::Range(range) => (!range.is_empty()).then(|| (range.start, range.end - 1)),
@@ -59,7 +59,7 @@ impl Cover {
         }
     }
 
-    /// The codes as ranges of neighbours.
+    /// The covered codes as ranges of neighbours.
     pub fn runs(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         let (whole, listed) = match self {
             Cover::Range(range) => (Some(range.clone()), &[][..]),
@@ -69,7 +69,7 @@ impl Cover {
     }
 }
 
-/// How the labels of a generalized release are read in the codes of its original.
+/// Maps the labels of a generalized release to the codes of its original.
 pub struct PublishedLabels<'a> {
     quasi: Vec<&'a Quasi>,
     attributes: &'a [Attribute],
@@ -82,18 +82,18 @@ enum Form {
     Bounds(Scale),
 }
 
-/// Labels of a column that are remembered.
+/// The number of labels per column that are cached.
 const MOST_LABELS: usize = 1 << 14;
 
-/// The covers that were found already, by column and label.
+/// The covers found so far, by column and label.
 pub type KnownCovers = Vec<HashMap<String, LabelCover>>;
 
-/// What a label covers in one column, and how certain that is.
+/// The codes that a label covers in one column, and how certain this is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LabelCover {
     /// The codes that people of the group may have.
     pub cover: Cover,
-    /// Of these, those that another group may have instead.
+    /// Those of them that people in another group may have instead.
     pub doubtful: Vec<Range<u32>>,
 }
 
@@ -110,7 +110,7 @@ impl LabelCover {
 }
 
 impl<'a> PublishedLabels<'a> {
-    /// For the quasi-identifiers of an original, with the kinds of their columns and their codes.
+    /// Creates it for the quasi-identifiers of an original, with the kinds and codes of their columns.
     pub fn new(
         quasi: Vec<&'a Quasi>,
         kinds: &[ColumnKind],
@@ -138,7 +138,7 @@ impl<'a> PublishedLabels<'a> {
         self.quasi.iter().zip(&self.readers).flat_map(of_column).collect()
     }
 
-    /// No cover yet.
+    /// An empty cache.
     pub fn known(&self) -> KnownCovers {
         self.readers.iter().map(|_| HashMap::new()).collect()
     }
@@ -159,7 +159,7 @@ impl<'a> PublishedLabels<'a> {
         self.quasi.iter().zip(&self.readers).map(open).collect()
     }
 
-    /// What the labels of a row cover.
+    /// The codes that the labels of a row cover.
     pub fn covers(
         &self,
         labels: &[OpenedLabels<'_>],
@@ -181,7 +181,7 @@ impl<'a> PublishedLabels<'a> {
                         Some(cover) => cover.clone(),
                         None => {
                             let cover = covered_codes(attribute, reader, &reader.read(&text)?);
-                            // A star stands for all values, and for null only if somebody has none.
+                            // A star covers all values, and null only if somebody has no value.
                             let doubtful = if attribute.nulls && text == "*" {
                                 std::iter::once(0..1).collect()
                             } else {
@@ -202,8 +202,8 @@ impl<'a> PublishedLabels<'a> {
     }
 }
 
-/// What two bounds cover. They do not say whether null occurs, nor whether the upper end of the domain does; two open
-/// ends may also mean that nobody has a value.
+/// The codes that two bounds cover. They do not show whether null occurs, nor whether the upper end of the domain does;
+/// two open ends may also mean that nobody has a value.
 fn bounded(
     attribute: &Attribute,
     reader: &LabelReader<'_>,
@@ -235,7 +235,7 @@ fn bounded(
     LabelCover { cover, doubtful }
 }
 
-/// The tables do not belong together.
+/// The error for tables that do not belong together.
 pub fn unfit() -> Error {
     Error::missing(
         "the release and the original do not fit together",
@@ -252,7 +252,7 @@ pub enum OpenedLabels<'a> {
     Bounds(Scale, [WrittenLabel<'a>; 2]),
 }
 
-/// A published column: texts, or what a CSV file let look like numbers.
+/// A published column: texts, or values that a CSV file made look like numbers.
 pub enum WrittenLabel<'a> {
     /// Texts.
     Texts(CellTexts<'a>),
@@ -261,7 +261,7 @@ pub enum WrittenLabel<'a> {
 }
 
 impl<'a> WrittenLabel<'a> {
-    /// Of a canonical column.
+    /// Wraps a canonical column.
     pub fn new(array: &'a ArrayRef, name: &str) -> Result<Self> {
         let kind = ColumnKind::of(array.data_type()).ok_or_else(unfit)?;
         Ok(match Scale::of(&kind) {
@@ -282,7 +282,7 @@ impl<'a> WrittenLabel<'a> {
         }
     }
 
-    /// The key of an end, in the scale of the original; `None` where it is open.
+    /// The key of an end, in the scale of the original; `None` if it is open.
     pub fn key(&self, row: usize, wanted: Scale) -> Result<Option<i64>> {
         match self {
             WrittenLabel::Keys(scale, keys) if *scale == wanted => Ok(keys.get(row)),
@@ -290,7 +290,7 @@ impl<'a> WrittenLabel<'a> {
                 None => Ok(None),
                 Some(key) => wanted.parse(&scale.text(key)).map(Some).ok_or_else(unfit),
             },
-            // A CSV column without any end.
+            // A CSV column in which every end is open.
             WrittenLabel::Texts(texts) => match texts.entry(row) {
                 None => Ok(None),
                 Some(entry) => wanted.parse(texts.dictionary.value(entry)).map(Some).ok_or_else(unfit),
@@ -334,7 +334,7 @@ pub fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &La
             codes.dedup();
             return Cover::Listed(codes);
         }
-        // Nodes that were made from the values: their leaves are neighbours.
+        // Nodes that were built from the values: their leaves are neighbours.
         (_, Coding::Tree { hierarchy, leaves }) => {
             let mut covered = 0..0;
             let mut add = |leaf: u32| {
@@ -389,7 +389,7 @@ mod tests {
         Policy::parse(&text, "policy.toml").unwrap().columns.quasi[0].clone()
     }
 
-    /// Asks the label of every possible group which codes it covers, and then about each value.
+    /// For the label of every possible group, checks which codes it covers, and then each value.
     fn assert_covers(quasi: &Quasi, kind: &ColumnKind, array: ArrayRef, cells: &[Cell<'_>]) {
         let mut collector = Collector::of_quasi(quasi, kind);
         collector.observe(&kind.canonical(&array).unwrap(), None).unwrap();

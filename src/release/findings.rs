@@ -1,16 +1,16 @@
-//! How claims and totals are written for programs.
+//! How are claims and totals written for programs?
 //!
-//! Risks are numbers that were rounded up; next to each stands the exact fraction, unless it is too long to read.
+//! Risks are rounded up; the exact fraction is given next to each, unless it is too long to read.
 
 use serde_json::{Map, Value, json};
 
 use crate::math::exact::Rational;
 use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, Total};
 
-/// Fractions with more digits than this are left out of a manifest: they would drown the rest.
+/// Fractions with more digits than this are left out of a manifest: they would obscure the rest.
 const MOST_DIGITS: usize = 200;
 
-/// A claim as an element of `points` in a manifest: with its evidence, without what depends on the original.
+/// A claim as an element of `points` in a manifest: with its evidence, without anything that depends on the original.
 pub fn point(claim: &Claim, column: Option<&String>) -> Value {
     let mut object = fields(claim, fraction);
     object.extend(claim.evidence.iter().map(|(name, datum)| (name.to_string(), value(datum))));
@@ -19,8 +19,8 @@ pub fn point(claim: &Claim, column: Option<&String>) -> Value {
     object.into()
 }
 
-/// What a claim is about, what is known, what was found and what was required. `exact` writes a fraction or leaves it out.
-/// What depends on the original is left out.
+/// The subject of a claim, the adversary's knowledge, the result and the requirement. `exact` writes a fraction or
+/// leaves it out. Anything that depends on the original is left out.
 pub fn fields(claim: &Claim, exact: impl Fn(&Rational) -> Option<String>) -> Map<String, Value> {
     let mut object = Map::new();
     object.extend(claim.subject.named().map(|(kind, name)| (kind.to_string(), json!(name))));
@@ -37,7 +37,7 @@ pub fn fields(claim: &Claim, exact: impl Fn(&Rational) -> Option<String>) -> Map
     object
 }
 
-/// A claim that stands against every release of a table.
+/// A claim that rules out every release of a table.
 pub fn obstacle(claim: &Claim, column: &str) -> Value {
     let mut object = match (&claim.subject, &claim.measured.amount) {
         (ClaimSubject::Size(what), Amount::Count(has)) => {
@@ -54,7 +54,7 @@ pub fn obstacle(claim: &Claim, column: &str) -> Value {
     object
 }
 
-/// A total as one object.
+/// A total as a JSON object.
 pub fn total(total: &Total) -> Value {
     let fields = total.fields.iter();
     Value::Object(fields.map(|(name, datum)| (name.to_string(), value(datum))).collect())

@@ -1,4 +1,4 @@
-//! What may the world read in place of a value?
+//! What does the public read in place of a value?
 //!
 //! ```text
 //! label   = "*" | "null" | [ "null|" ] ( range | set | node )
@@ -7,12 +7,12 @@
 //! node    = name | "{" name "}"
 //! ```
 //!
-//! `low` belongs to a range, `high` does not, except for the stated upper end of the whole column, which is closed.
-//! Ends that are texts stand in quotes, with backslashes as in Rust. Between braces a backslash stands
-//! before each of `\`, `|`, `{`, `}` that is part of a value; a single value or name stands between braces only
-//! where it could be taken for something else. `null` is named only where it occurs. Ends are cut points,
-//! stated ends or multiples of a stated grid, never the least or greatest value of a group.
-//! [`LabelReader`](super::reader::LabelReader) reads labels again.
+//! `low` belongs to a range, `high` does not, except for the configured upper end of the whole column, which is closed.
+//! Ends that are texts are quoted, with backslashes as in Rust. Between braces, each of `\`, `|`, `{`, `}` that is part
+//! of a value is preceded by a backslash; a single value or name is put in braces only where it could be mistaken for
+//! something else. `null` is named only where it occurs. Ends are cut points, configured ends or multiples of a
+//! configured grid, never the least or greatest value of a group. [`LabelReader`](super::reader::LabelReader) parses
+//! labels.
 
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::scale::Scale;
@@ -34,27 +34,27 @@ pub struct Labels<'a> {
     texts: Texts,
 }
 
-/// What the texts of a flat category are.
+/// The meaning of the texts of a flat category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Texts {
     Values,
-    /// Labels already, which a generalization function gave.
+    /// Already labels, assigned by a generalization function.
     Labels,
 }
 
-/// The two ends of a range of numbers; `None` is open.
+/// The two ends of a range of numbers; `None` means open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The least value that may occur.
     pub from: Option<i64>,
-    /// The first value that may not occur any more.
+    /// The first value that may no longer occur.
     pub to: Option<i64>,
-    /// Whether `to` may occur after all: it is the stated end of the column.
+    /// Whether `to` itself may occur, because it is the configured end of the column.
     pub closed: bool,
 }
 
 impl<'a> Labels<'a> {
-    /// For a column and what the policy says of it.
+    /// Creates the labels for a column as described in the policy.
     pub fn new(attribute: &'a Attribute, quasi: &'a Quasi, kind: ColumnKind) -> Result<Self> {
         let domain = match (&quasi.domain, &attribute.coding) {
             (Some([low, high]), Coding::Numbers { scale, samples, .. }) => {
@@ -80,17 +80,17 @@ impl<'a> Labels<'a> {
         Ok(Labels { attribute, kind, domain, grid: quasi.grid.as_ref(), texts: Texts::Values })
     }
 
-    /// The same for a column whose texts are labels already: a single one is published as it is.
+    /// Marks the texts of the column as labels: a single one is published as it is.
     pub fn of_labels(self) -> Self {
         Labels { texts: Texts::Labels, ..self }
     }
 
-    /// The ends that the policy states, as keys.
+    /// The ends of the column configured in the policy, as keys.
     pub fn domain(&self) -> Option<(i64, i64)> {
         self.domain
     }
 
-    /// The type of the column's values, if its labels are ranges of them.
+    /// The type of the column's values, if its labels are ranges.
     pub fn kind(&self) -> Option<ColumnKind> {
         match &self.attribute.coding {
             Coding::Numbers { .. } => Some(self.kind.clone()),
@@ -115,7 +115,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// The label of a group that has the codes `extent` between its cuts, of which those in `present` occur.
+    /// The label of a group with the codes `extent` between its cuts, of which those in `present` occur.
     pub fn label(&self, extent: &Range<u32>, present: &Present) -> String {
         let least = self.attribute.unshifted(present.ends.0);
         let Some(greatest) = self.attribute.unshifted(present.ends.1) else { return "null".to_string() };
@@ -177,7 +177,7 @@ impl<'a> Labels<'a> {
                 self.attribute.unshifted(present.ends.1),
             )
         {
-            // A bin may hold values on both sides of its sample, so only its ends are certain.
+            // A bin may contain values on both sides of its sample, so only its ends are certain.
             let lowest = if least == 0 { samples[0] } else { start(least) };
             let highest = if greatest + 1 == samples.len() as u32 {
                 samples[greatest as usize]
@@ -194,14 +194,14 @@ impl<'a> Labels<'a> {
         bounds
     }
 
-    /// The codes of values, null aside, between the cuts.
+    /// The codes of values between the cuts, without null.
     fn value_range(&self, extent: &Range<u32>) -> Range<u32> {
         let null = u32::from(self.attribute.nulls);
         extent.start.saturating_sub(null)..extent.end - null
     }
 }
 
-/// The multiples of the grid around two keys: the last not above the first, the first above the second.
+/// The multiples of the grid around two keys: the last one not above the first key, and the first one above the second.
 fn on_grid(scale: Scale, grid: &Grid, low: i64, high: i64) -> Option<(i64, i64)> {
     match grid {
         Grid::Width(width) => {
@@ -241,7 +241,7 @@ fn set_label(values: &[Box<str>], codes: &[u32]) -> String {
     }
 }
 
-/// The name itself, or between braces where it would be read as a null or as what begins like one of `openings`.
+/// The name itself, or in braces if it could be read as null or begins like one of `openings`.
 fn plain_or_braced(name: &str, openings: &[&str]) -> String {
     let taken = name == "null" || name.starts_with("null|");
     if taken || openings.iter().any(|opening| name.starts_with(opening)) {

@@ -1,8 +1,8 @@
 //! What binds a release to its input, its policy and its evidence?
 //!
-//! `manifest.json` holds no time, no path and no number of threads: the same table and policy give the same bytes.
-//! `tree.json` holds the tree of cuts, from the root downwards: a group is its number, a cut is its column,
-//! the ends between its parts and the parts themselves.
+//! `manifest.json` contains no time, no path and no number of threads: the same table and policy give the same bytes.
+//! `tree.json` contains the tree of cuts, from the root downwards: a group is its number; a cut is its column, the ends
+//! between its parts and the parts themselves.
 
 use super::findings;
 use super::label::Labels;
@@ -27,23 +27,23 @@ pub const MANIFEST: &str = "manifest.json";
 /// The name of the file with the tree of cuts.
 pub const TREE: &str = "tree.json";
 
-/// What a manifest tells of a release.
+/// The contents of a manifest.
 pub struct Evidence<'a> {
     /// The policy.
     pub policy: &'a Policy,
     /// Which tables there are.
     pub style: ReleaseStyle,
-    /// What was read, or how the groups were chosen from it.
+    /// The input, or how the groups were chosen from it.
     pub input: &'a Input,
-    /// What the independent check found for each protected column, at least one.
+    /// The result of the independent check for each protected column, at least one.
     pub columns: &'a [PublishedColumn<'a>],
-    /// What the release is worth.
+    /// The utility of the release.
     pub utility: &'a Utility,
 }
 
-/// What a manifest says of one protected column.
+/// What a manifest says about one protected column.
 pub struct PublishedColumn<'a> {
-    /// What the check found.
+    /// The result of the check.
     pub finding: &'a Finding,
     /// How many sensitive values a person may have.
     pub values: Values,
@@ -57,23 +57,23 @@ pub struct PublishedColumn<'a> {
     pub smallest_group: u64,
 }
 
-/// What a manifest says of the input.
+/// What a manifest says about the input.
 pub enum Input {
     /// A fingerprint of the rows.
     Read(Fingerprint),
-    /// No fingerprint, from which the published values could be subtracted to leave those that are not, but how many
-    /// rows there were and how many of them are in no group.
+    /// The number of rows and how many of them are in no group. There is no fingerprint: subtracting the published
+    /// values from it would leave those that are not published.
     Grouped {
         /// Rows that were read.
         rows: u64,
         /// Rows that are not published.
         suppressed: u64,
     },
-    /// No fingerprint, which would tell apart the tables that a replay leaves, but their number.
+    /// The number of tables that a replay leaves. There is no fingerprint, which would distinguish these tables.
     Chosen(Box<Chosen>),
 }
 
-/// The generalization function that a strategy chose, and what a replay of the choice leaves.
+/// The generalization function that a strategy chose, and the tables that a replay of the choice leaves.
 pub struct Chosen {
     /// `inclusive` or `exclusive`.
     pub strategy: &'static str,
@@ -91,7 +91,7 @@ pub struct Chosen {
 
 /// The manifest of a release, as it is written and read.
 ///
-/// What the check needs must be there; the rest may be missing in the manifest of another tool.
+/// The fields that the check needs must be present; the others may be missing in the manifest of another tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version that made the release.
@@ -110,7 +110,7 @@ pub struct Manifest {
     /// How many sensitive values a person may have.
     #[serde(default)]
     pub values: String,
-    /// What was read.
+    /// The input.
     #[serde(default)]
     pub input: Option<ManifestInput>,
     /// Rows of the release.
@@ -125,16 +125,16 @@ pub struct Manifest {
     /// People in the smallest group.
     #[serde(default)]
     pub smallest_group: u64,
-    /// What was required, with what was found.
+    /// The requirements, with the results.
     #[serde(default)]
     pub points: Vec<Value>,
-    /// What the release is worth.
+    /// The utility of the release.
     #[serde(default)]
     pub utility: Option<ManifestUtility>,
-    /// The files as they were published; none where nothing was written down of them.
+    /// The files as they were published; none if they were not recorded.
     #[serde(default)]
     pub files: Option<Vec<ManifestFile>>,
-    /// Rows of the input that are not published, where some may be left out.
+    /// Rows of the input that are not published, if some may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<u64>,
     /// How a strategy chose the groups.
@@ -149,9 +149,9 @@ pub struct Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReleaseStyle {
-    /// People and values stand in one table.
+    /// People and values are in one table.
     Generalized,
-    /// They stand in two.
+    /// People and values are in two tables.
     Bucketized,
 }
 
@@ -165,24 +165,24 @@ impl ReleaseStyle {
     }
 }
 
-/// What a manifest says of the input.
+/// What a manifest says about the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestInput {
     /// Rows.
     pub rows: u64,
-    /// What binds the release to the input; none where it would disclose what is not published.
+    /// Binds the release to the input; none if it would disclose values that are not published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-/// What a manifest says of the worth of a release.
+/// What a manifest says about the utility of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ManifestUtility {
     /// Average people per group.
     pub average_group_size: f64,
     /// Sum of the squared group sizes.
     pub discernibility: String,
-    /// Null where groups have no labels.
+    /// Null if groups have no labels.
     pub certainty_penalty: Option<ManifestPenalty>,
 }
 
@@ -211,7 +211,7 @@ pub struct ColumnPenalty {
 /// A file of a release as it was published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// Below the folder of the release.
+    /// Relative to the folder of the release.
     pub path: String,
     /// Its size.
     #[serde(default)]
@@ -231,7 +231,7 @@ impl Manifest {
         })
     }
 
-    /// What the evidence says of the files below `folder`.
+    /// Creates the manifest from the evidence and the files below `folder`.
     fn new(folder: &Path, evidence: &Evidence<'_>) -> Result<Self> {
         let mut files = Vec::new();
         list(folder, folder, &mut files)?;
@@ -282,7 +282,7 @@ impl Manifest {
 pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let manifest = Manifest::new(folder, evidence)?;
     let path = folder.join(MANIFEST);
-    // As a value first: that brings the keys into alphabetical order.
+    // Converted to a value first, which sorts the keys alphabetically.
     let text = serde_json::to_value(&manifest).and_then(|value| serde_json::to_string_pretty(&value));
     let text = text.map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
@@ -305,7 +305,7 @@ fn worth(utility: &Utility) -> ManifestUtility {
     }
 }
 
-/// What anyone can compute who knows the release, the quasi-identifiers and the strategy; no more than that.
+/// Only what anyone who knows the release, the quasi-identifiers and the strategy can compute.
 fn audit(chosen: &Chosen) -> Value {
     let set = |set: &SharesSummary| {
         let largest = set.largest.as_ref().map(|worst| worst.share.to_string());
@@ -357,7 +357,7 @@ pub fn hash(path: &Path) -> Result<(u64, String)> {
     }
 }
 
-/// Writes the tree of cuts, one node after the other, without building the text in memory.
+/// Writes the tree of cuts node by node, without building the text in memory.
 pub fn write_tree(folder: &Path, tree: &CutTree, labels: &[(String, Labels<'_>)]) -> Result<()> {
     enum Step {
         Node(NodeId),

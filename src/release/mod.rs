@@ -1,8 +1,9 @@
-//! What may the world see?
+//! What may the public see?
 //!
-//! Groups become labels ([`label`], read again by [`reader`]) and rows ([`rows`]); columns that are kept travel as [payload](crate::encode::payload) and are brought
-//! into the order of the groups by [a sorter](crate::resources::sorter). Files ([`part_writer`]) take shape in a staging directory
-//! ([`staging`]), bound together by a manifest ([`manifest`]). Nothing of the source but what the policy allows is written.
+//! Groups become labels ([`label`], parsed by [`reader`]) and rows ([`rows`]); columns that are kept travel as
+//! [payload](crate::encode::payload) and are put in group order by [a sorter](crate::resources::sorter). Files
+//! ([`part_writer`]) are created in a staging directory ([`staging`]) and bound together by a manifest ([`manifest`]).
+//! Nothing from the source is written except what the policy allows.
 
 pub mod covers;
 pub mod findings;

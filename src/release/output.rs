@@ -1,7 +1,7 @@
 //! Which files does a group go to?
 //!
-//! A single-valued generalized release is one table, `data/`. Otherwise people and values stand in two tables,
-//! `quasi/` and `sensitive/`, joined by group: whose values they are must not be told.
+//! A single-valued generalized release is one table, `data/`. Otherwise people and values are in two tables, `quasi/`
+//! and `sensitive/`, joined by group: it must not be revealed which person has which value.
 //!
 //! Memory: a batch per table; rows that travel go through the sorter.
 
@@ -24,7 +24,7 @@ use crate::table::write::WriteOptions;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a release looks like.
+/// The form of a release.
 pub struct ReleaseShape<'a> {
     /// Generalized or bucketized.
     pub style: Style,
@@ -41,7 +41,7 @@ pub struct ReleaseShape<'a> {
 }
 
 impl ReleaseShape<'_> {
-    /// Whether people and values stand in one table.
+    /// Whether people and values are in one table.
     pub fn is_joined(&self) -> bool {
         self.style == Style::Generalized && self.values == Values::Single
     }
@@ -57,7 +57,7 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Begins the tables below `folder`.
+    /// Creates the tables below `folder`.
     pub fn create(
         folder: &Path,
         shape: &'a ReleaseShape<'a>,
@@ -85,7 +85,7 @@ impl<'a> Output<'a> {
         Ok(Output { shape, rows, people, values, labels: LabelLog::new(spill) })
     }
 
-    /// Takes in the next group.
+    /// Adds the next group.
     pub fn push(&mut self, number: u64, group: &Group) -> Result<()> {
         if let Some((values, writer)) = &mut self.values {
             values.push_group(number, group, |batch| writer.write(batch))?;
@@ -96,7 +96,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes the rows that travel, in the order of the groups and their contents.
+    /// Writes the rows that travel, ordered by group and then by content.
     pub fn push_travelling(
         &mut self,
         store: &PageStore<'_>,
@@ -114,7 +114,7 @@ impl<'a> Output<'a> {
             let payload = store.load_payload(page, &mut room.1)?;
             for (row, bytes) in payload.rows().enumerate() {
                 let group = tree.group(tree.find(|column| rows.columns[column].get(row)));
-                // Beside the quasi-identifiers of a person nothing may hint at their value, not even the order.
+                // Nothing next to the quasi-identifiers of a person may hint at their value, not even the order.
                 let code = match &rows.sensitive {
                     Sensitive::Single(codes) if self.shape.is_joined() => codes.get(row),
                     _ => 0,
@@ -125,7 +125,7 @@ impl<'a> Output<'a> {
         self.push_sorted(sorter)
     }
 
-    /// Writes rows that travel, each with the number of its group and its sensitive code.
+    /// Writes rows that travel, each with its group number and its sensitive code.
     pub fn push_rows<'r>(
         &mut self,
         rows: impl Iterator<Item = (u64, u16, &'r [u8])>,
@@ -178,7 +178,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The labels of all groups in order, for rows that come later.
+/// The labels of all groups in order, for rows that are written later.
 struct LabelLog<'s> {
     spill: &'s Spill,
     block: Vec<u8>,

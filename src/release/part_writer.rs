@@ -1,6 +1,6 @@
-//! How are the files of a release written while the groups are still being made?
+//! How are the files of a release written while the groups are still being formed?
 //!
-//! Memory: [`AHEAD`] batches waiting and what the writer holds.
+//! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
 use crate::error::{Error, Result};
 use crate::table::write::{TableWriter, WriteOptions};
@@ -13,14 +13,14 @@ use std::thread::JoinHandle;
 /// Batches that may wait for the writer.
 const AHEAD: usize = 2;
 
-/// A table of a release that is being written on a thread of its own.
+/// A table of a release that is written on its own thread.
 pub struct PartWriter {
     batches: Option<Sender<RecordBatch>>,
     writer: Option<JoinHandle<Result<PathBuf>>>,
 }
 
 impl PartWriter {
-    /// Writes `folder/part-00000.parquet`, making the folder.
+    /// Writes `folder/part-00000.parquet`, creating the folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         let path = folder.join("part-00000.parquet");
@@ -37,7 +37,7 @@ impl PartWriter {
         Ok(PartWriter { batches: Some(sender), writer: Some(writer) })
     }
 
-    /// Hands a batch to the writer.
+    /// Passes a batch to the writer.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         let taken = self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok());
         if taken { Ok(()) } else { self.join().map(|_| ()) }

@@ -1,10 +1,10 @@
-//! What is a release worth?
+//! What is the utility of a release?
 //!
-//! The normalized certainty penalty of a column is the average width of people's labels, from 0 (every value
-//! told exactly) to 1 (nothing told). It is measured twice: as published, and with the tightest label
-//! that would cover each group, which is what other tools report. Widths are shares of the stated domain, or else of the
-//! values that occur. A penalty with all its digits would tell the least and greatest of these: what is published is
-//! [rounded up](rounded_up).
+//! The normalized certainty penalty of a column is the average width of people's labels, from 0 (every value is exact)
+//! to 1 (nothing is revealed). It is measured twice: as published, and with the tightest label that would cover each
+//! group, which is what other tools report. Widths are shares of the configured domain, or otherwise of the values that
+//! occur. A penalty with all its digits would reveal the least and the greatest of these values, so the published
+//! penalty is [rounded up](rounded_up).
 //!
 //! Memory: a few numbers per quasi-identifier.
 
@@ -20,7 +20,7 @@ use std::ops::Range;
 pub struct Utility {
     /// Average people per group.
     pub average_group_size: f64,
-    /// Sum of the squared group sizes: for each person, how many people cannot be told from them.
+    /// Sum of the squared group sizes: for each person, the number of people they cannot be distinguished from.
     pub discernibility: u128,
     /// Certainty penalty per quasi-identifier.
     pub columns: Vec<Penalty>,
@@ -49,19 +49,19 @@ impl Utility {
     }
 }
 
-/// A penalty as a release tells it: three digits after the point.
+/// A penalty as a release shows it: three digits after the decimal point.
 pub fn rounded_up(penalty: f64) -> f64 {
-    // A hair less, so that 0.3 stays 0.3; and no negative zero.
+    // Slightly less, so that 0.3 stays 0.3; and no negative zero.
     0.0 + (penalty * 1000.0 - 1e-9).ceil() / 1000.0
 }
 
 fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1);
-    // A sum of nothing is -0.
+    // An empty sum is -0.
     0.0 + values.sum::<f64>() / count as f64
 }
 
-/// Sums the measures up group by group.
+/// Accumulates the measures group by group.
 pub struct Measure<'a> {
     columns: Vec<(&'a Column, &'a Attribute, &'a Labels<'a>)>,
     published: Vec<f64>,
@@ -72,7 +72,7 @@ pub struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
-    /// Of no group yet.
+    /// Starts with no groups.
     pub fn new(
         columns: &'a [Column],
         attributes: &'a [Attribute],
@@ -83,7 +83,7 @@ impl<'a> Measure<'a> {
         Measure { columns, published: zeros.clone(), tight: zeros, people: 0, groups: 0, squares: 0 }
     }
 
-    /// Takes in a group.
+    /// Adds a group.
     pub fn add(&mut self, group: &Group) {
         let people = group.part.people;
         self.people += people;
@@ -116,13 +116,13 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// The least and greatest value, as far as the policy states them or the table has them.
+/// The least and the greatest value, as configured in the policy or else found in the table.
 fn ends(scale: Scale, samples: &[i64], labels: &Labels<'_>) -> Option<(f64, f64)> {
     let (least, greatest) = labels.domain().or(samples.first().copied().zip(samples.last().copied()))?;
     Some((scale.coordinate(least), scale.coordinate(greatest)))
 }
 
-/// How much of the stated domain lies between the least and the greatest value of the table.
+/// The share of the configured domain that lies between the least and the greatest value of the table.
 fn share_of_domain(attribute: &Attribute, labels: &Labels<'_>) -> f64 {
     let Coding::Numbers { scale, samples, .. } = &attribute.coding else { return 1.0 };
     let (Some((low, high)), [least, .., greatest]) = (ends(*scale, samples, labels), &samples[..]) else {
@@ -131,7 +131,7 @@ fn share_of_domain(attribute: &Attribute, labels: &Labels<'_>) -> f64 {
     (scale.coordinate(*greatest) - scale.coordinate(*least)) / (high - low)
 }
 
-/// The width of a label; open ends reach to the least and greatest value of the table.
+/// The width of a label; open ends extend to the least and the greatest value of the table.
 fn published_width(
     column: &Column,
     attribute: &Attribute,

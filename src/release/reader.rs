@@ -1,7 +1,7 @@
-//! What does a published label stand for?
+//! What does a published label mean?
 //!
-//! The inverse of [`label`](super::label), whose header has the grammar. What the policy says of the column and the type of its
-//! values decide how a label is read: `2020-07` is a month for one column and a text for another.
+//! The inverse of [`label`](super::label), whose header contains the grammar. How a label is read depends on the policy
+//! for the column and the type of its values: `2020-07` is a month for one column and a text for another.
 //!
 //! ```
 //! use skyveil::{Cell, ColumnKind, LabelReader};
@@ -17,8 +17,8 @@
 //! # Ok::<(), skyveil::Error>(())
 //! ```
 //!
-//! Invariant: whatever a person of a group has, the label of the group covers it; a label that cannot be read is an error.
-//! Memory: O(label). Not here: which values occur in the table at all.
+//! Invariant: the label of a group covers the values of everyone in it; a label that cannot be read is an error.
+//! Memory: O(label). Not here: which values occur in the table.
 
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ use crate::policy::hierarchy::{DateLevel, Hierarchy, Node};
 use crate::policy::{Quasi, QuasiShape};
 use crate::table::ColumnKind;
 
-/// A label that was read.
+/// A parsed label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// Whether people without a value may be in the group.
@@ -39,7 +39,7 @@ pub struct Label {
 /// The values that a label covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Covered {
-    /// No value: everybody of the group has none.
+    /// No value: nobody in the group has one.
     Nothing,
     /// All values.
     Everything,
@@ -54,23 +54,23 @@ pub enum Covered {
     Texts {
         /// The least that is covered.
         from: Option<String>,
-        /// The first that is not covered any more.
+        /// The first text that is no longer covered.
         to: Option<String>,
     },
     /// These texts.
     Set(Vec<String>),
     /// The values below a node of the policy's hierarchy.
     Node(Node),
-    /// All longer texts that begin like this.
+    /// All longer texts with this prefix.
     Prefix(String),
-    /// The days of a period of the calendar, such as `2020-Q3`.
+    /// The days of a calendar period, such as `2020-Q3`.
     Period(DateLevel, String),
 }
 
 /// The upper end of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upper {
-    /// The first key that is not covered any more.
+    /// The first key that is no longer covered.
     Open(i64),
     /// The last key that is covered.
     Closed(i64),
@@ -98,14 +98,14 @@ pub struct LabelReader<'a> {
 }
 
 impl<'a> LabelReader<'a> {
-    /// For a column of the original table and what the policy says of it.
+    /// Creates a reader for a column of the original table, as described in the policy.
     pub fn new(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
         let scale = Scale::of(kind);
         let highest = scale.zip(quasi.domain.as_ref()).and_then(|(scale, [_, high])| scale.parse(&high.text));
         LabelReader { name: &quasi.name, scale, shape: &quasi.shape, other: quasi.other.as_deref(), highest }
     }
 
-    /// For a column of which the policy says nothing but that it is a quasi-identifier.
+    /// Creates a reader for a column that the policy only declares to be a quasi-identifier.
     pub fn unstated(kind: &ColumnKind) -> LabelReader<'static> {
         LabelReader {
             name: "label",
@@ -119,7 +119,7 @@ impl<'a> LabelReader<'a> {
     /// Reads a label.
     ///
     /// # Errors
-    /// What is no label of such a column; the text is not quoted.
+    /// Text that is not a label of such a column; the error does not quote it.
     pub fn read(&self, label: &str) -> Result<Label> {
         let (null, values) = match label {
             "null" => return Ok(Label { null: true, values: Covered::Nothing }),
@@ -136,7 +136,8 @@ impl<'a> LabelReader<'a> {
 
     /// Reads the two cells of a column that is published as `NAME_from` and `NAME_to`, given as keys.
     ///
-    /// Bounds do not tell whether null occurs, nor whether the stated end of the column does: both count as covered.
+    /// Bounds do not show whether null occurs, nor whether the configured end of the column does: both count as
+    /// covered.
     pub fn read_bounds(&self, from: Option<i64>, to: Option<i64>) -> Label {
         let upper = |to: i64| if self.highest == Some(to) { Upper::Closed(to) } else { Upper::Open(to) };
         let values = match (from, to) {
@@ -146,10 +147,10 @@ impl<'a> LabelReader<'a> {
         Label { null: true, values }
     }
 
-    /// A value written as text, as labels and CSV files have it.
+    /// A value written as text, as in labels and CSV files.
     ///
     /// # Errors
-    /// Text that is no value of the column's type.
+    /// Text that is not a value of the column's type.
     pub fn cell<'b>(&self, text: &'b str) -> Result<Cell<'b>> {
         match self.scale {
             None => Ok(Cell::Text(text)),
@@ -208,7 +209,7 @@ impl<'a> LabelReader<'a> {
         }
     }
 
-    /// The value that stands for a text: itself, or the `other` of a stated order.
+    /// The value that represents a text: itself, or the `other` of a declared order.
     fn listed<'b>(&'b self, text: &'b str) -> &'b str {
         match (self.shape, self.other) {
             (QuasiShape::Order(values), Some(other)) if !values.iter().any(|value| value == text) => other,
@@ -277,7 +278,7 @@ fn key_range(scale: Scale, from: Option<&str>, to: Option<&str>, closed: bool) -
         (None, _) => None,
         (Some(text), true) => Some(Upper::Closed(scale.parse(text)?)),
         (Some(text), false) => match first_key(scale, text)? {
-            // The end may lie beyond all keys.
+            // The end may be beyond all keys.
             i64::MAX => Some(Upper::Closed(i64::MAX)),
             key => Some(Upper::Open(key)),
         },
@@ -285,7 +286,7 @@ fn key_range(scale: Scale, from: Option<&str>, to: Option<&str>, closed: bool) -
     Some(Covered::Keys { from, to })
 }
 
-/// The least key that is not below an end; an end between two keys has none of its own.
+/// The least key that is not below an end; an end between two keys has no key of its own.
 fn first_key(scale: Scale, end: &str) -> Option<i64> {
     if let Some(key) = scale.parse(end) {
         return Some(key);
@@ -329,7 +330,7 @@ fn text_range(label: &str) -> Option<Covered> {
     (rest == ")" && (from.is_some() || to.is_some())).then_some(Covered::Texts { from, to })
 }
 
-/// A text in quotes at the beginning, and what follows it.
+/// A quoted text at the beginning, and the rest after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('"')?.chars();
     let mut value = String::new();
@@ -369,13 +370,13 @@ fn set(label: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A set of one.
+/// The value of a set with one element.
 fn single(label: &str) -> Option<String> {
     let mut values = set(label)?;
     values.pop().filter(|_| values.is_empty())
 }
 
-/// The level whose periods have names of this form.
+/// The level whose periods have names in this form.
 fn level_of(label: &str) -> Option<DateLevel> {
     let form: String = label
         .strip_prefix('-')

@@ -1,7 +1,7 @@
 //! How do groups become the rows of a table?
 //!
-//! A group is its label, its sensitive values and their counts; where nothing travels along, its rows are written
-//! from these, sorted by sensitive value. Kept columns come as payload, in the order of their contents.
+//! A group is its label, its sensitive values and their counts; if no columns travel, its rows are written from these,
+//! sorted by sensitive value. Kept columns arrive as payload, in the order of their contents.
 //!
 //! Memory: one batch of at most [`BATCH_ROWS`] rows or [`BATCH_BYTES`] of payload.
 
@@ -29,7 +29,7 @@ pub const GROUP: &str = "group";
 /// The name of the column that counts the occurrences of a value in a group.
 pub const COUNT: &str = "count";
 
-/// What stands in the quasi-identifiers of every row of a group.
+/// The quasi-identifiers of every row of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupLabel {
     /// A label per quasi-identifier.
@@ -44,9 +44,9 @@ pub struct RowColumns<'a> {
     pub labels: Vec<(String, Labels<'a>)>,
     /// How their ranges are written.
     pub ranges: Ranges,
-    /// RowColumns that travel.
+    /// Columns that travel.
     pub payload: Option<&'a Payload>,
-    /// The sensitive columns, if they stand beside the others.
+    /// The sensitive columns, if they are in the same table.
     pub sensitive: Option<&'a SensitiveColumns>,
 }
 
@@ -62,7 +62,7 @@ pub struct GroupRows<'a> {
 #[derive(Default)]
 struct Pending {
     groups: Vec<i64>,
-    /// The labels of the batch, and for each row its place among them.
+    /// The labels of the batch, and the position of each row's label among them.
     labels: Vec<GroupLabel>,
     label: Vec<i32>,
     payload: Vec<Vec<u8>>,
@@ -71,7 +71,7 @@ struct Pending {
 }
 
 impl<'a> GroupRows<'a> {
-    /// For these columns.
+    /// Creates it for these columns.
     pub fn new(columns: RowColumns<'a>) -> Self {
         let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
         for (name, labels) in &columns.labels {
@@ -93,7 +93,7 @@ impl<'a> GroupRows<'a> {
         &self.schema
     }
 
-    /// What the rows of a group have in common.
+    /// The label shared by the rows of a group.
     pub fn label(&self, group: &Group) -> GroupLabel {
         let label = |(i, (_, labels)): (usize, &(String, Labels<'_>))| {
             labels.label(&group.extent[i], &group.present[i])
@@ -164,7 +164,7 @@ impl<'a> GroupRows<'a> {
         Ok(())
     }
 
-    /// The rows that did not fill a batch.
+    /// Returns the rows that did not fill a batch.
     pub fn finish(mut self) -> Result<RecordBatch> {
         self.take()
     }
@@ -208,7 +208,7 @@ impl Pending {
     }
 }
 
-/// Turns groups into rows of group, sensitive value (or combination of values) and count.
+/// Turns groups into rows with the group, the sensitive value (or combination of values) and the count.
 pub struct GroupValues<'a> {
     sensitive: SensitiveArrays<'a>,
     schema: SchemaRef,
@@ -218,7 +218,7 @@ pub struct GroupValues<'a> {
 }
 
 impl<'a> GroupValues<'a> {
-    /// For these sensitive columns.
+    /// Creates it for these sensitive columns.
     pub fn new(sensitive: &'a SensitiveColumns) -> Self {
         let sensitive = SensitiveArrays::new(sensitive);
         let mut fields = vec![Field::new(GROUP, DataType::Int64, false)];
@@ -251,7 +251,7 @@ impl<'a> GroupValues<'a> {
         Ok(())
     }
 
-    /// The rows that did not fill a batch.
+    /// Returns the rows that did not fill a batch.
     pub fn finish(mut self) -> Result<RecordBatch> {
         self.take()
     }

@@ -4,7 +4,7 @@
 //! folders and the parent are synced in that order around one rename that refuses an existing target. A run that fails
 //! or is killed leaves no release behind and never touches an older one.
 //!
-//! Two locks, both held by an open file and so released by the operating system however a run ends:
+//! There are two locks, both held by an open file and thus released by the operating system however a run ends:
 //! - `.NAME.lock` next to the target admits one run per target at a time. It is held until after the rename.
 //! - `.staging` inside a staging directory shows that its run is alive. A directory whose lock nobody holds was left by
 //!   a dead run and is swept by the next one; a directory without that file is not ours and stays.
@@ -15,13 +15,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Marks a staging directory, and is locked while its run lives.
+/// Marks a staging directory, and is locked while its run is alive.
 const MARK: &str = ".staging";
 
-/// Stands between the name of the target and the random end of a staging directory's name.
+/// Separates the name of the target from the random suffix in the name of a staging directory.
 const UNFINISHED: &str = ".unfinished-";
 
-/// The directory in which a release takes shape; removed on drop unless it was published.
+/// The directory in which a release is prepared; removed on drop unless it was published.
 #[derive(Debug)]
 pub struct Staging {
     target: PathBuf,
@@ -33,7 +33,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Makes a staging directory for `target`, which must not exist yet, and sweeps those of dead runs.
+    /// Creates a staging directory for `target`, which must not exist yet, and sweeps those of dead runs.
     pub fn create(target: &Path) -> Result<Self> {
         let name = target.file_name().ok_or_else(|| {
             Error::input(
@@ -42,7 +42,7 @@ impl Staging {
             )
         })?;
         let turn = Turn::take(target, name)?;
-        // Asked under the lock: what another run published meanwhile is seen.
+        // Checked under the lock, so a release published meanwhile by another run is seen.
         if target.symlink_metadata().is_ok() {
             return Err(exists(target));
         }
@@ -68,7 +68,7 @@ impl Staging {
         }
     }
 
-    /// Where to write.
+    /// The directory to write to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -77,7 +77,7 @@ impl Staging {
     pub fn publish(mut self) -> Result<()> {
         open_to_others(&self.folder)?;
         sync_below(&self.folder)?;
-        // Last, so that a run killed while it syncs is still recognized as dead.
+        // Last, so that a run killed while syncing is still recognized as dead.
         let mark = self.folder.join(MARK);
         std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
         sync_folder(&self.folder)?;
@@ -95,7 +95,7 @@ impl Drop for Staging {
     }
 }
 
-/// The right to publish to one target, held by a locked file next to it.
+/// The right to publish to one target, held through a locked file next to it.
 #[derive(Debug)]
 struct Turn {
     path: PathBuf,
@@ -132,12 +132,12 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Removed while it is locked: whoever opened it meanwhile finds that it is gone and takes a new one.
+        // Removed while locked: anyone who opened it meanwhile finds that it is gone and creates a new one.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Whether an open file is the one that a path names.
+/// Whether an open file is the one at a path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -204,12 +204,12 @@ fn sweep(target: &Path, name: &OsStr) -> Result<()> {
     Ok(())
 }
 
-/// A staging directory is private; a published one has the permissions that the user's mask leaves.
+/// A staging directory is private; a published one has the permissions that the user's umask allows.
 #[cfg(unix)]
 fn open_to_others(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let io = |source| Error::io(folder, source);
-    // The mask cannot be read without changing it, so a directory made under it shows what it leaves.
+    // The umask cannot be read without changing it, so a directory created under it shows its effect.
     let probe = folder.join(".mask");
     std::fs::create_dir(&probe).map_err(io)?;
     let mode = probe.metadata().map_err(io)?.permissions().mode() & 0o777;
@@ -267,7 +267,7 @@ fn rename_to_new(folder: &Path, target: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     match renameat_with(CWD, folder, CWD, target, RenameFlags::NOREPLACE) {
-        // Not every file system knows the flag.
+        // Not every file system supports the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_over_empty(folder, target),
         other => other.map_err(Into::into),
     }
@@ -278,8 +278,8 @@ fn rename_to_new(folder: &Path, target: &Path) -> std::io::Result<()> {
     if cfg!(unix) { rename_over_empty(folder, target) } else { std::fs::rename(folder, target) }
 }
 
-/// Claims the name by making an empty directory, which fails if it is taken, and replaces that. A rename onto a
-/// directory that somebody filled meanwhile fails.
+/// Claims the name by creating an empty directory, which fails if the name is taken, and then replaces it. Renaming
+/// onto a directory that somebody filled in the meantime fails.
 #[cfg(unix)]
 fn rename_over_empty(folder: &Path, target: &Path) -> std::io::Result<()> {
     std::fs::create_dir(target)?;

@@ -1,11 +1,11 @@
 //! How far is a release from its original?
 //!
-//! The original is read twice: which values are there, then which codes every row has. The release is read once, its
-//! labels turned into the codes that they cover. A group may be met in parts: all sums are linear in its people.
+//! The original is read twice: first for its values, then for the codes of every row. The release is read once, and its
+//! labels are mapped to the codes that they cover. A group may arrive in parts: all sums are linear in its people.
 //!
-//! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most 16,384 labels
-//! of each column; for a bucketized release also the values of all groups, taken from the budget.
-//! Not here: the measures (`utility`), what labels mean (`release::reader`).
+//! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most 16,384 labels of
+//! each column; for a bucketized release also the values of all groups, taken from the budget.
+//! Not here: the measures (`utility`), the meaning of labels (`release::reader`).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,16 +35,16 @@ use crate::resources::Resources;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 
-/// What the comparison found.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Each quasi-identifier with its divergence.
     pub divergences: Vec<(String, Divergence)>,
     /// The sensitive column that the queries count.
     pub sensitive: String,
-    /// Which queries were evaluated.
+    /// The queries that were evaluated.
     pub design: Design,
-    /// How wrong their answers are.
+    /// The errors of their answers.
     pub errors: QueryErrors,
 }
 
@@ -57,7 +57,7 @@ struct Original<'a> {
     sensitive: SensitiveColumns,
 }
 
-/// Why a release cannot be compared with its original, if so.
+/// Why a release cannot be compared with its original, if that is the case.
 pub fn obstacle(policy: &Policy, columns: &ColumnRoles) -> Option<&'static str> {
     if !columns.parts.is_empty() {
         Some("the sensitive value is a combination of columns")
@@ -110,7 +110,7 @@ pub fn compare(
 }
 
 impl<'a> Original<'a> {
-    /// The first scan: which values are there?
+    /// The first scan: finds the values.
     fn read(source: &Source<'a>) -> Result<Self> {
         let quasi = source.columns.quasi.clone();
         let (attributes, sensitive) = source.read_values()?;
@@ -119,13 +119,13 @@ impl<'a> Original<'a> {
         Ok(Original { quasi, kinds, attributes, name, sensitive })
     }
 
-    /// The columns of a table with these people, and what else is wanted of it.
+    /// The columns of a table of these people, and the additional ones requested.
     fn columns<'b>(&self, more: impl IntoIterator<Item = &'b str>) -> Vec<ColumnRequest> {
         let quasi = self.quasi.iter().map(|quasi| ColumnRequest::canonical(quasi.name.as_str()));
         quasi.chain(more.into_iter().map(ColumnRequest::canonical)).collect()
     }
 
-    /// The second scan: the true counts, and the original's marginals.
+    /// The second scan: finds the true counts and the original's marginals.
     fn count(
         &self,
         source: &Source<'_>,

@@ -1,8 +1,8 @@
-//! What the pages have in common: the document around them, and texts with code in them.
+//! The parts shared by all pages: the surrounding document, and texts that contain code.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// A page that needs no other file. `style` is CSS of this crate, never text from data.
+/// A self-contained page. `style` is CSS of this crate, never text from data.
 pub fn document(title: &str, style: &'static str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -28,7 +28,7 @@ pub fn with_code(text: &str) -> Markup {
     }
 }
 
-/// Tags hold no control characters: all that are here came with data, and XML allows none of them.
+/// Tags contain no control characters: any that are present came from data, and XML allows none of them.
 pub fn without_control_characters(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()

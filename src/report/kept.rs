@@ -1,11 +1,11 @@
 //! How many people does a kept column single out?
 //!
-//! A column that is published as it is lets someone who knows a person's value in it look for that row. Per column: how many
-//! different values there are, and how many people have a value that nobody else of their group has. Equal values
-//! are equal 128-bit hashes of their bytes.
+//! A column that is published unchanged lets someone who knows a person's value in it look for that row. For each
+//! column: how many different values there are, and how many people have a value that nobody else in their group has.
+//! Values are compared by 128-bit hashes of their bytes.
 //!
 //! Memory: per worker the hashes of a morsel; [`MOST_HASHES`] for a group and [`MOST_VALUES`] per column for the
-//! different values, 16 bytes each. The bounds are fixed, so that the answer does not depend on the memory at hand.
+//! different values, 16 bytes each. The bounds are fixed, so the answer does not depend on the available memory.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -17,25 +17,25 @@ use crate::error::{Error, Result};
 use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 
-/// Different values that are counted exactly.
+/// The largest number of different values that is counted exactly.
 pub const MOST_VALUES: usize = 1 << 16;
 /// Rows times columns of the largest group whose people are compared.
 pub const MOST_HASHES: usize = 1 << 20;
 
-/// What was measured of a kept column.
+/// The measurements of a kept column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptColumn {
     /// The column.
     pub name: String,
     /// Different values.
     pub distinct: Distinct,
-    /// People with a value that nobody else of their group has; `None` if that was not computed.
+    /// People with a value that nobody else in their group has; `None` if this was not computed.
     pub alone: Option<u64>,
 }
 
 impl KeptColumn {
-    /// The share of people in percent, if it is more than half of them, who have a value that nobody else of their
-    /// group has: the column is as good as a name.
+    /// The percentage of people who have a value that nobody else in their group has, if it is more than half: the
+    /// column is then as good as a name.
     pub fn identifies(&self, people: u64) -> Option<String> {
         let alone = self.alone.filter(|alone| u128::from(*alone) * 2 > u128::from(people))?;
         Some(format!("{:.1} %", 100.0 * alone.min(people) as f64 / people.max(1) as f64))
@@ -45,22 +45,22 @@ impl KeptColumn {
 /// How many different values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distinct {
-    /// So many.
+    /// Exactly this many.
     Exactly(u64),
-    /// More than that.
+    /// More than this many.
     MoreThan(u64),
 }
 
-/// Whether the rows of each group stand together.
+/// Whether the rows of each group are contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// They do.
     Together,
-    /// They do not, or that is not known: people are not compared within their groups.
+    /// They are not, or this is unknown: people are not compared within their groups.
     Anywhere,
 }
 
-/// Measures these columns of a table; rows that agree in all columns of `groups` are a group.
+/// Measures these columns of a table; rows that agree in all columns of `groups` form a group.
 pub fn measure(
     table: &Table,
     groups: &[String],
@@ -115,7 +115,7 @@ pub fn measure(
     Ok(names.iter().zip(&distinct).zip(&current.alone).map(column).collect())
 }
 
-/// The rows of a batch as hashes: of their group, and of each kept column.
+/// The rows of a batch as hashes, one of the group and one of each kept column.
 struct Hashed {
     groups: Vec<u128>,
     columns: Vec<Vec<u128>>,
@@ -157,7 +157,7 @@ struct Current {
 }
 
 impl Current {
-    /// Takes in rows; whether their groups are small enough to be compared.
+    /// Adds rows; returns whether their groups are small enough to be compared.
     fn take(&mut self, batch: &Hashed) -> bool {
         let most = MOST_HASHES / self.hashes.len().max(1);
         for (row, &group) in batch.groups.iter().enumerate() {

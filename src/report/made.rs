@@ -1,4 +1,4 @@
-//! What does the manifest say of how a release was made?
+//! What does the manifest say about how a release was made?
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ pub struct Origins {
     pub style: &'static str,
     /// Rows of the input.
     pub input_rows: u64,
-    /// What binds the release to the input; none where it would disclose what is not published.
+    /// Binds the release to the input; none if it would disclose values that are not published.
     pub fingerprint: Option<String>,
-    /// What the release is worth.
+    /// The utility of the release.
     pub worth: Worth,
 }
 
 impl Origins {
-    /// From the manifest of the release in `folder`.
+    /// Reads it from the manifest of the release in `folder`.
     pub fn of(manifest: &Manifest, folder: &Path) -> Result<Self> {
         let (Some(input), Some(utility)) = (&manifest.input, &manifest.utility) else {
             return Err(Error::Format {
@@ -36,7 +36,7 @@ impl Origins {
             tight: penalty.tight,
             columns: penalty.columns.iter().map(own).collect(),
         };
-        // Groups without labels have none.
+        // Groups without labels have no penalty.
         let labelled = utility.certainty_penalty.as_ref().filter(|penalty| !penalty.columns.is_empty());
         Ok(Origins {
             version: manifest.skyveil.clone(),
@@ -51,7 +51,7 @@ impl Origins {
         })
     }
 
-    /// For the page, with the policy of the release.
+    /// The origin for the page, with the policy of the release.
     pub fn origin<'a>(&'a self, policy: &'a Policy) -> Origin<'a> {
         Origin::Release {
             policy,

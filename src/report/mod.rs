@@ -1,7 +1,7 @@
-//! What did a release cost, and which risk is left?
+//! What did a release cost, and which risk remains?
 //!
-//! [`comparison`] measures a release against its original, [`kept`] what kept columns reveal, [`made`] reads the manifest,
-//! [`chart`] draws, and [`page`] arranges all numbers into one page.
+//! [`comparison`] measures a release against its original, [`kept`] measures what kept columns reveal, [`made`] reads
+//! the manifest, [`chart`] draws, and [`page`] arranges all numbers on one page.
 //!
 //! Not here: counting (`check`), the bounds (`math`).
 

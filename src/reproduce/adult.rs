@@ -1,6 +1,6 @@
 //! Which codes do the rows of Adult have?
 //!
-//! Memory: two bytes a cell of the requested columns.
+//! Memory: two bytes per cell of the requested columns.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct Coded {
 }
 
 impl Coded {
-    /// Numbers the texts in the order given; all of the column's must be there.
+    /// Renumbers the texts in the given order, which must contain all texts of the column.
     pub fn reordered(&self, order: &[&str]) -> Result<Coded> {
         let place = |text: &String| order.iter().position(|known| known == text);
         let map: Option<Vec<u16>> = self.texts.iter().map(|text| place(text).map(|at| at as u16)).collect();
@@ -45,7 +45,7 @@ impl Coded {
     }
 }
 
-/// Says how to get the file if it is not there.
+/// Fails with instructions for getting the file if it is missing.
 pub fn require(path: &Path) -> Result<()> {
     if path.is_file() {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Coded>> {
 }
 
 fn code(name: &str, cells: &[String]) -> Coded {
-    // Numbers sort by value, texts after them.
+    // Numbers sort by value, followed by texts.
     let key = |text: &String| (text.parse::<u64>().unwrap_or(u64::MAX), text.clone());
     let mut codes: BTreeMap<(u64, String), u16> = cells.iter().map(|cell| (key(cell), 0)).collect();
     codes.values_mut().zip(0..).for_each(|(code, next)| *code = next);

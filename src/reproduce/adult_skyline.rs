@@ -1,6 +1,6 @@
-//! Section 7.3: how much may someone know about a (3,6)-diverse release of Adult?
+//! Section 7.3: how much may an adversary know about a (3,6)-diverse release of Adult?
 //!
-//! The release and its skyline are made by the commands that a data owner would use.
+//! The release and its skyline are made with the commands that a data owner would use.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::report::chart::{Axis, Chart, Series};
 
 type Point = [u64; 3];
 
-/// As printed.
+/// As printed in the paper.
 const PAPER: [Point; 7] = [[0, 4, 0], [1, 3, 1], [2, 2, 2], [3, 1, 2], [2, 1, 3], [4, 0, 3], [3, 0, 4]];
 
 const VALUE: &str = "Exec-managerial";
@@ -36,7 +36,7 @@ const COLUMNS: [&str; 14] = [
     "income",
 ];
 
-/// Which quasi-identifiers are taken, and in which order cuts are tried.
+/// The quasi-identifiers that are used, and the order in which cuts are tried.
 const CHOICES: [(&str, &[&str], &str); 4] = [
     ("4 columns, Mondrian's cuts", &["age", "marital-status", "race", "sex"], "mondrian"),
     ("4 columns, best cuts", &["age", "marital-status", "race", "sex"], "best"),
@@ -152,7 +152,7 @@ fn release_and_skyline(
     })
 }
 
-/// A skyline against the paper's, in words.
+/// Compares a skyline with that of the paper, in words.
 fn compare(name: &str, found: &[Point], same: usize, safe: usize) -> String {
     let people = found.iter().filter(|point| point[0] == 0 && point[2] == 0).map(|point| point[1]).max();
     match people {

@@ -1,4 +1,4 @@
-//! The command itself, run in a process of its own.
+//! Runs the command in a separate process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn json(skyveil: &Path, arguments: &[&OsStr]) -> Result<Value> {
     })
 }
 
-/// Runs `skyveil anonymize` with a policy and these additional arguments; its JSON object.
+/// Runs `skyveil anonymize` with a policy and these additional arguments; returns its JSON object.
 pub fn anonymize(
     skyveil: &Path,
     table: &Path,

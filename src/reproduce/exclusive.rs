@@ -1,4 +1,4 @@
-//! What do the naive, the inclusive and the exclusive strategy publish: in the paper's examples, and at random?
+//! What do the naive, the inclusive and the exclusive strategy publish, in the paper's examples and on random tables?
 //!
 //! Memory: the states of the disclosure sets of one table at a time.
 
@@ -15,7 +15,7 @@ use crate::report::chart::{Axis, Chart, Series};
 const FUNCTIONS: [[u32; 10]; 3] =
     [[0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 2, 2, 2, 3, 3], [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]];
 
-/// Its tables, with what it says that the strategies publish: naive, inclusive, exclusive.
+/// Its tables, with what the strategies publish according to the paper: naive, inclusive, exclusive.
 const EXAMPLES: [(&str, [u32; 10], [&str; 3]); 3] = [
     ("G0", [1, 2, 3, 2, 4, 4, 6, 5, 6, 7], ["g2", "nothing", "nothing"]),
     ("Ga", [1, 2, 3, 4, 2, 6, 4, 5, 6, 7], ["not printed", "g1", "not printed"]),
@@ -26,9 +26,9 @@ const EXAMPLES: [(&str, [u32; 10], [&str; 3]); 3] = [
 #[derive(Debug, Default)]
 struct Tally {
     tables: u64,
-    /// Published something: naive, inclusive, exclusive.
+    /// How often each strategy published something: naive, inclusive, exclusive.
     published: [u64; 3],
-    /// Naive published, and someone who replays it learns more than allowed.
+    /// The naive strategy published, and someone who replays it learns more than allowed.
     naive_unsafe: u64,
     /// Only one of the two safe strategies publishes, or an earlier function.
     inclusive_better: u64,
@@ -46,7 +46,7 @@ impl Tally {
         self.undecided += other.undecided;
     }
 
-    /// How often something is published, and how often the naive strategy should not have done so.
+    /// How often something is published, and how often the naive strategy should not have published.
     fn shares(&self) -> [f64; 4] {
         let [naive, inclusive, exclusive] = self.published;
         [naive, inclusive, exclusive, self.naive_unsafe].map(|count| count as f64 / self.tables.max(1) as f64)
@@ -255,7 +255,7 @@ fn count(people: usize, tables: u64) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Neighbours in groups of 2 to 4; a last person alone joins the group before.
+/// Neighbours in groups of 2 to 4; a single person at the end joins the previous group.
 fn runs(people: usize, random: &mut Random) -> Partition {
     let mut labels = Vec::new();
     let mut group = 0u32;

@@ -11,7 +11,7 @@ use crate::error::Result;
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it answers.
+    /// The question it answers.
     pub question: &'static str,
     /// Where it comes from.
     pub paper: &'static str,
@@ -26,7 +26,7 @@ pub struct Experiment {
 /// Whether an experiment has smaller sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scaling {
-    /// It is always run as the paper did.
+    /// Always run as in the paper.
     Fixed,
     /// It depends on the [`RunSize`](super::RunSize).
     Scaled,
@@ -166,7 +166,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-/// The experiment of this name.
+/// The experiment with this name.
 pub fn experiment(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
 }

@@ -6,12 +6,12 @@ use crate::math::exact::{Rational, decimal_at_least};
 use crate::report::chart::Chart;
 use crate::report::digits::grouped;
 
-/// All that an experiment has to say.
+/// The results of an experiment.
 #[derive(Debug, Clone, Default)]
 pub struct ExperimentFindings {
     /// What was run, with every choice that the paper leaves open.
     pub run: Vec<String>,
-    /// How it compares with the paper, said with the numbers found.
+    /// How it compares with the paper, in sentences that contain the numbers found.
     pub compared: Vec<String>,
     /// The numbers.
     pub tables: Vec<ResultTable>,
@@ -24,7 +24,7 @@ pub struct ExperimentFindings {
 pub struct ResultTable {
     /// Short and unique, for the CSV file.
     pub name: String,
-    /// For people.
+    /// For human readers.
     pub title: String,
     /// Headings with units.
     pub columns: Vec<String>,
@@ -46,7 +46,7 @@ impl ResultTable {
     }
 }
 
-/// What a table holds.
+/// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ResultCell {
@@ -94,7 +94,7 @@ impl ResultCell {
         decimal_at_least(risk, 4).parse::<f64>().map_or_else(|_| "".into(), ResultCell::from)
     }
 
-    /// For people: digits in groups, four of them where there is a fraction.
+    /// For human readers: digits in groups, four of them if there is a fraction.
     pub fn shown(&self) -> String {
         match self {
             ResultCell::Whole(number) => grouped(*number),
@@ -115,7 +115,7 @@ impl ResultCell {
     }
 }
 
-/// Four digits that matter.
+/// Rounded to four significant digits.
 pub(super) fn rounded(number: f64) -> String {
     let size = number.abs();
     match size {

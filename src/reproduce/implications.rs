@@ -1,4 +1,4 @@
-//! Figures 5 and 6: what do k implications disclose at most, and what has entropy to do with it?
+//! Figures 5 and 6: what do k implications disclose at most, and how is that related to entropy?
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const UP_TO: usize = 12;
 /// The pieces of knowledge of Figure 6.
 const PIECES: [usize; 6] = [1, 3, 5, 7, 9, 11];
 
-/// Values of marital status in an order in which the middle level is made of neighbours.
+/// Values of marital status, ordered so that the middle level consists of neighbours.
 const MARITAL: [&str; 7] = [
     "Married-AF-spouse",
     "Married-civ-spouse",
@@ -26,7 +26,7 @@ const MARITAL: [&str; 7] = [
     "Never-married",
 ];
 
-/// First values of the middle level's cells but the first: married, was married, never married.
+/// First value of each cell of the middle level except the first: married, was married, never married.
 const MARITAL_MIDDLE: [u32; 2] = [3, 6];
 
 /// The level of age with intervals of 20; all other columns of Figure 5 are suppressed.
@@ -36,9 +36,9 @@ const TWENTIES: usize = 3;
 struct Node {
     levels: Vec<usize>,
     buckets: usize,
-    /// The least entropy of a bucket, in bits.
+    /// The smallest entropy of a bucket, in bits.
     entropy: f64,
-    /// By 0, 1, ... implications, and by negated atoms.
+    /// For 0, 1, ... implications, and for negated atoms.
     implied: Vec<Rational>,
     negated: Vec<Rational>,
 }
@@ -97,7 +97,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
 fn measure(cells: &LatticeCells, levels: Vec<usize>) -> Node {
     let mut scanner = Scanner::new(UP_TO);
     let mut entropy = f64::INFINITY;
-    // Positions only name witnesses; the minima do not depend on the order.
+    // Positions only identify witnesses; the minima do not depend on the order.
     for (position, part) in cells.parts().enumerate() {
         if let Some(bucket) = Bucket::from_counts(part.counts.iter().copied(), UP_TO) {
             scanner.observe(&bucket, position as u64);
@@ -114,7 +114,7 @@ fn measure(cells: &LatticeCells, levels: Vec<usize>) -> Node {
     }
 }
 
-/// The entropy of a bucket's values; sorted, so that equal buckets give equal bits.
+/// The entropy of a bucket's values; sorted, so that equal buckets give bit-identical results.
 fn bits(counts: &[u64], people: u64) -> f64 {
     let mut counts: Vec<u64> = counts.iter().copied().filter(|&count| count > 0).collect();
     counts.sort_unstable();

@@ -1,4 +1,4 @@
-//! On which machine was it measured?
+//! On which machine were the results measured?
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// The processor, if the system reports it.
     pub processor: Option<String>,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub cores: usize,
     /// Bytes of memory, if the system reports it.
     pub memory_bytes: Option<u64>,
@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    /// In a line.
+    /// The machine on one line.
     pub fn shown(&self) -> String {
         let processor = self.processor.as_deref().unwrap_or("unknown processor");
         let memory = self.memory_bytes.map_or(String::new(), |bytes| {

@@ -1,9 +1,10 @@
-//! What did the papers measure, and what comes out here?
+//! What did the papers measure, and what is the result here?
 //!
-//! One file for each experiment, listed in [`mod@experiment`]. An experiment is a function from a [`ExperimentSetting`] to [`ExperimentFindings`]: tables, charts and
-//! sentences that are made from the numbers. [`mod@run`] adds what the paper shows and the machine, and writes four files:
-//! `numbers.csv`, `result.json`, `plot.svg` and `index.html`. [`page::collect`] makes the page of a full run from the
-//! JSON files alone, so no number on it is typed by hand.
+//! One file for each experiment, listed in [`mod@experiment`]. An experiment is a function from an
+//! [`ExperimentSetting`] to [`ExperimentFindings`]: tables, charts and sentences that are generated from the numbers.
+//! [`mod@run`] adds what the paper shows and the machine, and writes four files: `numbers.csv`, `result.json`,
+//! `plot.svg` and `index.html`. [`page::collect`] generates the page of a full run from the JSON files alone, so no
+//! number on it is typed by hand.
 //!
 //! Memory: documented in each experiment; those on Adult hold its 45,222 rows as codes.
 //! Invariant: what the paper shows is quoted from the paper; numbers that it does not print are not given.

@@ -1,9 +1,9 @@
 //! Which groups does plain Mondrian make under a requirement?
 //!
-//! The baseline of the papers: the column with the widest normalized range first, cut at the median, the next column if
-//! a part would not satisfy the requirement. Categories are ordered by their codes. The anonymizer of this crate tries
-//! all cuts; it is not used here, because the papers compare with the median.
-//! Memory: two bytes a cell and four a row.
+//! The baseline of the papers: the column with the widest normalized range is cut at the median; if a part would not
+//! satisfy the requirement, the next column is tried. Categories are ordered by their codes. The anonymizer of this
+//! crate tries all cuts; it is not used here, because the papers compare with the median.
+//! Memory: two bytes per cell and four per row.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl CodedRows<'_> {
         counts
     }
 
-    /// The codes of a column that lie between those of a group.
+    /// The range of codes of a column that a group spans.
     fn extent(&self, column: usize, group: &[u32]) -> Range<u32> {
         let codes = group.iter().map(|&row| u32::from(self.quasi[column].codes[row as usize]));
         let (low, high) = codes.fold((u32::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
@@ -62,7 +62,7 @@ impl CodedRows<'_> {
         }
     }
 
-    /// Groups that cannot be cut at a median any further; `admits` says whether a part satisfies the requirement.
+    /// Groups that cannot be cut further at a median; `admits` decides whether a part satisfies the requirement.
     pub fn mondrian(&self, mut admits: impl FnMut(&[u32]) -> Result<bool>) -> Result<Groups> {
         let mut open: Groups = vec![(0..self.len() as u32).collect()];
         let mut done = Groups::new();
@@ -135,7 +135,7 @@ impl CodedRows<'_> {
         answers.people()
     }
 
-    /// The answers to queries where people keep their quasi-identifiers and a group shares its values.
+    /// The answers to queries if people keep their quasi-identifiers and a group shares its values.
     pub fn bucketized(&self, groups: &Groups, workload: &Workload) -> Vec<f64> {
         let mut answers = vec![0.0; workload.queries().len()];
         for group in groups {
@@ -155,7 +155,7 @@ impl CodedRows<'_> {
         answers
     }
 
-    /// Mean and median of the relative errors of answers, against at least one person in a thousand.
+    /// Mean and median of the relative errors of answers, relative to at least one person in a thousand.
     pub fn errors(&self, workload: &Workload, answers: &[f64]) -> Errors {
         let mut counts = workload.no_counts();
         for row in 0..self.len() as u32 {

@@ -1,4 +1,4 @@
-//! How are results shown, and how does a page collect them?
+//! How are results shown, and how are they collected on one page?
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,12 +11,12 @@ use super::machine::Machine;
 use crate::error::{Error, Result};
 use crate::report::html::{document, with_code};
 
-/// A finished experiment, as `result.json` holds it.
+/// A finished experiment, as stored in `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResult {
     /// Its name.
     pub experiment: String,
-    /// What it answers.
+    /// The question it answers.
     pub question: String,
     /// Where it comes from.
     pub paper: String,
@@ -24,7 +24,7 @@ pub struct ExperimentResult {
     pub place: String,
     /// What the paper says.
     pub shows: Vec<String>,
-    /// The command that made this.
+    /// The command that produced this.
     pub command: String,
     /// `full`, `quick` or `tiny`.
     pub scale: String,
@@ -107,10 +107,10 @@ impl ExperimentResult {
     }
 }
 
-/// Makes the page of all results in `results`: `page/results.md` there, with its plots next to it.
+/// Creates the page of all results in `results`: `page/results.md` there, with its plots next to it.
 ///
-/// Experiments come in the order of the table of experiments, results of scripts after them by name. A folder without
-/// a `result.json` is left out, and nothing is said about it.
+/// Experiments are in the order of the table of experiments, followed by results of scripts by name. A folder without a
+/// `result.json` is silently skipped.
 pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
     let mut outcomes = Vec::new();
     let entries = std::fs::read_dir(results).map_err(|source| Error::io(results, source))?;
@@ -153,16 +153,16 @@ pub fn collect(results: &Path) -> Result<std::path::PathBuf> {
     Ok(file)
 }
 
-/// What was found, in one screen: written by hand, so it has to be compared with new results.
+/// A summary of the findings on one screen: written by hand, so it must be compared with new results.
 const SUMMARY: &str = include_str!("../../docs/results-summary.md");
 
-/// The anchor that Markdown viewers give to a heading.
+/// The anchor that Markdown viewers generate for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// CodedRows of a table on the page; the rest is in the CSV file.
+/// The number of table rows shown on the page; the rest is in the CSV file.
 const MOST_ROWS: usize = 24;
 
 fn to_markdown(outcome: &ExperimentResult, picture: Option<&str>) -> String {
@@ -204,7 +204,7 @@ fn to_markdown(outcome: &ExperimentResult, picture: Option<&str>) -> String {
     text
 }
 
-/// Text that Markdown takes as it is.
+/// Escapes text for Markdown.
 fn marked(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
         0 => part.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_"),

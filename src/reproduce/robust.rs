@@ -1,4 +1,4 @@
-//! Table V; ART against probabilistic l-diverse Mondrian; how often Delta accepts what is not robust.
+//! Table V; ART against probabilistic l-diverse Mondrian; how often Delta accepts groups that are not robust.
 //!
 //! Memory: the codes of Adult, and the states of one group's posterior.
 
@@ -19,10 +19,10 @@ use crate::math::shares::is_probabilistic_diverse;
 use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};
 
-/// States of a group's posterior; a larger group is not judged.
+/// Maximum number of states of a group's posterior; a larger group is not judged.
 const STATES: u64 = 1 << 20;
 
-/// As printed: N, r, fmax, Dceil.
+/// As printed in the paper: N, r, fmax, Dceil.
 const TABLE_V: [(u64, u64, &str, &str); 8] = [
     (3, 2, "0.1", "0.0474"),
     (3, 2, "0.3", "0.1235"),
@@ -55,7 +55,7 @@ fn table_five(findings: &mut ExperimentFindings) -> Result<()> {
     let mut agree = 0;
     for (tuples, r, largest, printed) in TABLE_V {
         let ceiling = delta_ceiling(tuples, &ratio(r, 1), &parse_fraction(largest).unwrap_or(Rational::ZERO));
-        // The paper rounds to the nearest.
+        // The paper rounds to nearest.
         let half = ratio(1, 20_000);
         let printed_value = parse_fraction(printed).unwrap_or(Rational::ZERO);
         let difference =
@@ -145,7 +145,7 @@ fn random_groups(setting: &ExperimentSetting<'_>, findings: &mut ExperimentFindi
     Ok(())
 }
 
-/// N signatures over N values, exact fractions.
+/// N signatures over N values, as exact fractions.
 fn similar_priors(size: u32, spread: f64, random: &mut Random) -> Result<Priors> {
     let weights: Vec<f64> = (0..size).map(|_| 0.2 + 0.8 * random.unit()).collect();
     let mut priors = Vec::new();
@@ -166,7 +166,7 @@ fn similar_priors(size: u32, spread: f64, random: &mut Random) -> Result<Priors>
 /// In the order of the tables and charts.
 const METHODS: [&str; 4] = ["ART, Delta", "ART, ratio", "ART, exact", "Mondrian, r-diverse"];
 
-/// What a method made of the table.
+/// The result of one method on the table.
 struct Made {
     method: &'static str,
     groups: Groups,
@@ -236,11 +236,11 @@ fn what_is_compared(step: usize, people: usize) -> [String; 2] {
     ]
 }
 
-/// What the posteriors of all groups amount to.
+/// A summary of the posteriors of all groups.
 struct Posteriors {
-    /// Groups with one above 1/r.
+    /// Number of groups with a posterior above 1/r.
     above: usize,
-    /// Groups for which that is not known.
+    /// Number of groups for which this is unknown.
     unknown: usize,
     largest: f64,
 }
@@ -256,7 +256,7 @@ impl Posteriors {
                 }
                 RobustVerdict::NotShown | RobustVerdict::Contradiction => all.unknown += 1,
                 RobustVerdict::Robust(_) => {
-                    // Proved to be at most 1/r; anything above comes from rounding up.
+                    // Proved to be at most 1/r; any excess comes from rounding up.
                     let own = assessment.worst.iter().flatten().copied().fold(0.0, f64::max);
                     all.largest = all.largest.max(own.min(1.0 / r as f64));
                 }

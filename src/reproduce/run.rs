@@ -1,4 +1,4 @@
-//! One experiment from start to end: run, compared with its paper, and written to its folder.
+//! Runs one experiment from start to end: runs it, compares it with its paper, and writes it to its folder.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use super::{ExperimentResult, ExperimentSetting, Machine, RunSize, findings, pag
 use crate::error::{Error, Result};
 use crate::report::chart::to_document;
 
-/// Runs an experiment and writes its four files to the folder of its name in `out`, which is returned.
+/// Runs an experiment and writes its four files to the folder with its name in `out`, which is returned.
 pub fn run(experiment: &Experiment, setting: &ExperimentSetting<'_>, out: &Path) -> Result<PathBuf> {
     let folder = out.join(experiment.name);
     std::fs::create_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;

@@ -1,7 +1,7 @@
 //! Figure 8: does SkylineAnonymize scale to tables much larger than memory?
 //!
-//! Each run is a process of its own, so that its peak memory is its own. Tables, releases and spills are in a folder
-//! of `temp` and removed after each size. Memory: what `skyveil generate` takes.
+//! Each run is a separate process, so that its peak memory can be measured. Tables, releases and spills are in a folder
+//! below `temp` and removed after each size. Memory: what `skyveil generate` takes.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::generate::{Generator, SyntheticTable, write};
 use crate::report::chart::{Axis, Chart, Series};
 
-/// Bytes of a tuple in the paper.
+/// Size of a tuple in the paper, in bytes.
 const TUPLE_BYTES: u64 = 44;
-/// Disk that a row is expected to take before it was measured: table, spill and release.
+/// Expected disk space per row before it was measured: table, spill and release.
 const EXPECTED_BYTES: f64 = 70.0;
 
 /// The two privacy settings of the paper.
@@ -58,7 +58,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
         }
         let (of_size, most_bytes) = measure(setting, work.path(), rows, budget.flag)?;
         runs.extend(of_size);
-        // A tenth more than what was seen.
+        // A tenth more than the measured size.
         bytes_per_row = most_bytes as f64 * 1.1 / rows as f64;
     }
     if runs.is_empty() {
@@ -71,7 +71,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     Ok(findings(&runs, &budget, stopped))
 }
 
-/// Why a table of this size cannot be tried.
+/// Why a table of this size cannot be tested.
 fn lacking_disk(work: &Path, rows: u64, bytes_per_row: f64) -> Option<String> {
     let needed = (rows as f64 * bytes_per_row) as u64;
     let free = free_bytes(work).filter(|free| *free < needed)?;
@@ -83,7 +83,7 @@ fn lacking_disk(work: &Path, rows: u64, bytes_per_row: f64) -> Option<String> {
     ))
 }
 
-/// Runs all settings on a table of this size; the most bytes of disk that one of them took.
+/// Runs all settings on a table of this size; returns the largest disk space that one of them took.
 fn measure(
     setting: &ExperimentSetting<'_>,
     work: &Path,
@@ -111,7 +111,7 @@ fn measure(
     Ok((runs, most))
 }
 
-/// Anonymizes in a process of its own; the release is measured and removed.
+/// Anonymizes in a separate process; the release is measured and removed.
 fn anonymize(
     setting: &ExperimentSetting<'_>,
     work: &Path,
@@ -154,7 +154,7 @@ fn folder_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Free bytes of the disk of a folder as `df` reports them; `None` where there is no such command.
+/// Free bytes on the disk of a folder, as reported by `df`; `None` if there is no such command.
 fn free_bytes(folder: &Path) -> Option<u64> {
     let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -177,7 +177,7 @@ struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// How many times as large as the budget a table of the paper's tuples is.
+    /// The size of a table of the paper's tuples as a multiple of the budget.
     fn times(&self, rows: u64) -> f64 {
         (rows * TUPLE_BYTES) as f64 / self.bytes as f64
     }

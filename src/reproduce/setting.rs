@@ -1,4 +1,4 @@
-//! What an experiment may use, and how much it runs.
+//! What an experiment may use, and how much of it is run.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub enum RunSize {
     /// The sizes of the paper.
     Full,
-    /// Within a minute.
+    /// Takes less than a minute.
     Quick,
     /// For tests: a second or two without optimization. Says nothing about speed.
     Tiny,
@@ -33,24 +33,24 @@ impl RunSize {
     }
 }
 
-/// What an experiment may use.
+/// The resources of an experiment.
 pub struct ExperimentSetting<'a> {
     /// How much is run.
     pub scale: RunSize,
     /// UCI Adult with a header, as `scripts/fetch-adult.sh` writes it.
     pub adult: &'a Path,
-    /// Where generated tables, releases and spills may be while it runs.
+    /// Where generated tables, releases and spills may be stored during the run.
     pub temp: &'a Path,
-    /// The command itself, for what must be measured in a process of its own.
+    /// The command, for measurements in a separate process.
     pub skyveil: &'a Path,
-    /// ResultTable sizes in place of those of the paper, for the scale-up.
+    /// Table sizes in place of those of the paper, for the scale-up.
     pub rows: &'a [u64],
-    /// Called with a line about the progress.
+    /// Called with a line of progress.
     pub tell: &'a dyn Fn(&str),
 }
 
 impl ExperimentSetting<'_> {
-    /// A directory of its own in `temp`, removed when it goes out of scope.
+    /// A new directory in `temp`, removed when it goes out of scope.
     pub fn scratch(&self, name: &str) -> Result<TempDir> {
         let prefix = format!("skyveil-{name}-");
         let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.temp);

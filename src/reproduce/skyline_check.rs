@@ -1,6 +1,6 @@
 //! Figure 7: how much faster is SkylineCheck than the dynamic program?
 //!
-//! Both see the same groups in memory, on one thread, and must agree. Memory: 160 B per group of 100 people.
+//! Both process the same groups in memory, on one thread, and must agree. Memory: 160 B per group of 100 people.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ type Counts = [u64; VALUES];
 
 /// One point of a figure.
 struct Measured {
-    /// What varies.
+    /// The value of the varied parameter.
     at: u64,
     size: Knowledge,
     records: u64,
@@ -139,7 +139,7 @@ fn measure(at: u64, size: Knowledge, records: u64, runs: u64) -> Result<Measured
     })
 }
 
-/// Seconds of SkylineCheck and of the dynamic program for the first value.
+/// The time of SkylineCheck and of the dynamic program for the first value, in seconds.
 fn race(groups: &[Counts], size: Knowledge) -> Result<(f64, f64)> {
     let mut ranking = Ranking::default();
     let start = Instant::now();

@@ -1,7 +1,7 @@
-//! Section 5.2: how often does merging groups raise a risk, where a person may have several values?
+//! Section 5.2: how often does merging groups raise a risk, if a person may have several values?
 //!
 //! Theorem 4 bounds T, V and minNR of a group by those of its parts. A partitioning fails if one of the three
-//! inequalities does. Rounded ratios decide what is clearly apart, exact fractions the rest.
+//! inequalities does. Rounded ratios decide clear cases, exact fractions the rest.
 //! Memory: a few groups of at most some dozen people at a time.
 
 use std::cmp::Ordering;
@@ -34,7 +34,7 @@ const FAMILIES: [Family; 4] = [
     Family { name: "2 to 100 people, 20 other values", people: 100, values: 20, one_in: 20, knowledge: 16 },
 ];
 
-/// What was counted for one family and kind of values.
+/// The counts for one family and kind of values.
 #[derive(Debug, Default)]
 struct Tally {
     drawn: u64,
@@ -46,7 +46,7 @@ struct Tally {
     any: u64,
 }
 
-/// A group with the target's count and those of the other values.
+/// A group with the counts of the target value and of the other values.
 struct Drawn {
     people: u64,
     target: u64,
@@ -172,7 +172,7 @@ fn draw(family: &Family, values: Values, random: &mut Random) -> Option<Vec<Draw
     let empty = || Drawn { people: 0, target: 0, others: vec![0; family.values as usize] };
     let mut drawn: Vec<Drawn> = (0..parts).map(|_| empty()).collect();
     for person in 0..people {
-        // The first people make sure that no part is empty.
+        // The first people ensure that no part is empty.
         let place = if person < parts { person } else { random.below(parts) };
         let part = &mut drawn[place as usize];
         part.people += 1;
@@ -223,7 +223,7 @@ impl Inequalities<'_> {
             .iter()
             .map(|product| product.iter().map(|&which| least(which)).product::<f64>())
             .fold(f64::INFINITY, f64::min);
-        // Far more than the roundings of a few hundred factors.
+        // Far larger than the rounding errors of a few hundred factors.
         let close = 1e-9 * allowed;
         match merged.partial_cmp(&allowed) {
             _ if merged == 0.0 || allowed == 0.0 => Ok(merged < allowed),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_smallest_known_failures_are_found() {
-        // mathematics 1.6: BP rises from 1/2 to 9/17 by merging.
+        // mathematics 1.6: merging raises BP from 1/2 to 9/17.
         let size = Knowledge { l: 2, k: 0, m: 0 };
         assert_eq!(fails(Values::Set, &[(2, &[1, 0, 0]), (1, &[0, 1, 1])], size), [true, false, true]);
         let size = Knowledge { l: 1, k: 0, m: 0 };

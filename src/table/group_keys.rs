@@ -1,7 +1,7 @@
 //! Where does one group end and the next begin?
 //!
-//! A key is a row of the group columns as bytes that compare as the values do; null is a value of its own.
-//! Neighbors are compared within a batch by their columns, across batches by their keys.
+//! A key is a row of the group columns as bytes that compare as the values do; null is a separate value. Neighbors are
+//! compared by their columns within a batch, and by their keys across batches.
 //! Memory: O(groups that begin in a batch).
 
 use std::ops::{BitOr, BitXor};
@@ -50,7 +50,7 @@ impl KeyRuns {
 }
 
 impl KeyConverter {
-    /// For columns of these types.
+    /// Creates a converter for columns of these types.
     pub fn new<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Result<Self> {
         let types: Vec<DataType> = types.into_iter().cloned().collect();
         if types == [DataType::Int64] {
@@ -114,14 +114,14 @@ fn starts(ends: &[usize]) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(ends.iter().copied()).take(ends.len())
 }
 
-/// A byte that says "not null", then the number so that bytes compare as numbers do.
+/// A byte that means "not null", then the number encoded so that bytes compare as numbers do.
 pub(crate) fn integer_key(value: i64) -> [u8; 9] {
     let mut key = [1; 9];
     key[1..].copy_from_slice(&((value as u64) ^ (1 << 63)).to_be_bytes());
     key
 }
 
-/// The number of an [`integer_key`]; null is the least one.
+/// The number of an [`integer_key`]; null is the least number.
 pub(crate) fn integer_of_key(key: &[u8]) -> Option<i64> {
     let (&head, bytes) = key.split_first()?;
     let bytes: [u8; 8] = bytes.try_into().ok()?;
@@ -159,7 +159,7 @@ fn column_ends(columns: &[ArrayRef]) -> Result<Vec<usize>> {
     let mut all = Vec::new();
     for column in columns {
         let ends = one_column_ends(column)?;
-        // The columns of a label mostly change where the number of the group does.
+        // Label columns mostly change where the group number does.
         if all != ends {
             all.extend(ends);
             all.sort_unstable();
@@ -180,7 +180,7 @@ fn one_column_ends(column: &ArrayRef) -> Result<Vec<usize>> {
             let keys = dictionary.keys().values();
             let entries = dictionary.values().as_string::<i32>();
             let mut ends = changes(keys);
-            // Two entries may be the same text.
+            // Two dictionary entries may have the same text.
             ends.retain(|&end| {
                 end == keys.len() || {
                     let (before, after) = (keys[end - 1] as usize, keys[end] as usize);

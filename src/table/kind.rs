@@ -1,10 +1,10 @@
-//! Which few types stand for the many that people have?
+//! Which few types represent the many that occur in files?
 //!
-//! A canonical column has one of the types of [`ColumnKind::data_type`], whatever the width, encoding or format of
-//! the file.
+//! A canonical column has one of the types of [`ColumnKind::data_type`], whatever the width, encoding or format of the
+//! file.
 //!
-//! Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a
-//! dictionary becomes a null row. The entries of a text dictionary may repeat, or be used by no row.
+//! Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a dictionary
+//! becomes a null row. A text dictionary may contain duplicate or unused entries.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
-/// What the values of a column are.
+/// The kind of values in a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
     /// Whole numbers: `Int64`. Only `UInt64`, which may not fit, is a [`ColumnKind::Decimal`] of scale 0.
     Integer,
     /// Exact decimals: `Decimal128(38, scale)`.
     Decimal {
-        /// Digits after the point.
+        /// Digits after the decimal point.
         scale: i8,
     },
     /// Binary floating point of any width: `Float64`.
     Float,
     /// `Boolean`.
     Boolean,
-    /// Strings of any encoding, and columns that hold nothing but nulls: `Dictionary(Int32, Utf8)`.
+    /// Strings of any encoding, and columns that contain only nulls: `Dictionary(Int32, Utf8)`.
     Text,
     /// Days: `Date32`.
     Date,
@@ -51,7 +51,7 @@ pub enum ColumnKind {
 const DECIMAL_DIGITS: u8 = 38;
 
 impl ColumnKind {
-    /// The kind of a file's column; `None` for structs, maps, binary, intervals and lists of lists.
+    /// The kind of a column in a file; `None` for structs, maps, binary, intervals and lists of lists.
     pub fn of(data_type: &DataType) -> Option<ColumnKind> {
         use DataType::*;
         Some(match data_type {
@@ -96,7 +96,7 @@ impl ColumnKind {
     /// The canonical form of an array whose type is of this kind, or is all null.
     ///
     /// # Errors
-    /// A number that does not fit the canonical type. The text of the error may quote it: do not show it.
+    /// A number that does not fit the canonical type. The error text may quote the number: do not show it.
     pub fn canonical(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
             DataType::Null => return Ok(new_null_array(&self.data_type(), array.len())),
@@ -125,7 +125,7 @@ fn item_field(item: &ColumnKind) -> FieldRef {
     Arc::new(Field::new("item", item.data_type(), true))
 }
 
-/// A cast that fails where a value does not fit, rather than making it null.
+/// A cast that fails if a value does not fit, rather than making it null.
 fn exact_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -139,7 +139,7 @@ fn canonical_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if entries.null_count() == 0 {
         return Ok(text);
     }
-    // Null entries: unpacked they are null rows, and packing again leaves no null among the entries.
+    // Null entries: unpacking turns them into null rows, and packing again leaves no null among the entries.
     exact_cast(&exact_cast(&text, &DataType::Utf8)?, &text_type())
 }
 
@@ -153,7 +153,7 @@ fn canonical_list(array: &ArrayRef, item: &ColumnKind) -> Result<ArrayRef, Arrow
         other => return Err(ArrowError::CastError(format!("{other} is not a list"))),
     };
     let list = plain.as_list::<i32>();
-    // A slice of a long list array shares all of its items: convert only those that its rows reach.
+    // A slice of a long list array shares all of its items: convert only those that its rows use.
     let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
     let items = list.values().slice(first as usize, (last - first) as usize);
     let offsets: ScalarBuffer<i32> = list.value_offsets().iter().map(|offset| offset - first).collect();

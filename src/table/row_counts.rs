@@ -1,7 +1,8 @@
-//! A column that says for how many rows each row stands.
+//! A column that says how many rows each row represents.
 //!
-//! A column of counts makes a short table of a long one: a row with the count 3 stands for three equal rows, one with
-//! the count 0 for none. Counts may be stored as whole numbers, decimals or floating point, as long as they are whole.
+//! A column of counts makes a long table short: a row with the count 3 represents three equal rows, a row with the
+//! count 0 represents none. Counts may be stored as whole numbers, decimals or floating point, as long as they are
+//! whole.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
@@ -13,17 +14,17 @@ use crate::error::{Error, Result, number_of};
 /// The counts of some rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowCounts {
-    /// One per row; 0 where a row has none that could be used.
+    /// One per row; 0 where a row has no usable count.
     pub counts: Vec<u64>,
-    /// Rows without a whole number that is not negative and not above [`MOST_EQUAL_ROWS`].
+    /// Rows without a whole number from 0 to [`MOST_EQUAL_ROWS`].
     pub wrong: u64,
 }
 
-/// A row stands for at most so many rows; sums of counts then stay far from overflow.
+/// The most rows that a row may represent; sums of counts then stay far from overflow.
 pub const MOST_EQUAL_ROWS: u64 = u32::MAX as u64;
 
 impl RowCounts {
-    /// Of a canonical column.
+    /// Reads the counts of a canonical column.
     pub fn of(array: &ArrayRef) -> RowCounts {
         let count: &dyn Fn(usize) -> Option<u64> = match ColumnKind::of(array.data_type()) {
             Some(ColumnKind::Integer) => {
@@ -55,7 +56,7 @@ impl RowCounts {
         RowCounts { counts: (0..array.len()).map(&mut checked).collect(), wrong }
     }
 
-    /// Fails if a column cannot hold counts at all.
+    /// Fails if a column cannot contain counts.
     pub fn expect(name: &str, kind: &ColumnKind) -> Result<()> {
         match kind {
             ColumnKind::Integer | ColumnKind::Float | ColumnKind::Decimal { .. } => Ok(()),
@@ -66,7 +67,7 @@ impl RowCounts {
         }
     }
 
-    /// Why counts cannot be used, if so many rows are wrong.
+    /// Fails if `wrong`, the number of rows with unusable counts, is not 0.
     pub fn judge(name: &str, wrong: u64) -> Result<()> {
         if wrong == 0 {
             return Ok(());

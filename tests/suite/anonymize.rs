@@ -1,4 +1,4 @@
-//! Releases as a user gets them: safe, the same for any memory and threads, and never half made.
+//! Releases as a user gets them: safe, identical for any memory and number of threads, and never incomplete.
 
 use crate::support::library::{Outcome, Run, read, rows, write};
 use crate::support::{command, contents, scramble};
@@ -30,7 +30,7 @@ m = 1
 confidence = 0.9
 "#;
 
-/// People number `rows` of an endless table.
+/// The people with the numbers `rows` of an endless table.
 fn people(rows: impl Iterator<Item = u64> + Clone) -> RecordBatch {
     let pick = |salt: u64, n: u64| rows.clone().map(move |i| scramble(i * 8 + salt) % n);
     let text = |values: Vec<String>| Arc::new(StringArray::from(values)) as ArrayRef;
@@ -236,7 +236,7 @@ fn an_unsafe_whole_is_refused_with_its_reason_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// The arguments that anonymize `input` into `out`, with the policy beside it.
+/// The arguments that anonymize `input` into `out`, with the policy next to it.
 fn arguments(folder: &Path, out: &str) -> Vec<String> {
     let place = |name: &str| folder.join(name).to_str().unwrap().to_string();
     std::fs::write(place("policy.toml"), POLICY.replace("[\"name\"]", "[\"name\", \"cost\"]")).unwrap();
@@ -299,7 +299,7 @@ fn the_memory_that_a_run_takes_stays_below_its_bound() {
     assert!(peaks[0] <= (32 + 48) << 20, "peak {} MiB", peaks[0] >> 20);
 }
 
-/// The check must be able to fail: a release with one changed value in a tight group is caught.
+/// The check must be able to fail: it catches a release with one changed value in a tight group.
 #[test]
 fn a_broken_release_is_caught_by_the_check() {
     let folder = tempfile::tempdir().unwrap();

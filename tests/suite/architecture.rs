@@ -1,12 +1,12 @@
-//! The shape of the crate: which part may use which, and what has only one place.
+//! The shape of the crate: which part may use which, and what may occur in only one place.
 //!
-//! Reads `src` as text, without comments and without what only tests use.
+//! Reads `src` as text, without comments and test-only code.
 
 use crate::support::source::{Source, item_end, parse, sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The parts of the crate. Each may only use those before it.
+/// The parts of the crate. Each may use only those before it.
 const LAYERS: [&str; 18] = [
     "error",
     "math",
@@ -28,7 +28,7 @@ const LAYERS: [&str; 18] = [
     "cli",
 ];
 
-/// The most lines of a function in `anonymize`.
+/// The maximum number of lines of a function in `anonymize`.
 const MOST_LINES: usize = 80;
 
 /// Every part of the crate that a file uses, with the line.
@@ -108,7 +108,7 @@ fn each_part_uses_only_those_before_it() {
     assert!(wrong.is_empty(), "against the order {LAYERS:?}:\n{wrong:#?}");
 }
 
-/// Places where the code has this sequence of tokens.
+/// Places where the code contains this sequence of tokens.
 fn places(source: &Source, sequence: &[&str]) -> Vec<String> {
     let tokens = source.tokens();
     let found = tokens.windows(sequence.len());
@@ -150,7 +150,7 @@ fn mathematics_needs_no_arrow_files_or_threads() {
 }
 
 /// Whether a text names a flag: two hyphens and a letter after a blank, a quotation mark or the start. A whole command
-/// line, which a page shows its reader, is none.
+/// line, which a page shows to its reader, does not count.
 fn names_a_flag(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts = |at: usize| at == 0 || b" `('\"\n>".contains(&bytes[at - 1]);
@@ -179,7 +179,7 @@ fn no_two_public_types_share_a_name() {
         let tokens = source.tokens();
         for (at, (line, token)) in tokens.iter().enumerate() {
             let text = |at: usize| tokens.get(at).map_or("", |(_, token)| *token);
-            // `pub` and `pub(crate)`; what is visible to its parent alone may have a local name.
+            // `pub` and `pub(crate)`; an item visible only to its parent may have a local name.
             let at = match (*token, text(at + 1), text(at + 2)) {
                 ("pub", "(", "crate") => at + 4,
                 ("pub", ..) => at + 1,
@@ -233,7 +233,7 @@ fn every_file_of_tests_is_run() {
     assert!(unused.is_empty(), "{unused:?} are not declared in tests/suite/main.rs");
 }
 
-/// The rules above would pass without a word if the source were read wrongly.
+/// The rules above would pass silently if the source were read incorrectly.
 #[test]
 fn source_is_read_as_the_compiler_reads_it() {
     let text = "use crate::{math::exact, table};\nuse super::super::check::Job; // crate::cli\n\

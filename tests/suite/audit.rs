@@ -64,7 +64,7 @@ fn the_numbers_of_the_paper_come_out() {
     assert_eq!(audit["naive"]["replay"]["holds"], true);
 }
 
-/// A folder with a table, its policy and perhaps group numbers.
+/// A folder with a table, its policy and optionally group numbers.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -80,7 +80,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Runs `audit` with these further arguments: standard output, standard error and the exit code.
+    /// Runs `audit` with these additional arguments; returns standard output, standard error and the exit code.
     fn audit(&self, more: &[&str]) -> (String, String, i32) {
         let (table, policy) = (self.path("table.csv"), self.path("policy.toml"));
         let mut arguments = vec![flag("audit"), &table, flag("--policy"), &policy];
@@ -195,7 +195,7 @@ fn functions_with_groups_below_the_minimum_size_are_left_out() {
     let (audit, code) = place.json(&[]);
     assert_eq!(audit["functions"][0]["left_out"], true);
     assert_eq!(audit["functions"][0].get("exclusive"), None);
-    // Nothing was refused before it, so a replay rules nothing out.
+    // Nothing was rejected before it, so a replay rules nothing out.
     assert_eq!(audit["functions"][1]["exclusive"]["size"], "720");
     assert_eq!((published(&audit), code), ([Some(2); 3], 0));
     let policy = policy.replace("k_anonymity = 3", "k_anonymity = 7");
@@ -375,7 +375,7 @@ fn a_strategy_publishes_what_it_allows_and_nothing_else() {
     assert_eq!(audit["rearrangements"]["size"], "432");
     assert_eq!(audit["disclosure_set"]["size"], "68");
     assert_eq!(audit["disclosure_set"]["largest_share"], "11/17");
-    // Either would tell apart the 68 tables that are left.
+    // Either would distinguish the 68 tables that are left.
     assert_eq!(manifest["input"].get("fingerprint"), None);
     assert!(!manifest.to_string().contains("4/5"));
     let (_, error, code) = place.outcome(&[flag("check"), &release]);
@@ -443,7 +443,7 @@ fn a_strategy_that_is_undecided_publishes_nothing() {
     assert!(!out.exists());
     let (_, error, code) = place.outcome(&[&common[..], &["--strategy", "exclusive"].map(flag)].concat());
     assert_eq!(code, 0, "{error}");
-    // Functions without anybody to choose are a mistake.
+    // Functions without a strategy to choose among them are a mistake.
     let (_, error, code) = place.outcome(&[&common[..], &["--functions", "table.csv"].map(flag)].concat());
     assert_eq!(code, 2);
     assert!(error.contains("no strategy"), "{error}");

@@ -1,4 +1,5 @@
-//! The model "beliefs" as a user meets it: attack, check and anonymize, against values worked out by hand and by enumeration.
+//! The model "beliefs" as a user sees it: attack, check and anonymize, compared with values worked out by hand and by
+//! enumeration.
 
 use crate::support::{dataset, skyveil, text, text_file};
 use serde_json::Value;
@@ -104,11 +105,11 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
     assert_eq!(report["people"], 5000);
     assert!(at["vulnerable"].as_u64().unwrap() > 1000);
 
-    // Neither fewer people nor another table pass for the original.
+    // Neither fewer people nor a different table is accepted as the original.
     let text_of = std::fs::read_to_string(&original).unwrap();
     let fewer: Vec<&str> = text_of.lines().take(4000).collect();
     let fewer = text_file(folder.path(), "fewer.csv", &fewer.join("\n"));
-    // As many people with the same columns, but everybody has the diagnosis of the next one.
+    // The same number of people with the same columns, but everybody has the diagnosis of the next person.
     let rows: Vec<Vec<&str>> = text_of.lines().map(|line| line.split(',').collect()).collect();
     let diagnosis = rows[0].iter().position(|name| *name == "diagnosis").unwrap();
     let mut turned = rows.clone();
@@ -243,7 +244,7 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     assert!(refused(&[&arguments[..], &["--search", "lattice"]].concat()).contains("lattice"));
 }
 
-/// The same people, with a word about how their column is published.
+/// The same people, with a setting for how their column is published.
 fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
     let policy = format!(
         "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
@@ -260,7 +261,7 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
     let value: [fn(usize) -> String; 2] =
         [|i| format!("{}-{:02}-01", 1940 + i / 2, 1 + i % 12), |i| i.to_string()];
     for (value, shapes) in value.into_iter().zip([["", dates, ends], numbers]) {
-        // Neighbours make a group of one value, which those who know the column only roughly did not expect.
+        // Neighbours form a group with one value, which someone who knows the column only roughly did not expect.
         let row = |i: usize| format!("{},{},{}\n", value(i), i / 6, ["a", "b", "c"][i / 6 % 3]);
         let table = text_file(
             folder.path(),
@@ -281,7 +282,7 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
         }
         assert!(told[0].2 > 10, "{}", told[0].0);
         assert!(told.iter().all(|other| *other == told[0]), "{told:?}");
-        // What is anonymized by periods or ranges passes the check, and means the same adversary.
+        // A release by periods or ranges passes the check, and means the same adversary.
         for (i, stated) in shapes.iter().enumerate() {
             let policy = shaped(folder.path(), stated, &beliefs.replace("t = 0.1", "t = 0.6"));
             let out = folder.path().join(format!("release{i}"));
@@ -295,7 +296,7 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
     }
 }
 
-/// What a command prints for people.
+/// What a command prints for human readers.
 fn told(arguments: &[&str]) -> String {
     let output = skyveil(arguments);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -328,7 +329,7 @@ fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
     assert_eq!(run(attack(&policy("smooth = 0.5\n"), &["--smooth", "0"])), plain, "flags win");
     let narrow = run(attack(&policy(""), &["--bandwidth", "0.01"]));
     assert!(narrow.contains("bandwidth          age 1/100, sex 1/100\n"), "{narrow}");
-    // Each of the nine is of a kind of its own, which such an adversary knew before.
+    // Each of the nine is of a separate kind, which such an adversary knew before.
     assert!(narrow.contains("certain before     9 people"), "{narrow}");
     assert!(plain.contains("certain before     1 person,"), "{plain}");
     let checked = told(&["check", text(&table), "--policy", text(&policy("")), "--group", "grp"]);

@@ -1,4 +1,4 @@
-//! Several sensitive columns, several rows per person, and rows that stand for several people.
+//! Several sensitive columns, several rows per person, and rows that represent several people.
 
 use crate::support::library::{Outcome, Result, Run, Summary, read, rows, write};
 use crate::support::{dataset, decode, json, scramble, skyveil_in, text as path_text};
@@ -35,7 +35,7 @@ fn publish(table: &Path, policy: &str, out: &Path, means: Means) -> Summary {
     }
 }
 
-/// Every file of a release with its bytes; of the manifest what does not come from the text of the policy.
+/// Every file of a release with its bytes; for the manifest, only what does not come from the text of the policy.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for table in ["data", "quasi", "sensitive"] {
@@ -64,7 +64,7 @@ fn write_csv(path: &Path, header: &str, rows: impl IntoIterator<Item = String>) 
     std::fs::write(path, lines.join("\n") + "\n").unwrap();
 }
 
-/// In another order.
+/// The rows in another order.
 fn shuffled<T>(rows: Vec<T>, salt: u64) -> Vec<T> {
     let mut keyed: Vec<(u64, T)> =
         rows.into_iter().enumerate().map(|(i, row)| (scramble(i as u64 ^ salt << 32), row)).collect();
@@ -185,7 +185,7 @@ fn a_combination_is_protected_beside_its_columns() {
     let unknown = policy("0.1", "for = [\"HIV+Nurse\"]\n");
     let refused = anonymize(&table, &unknown, &folder.path().join("unknown"), PLENTY).unwrap_err();
     assert!(refused.to_string().contains("\"disease+job\""), "{refused}");
-    // The commands look at one of them, by name.
+    // The commands examine one of them, by name.
     let release = folder.path().join("strict");
     let release = release.to_str().unwrap();
     let explained = skyveil_in(
@@ -280,7 +280,7 @@ fn several_columns_with_lists_are_refused() {
     assert!(refused.to_string().contains("one value per person"), "{refused}");
 }
 
-// Rows that stand for several people.
+// Rows that represent several people.
 
 #[test]
 fn counted_rows_give_the_bytes_of_the_table_they_stand_for() {
@@ -290,7 +290,7 @@ fn counted_rows_give_the_bytes_of_the_table_they_stand_for() {
     let people = two_columns(600);
     let pairs = || people.iter().zip(0..).map(|(row, i)| (row, times(i)));
     write_csv(&long, TWO, pairs().flat_map(|(row, times)| vec![row.clone(); times]));
-    // A row that nobody stands behind brings no value of its own.
+    // A row with a count of 0 adds no value.
     let nobody = "99,nowhere,Plague,King,0".to_string();
     let counted = pairs().map(|(row, times)| format!("{row},{times}")).chain([nobody]);
     write_csv(&short, &format!("{TWO},people"), shuffled(counted.collect(), 3));
@@ -365,7 +365,7 @@ fn a_counted_table_is_checked_as_the_table_it_stands_for() {
             let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap();
             for curve in ["implications", "negations"] {
                 for step in answer.get_mut(curve).and_then(Value::as_array_mut).into_iter().flatten() {
-                    // Groups are named by their rows, which are others.
+                    // Groups are identified by their rows, which differ.
                     let step = step.as_object_mut().unwrap();
                     step.retain(|key, _| ["k", "disclosure", "exact"].contains(&key.as_str()));
                 }
@@ -390,13 +390,13 @@ fn a_counted_table_is_checked_as_the_table_it_stands_for() {
 
 // Several rows per person.
 
-/// One row per person with a list of values, and one row per value; the rows of both in some order.
+/// One row per person with a list of values, and one row per value; both in some order.
 fn visits(people: u64, salt: u64) -> (RecordBatch, RecordBatch) {
     let pick = |i: u64, of: u64, n: u64| scramble(i * 64 + of + salt * 104_729) % n;
     let of_list = |i: u64| (0..pick(i, 9, 5)).map(|v| format!("d{}", pick(i, 10 + v, 6) % 6)).collect();
     let lists: Vec<Vec<String>> = (0..people).map(of_list).collect();
     let age = |i: u64| (pick(i, 1, 40) != 0).then(|| 18 + pick(i, 1, 40) as i64);
-    // Whoever has many values is from the north, so that rows and people count differently.
+    // People with many values are from the north, so that rows and people count differently.
     let city = |i: u64| {
         if lists[i as usize].len() > 2 { "north" } else { ["east", "south", "west"][pick(i, 2, 3) as usize] }
     };
@@ -497,7 +497,7 @@ fn single_values_of_a_long_table_must_agree() {
         publish(&long, &of_long, &folder.path().join(name), means);
         assert!(contents(&folder.path().join(name)) == contents(&folder.path().join("once")), "{name}");
     }
-    // The check takes the same people from both tables.
+    // The check finds the same people in both tables.
     let verdict = |file: &str, more: &[&str]| {
         let columns = ["--group", "city", "--sensitive", "job", "--point", "1,2,0,0.99", "--json"];
         let command: Vec<&str> =
@@ -532,7 +532,7 @@ fn single_values_of_a_long_table_must_agree() {
 fn values_that_share_a_code_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("t.csv");
-    // More numbers than codes: neighbours share one.
+    // More numbers than codes: neighbours share a code.
     let rows = (0..140_000u64).map(|i| format!("{i},{},{}", i * 3, scramble(i) % 4));
     write_csv(&table, "id,income,value", rows.chain(["7,22,1".to_string()]));
     let policy = "[columns]\nsensitive = \"value\"\nindividual = \"id\"\nquasi = [\"income\"]\n\
@@ -542,7 +542,7 @@ fn values_that_share_a_code_are_told_apart() {
     assert!(refused.contains("column \"income\" differs for 1 person"), "{refused}");
 }
 
-/// As docs say: a rule more makes fewer groups.
+/// As documented: an additional rule makes fewer groups.
 #[test]
 fn one_column_alone_has_more_groups() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The tables and policies in datasets/ are whole and belong together.
+//! The tables and policies in datasets/ are complete and belong together.
 
 use crate::support::dataset;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Does `skyveil disclosure` say what the definitions say, and are releases against implications safe?
+//! Does `skyveil disclosure` match the definitions, and are releases against implications safe?
 
 use crate::support::library::{Rational, parse_fraction, ratio};
 use crate::support::{dataset, skyveil, text};
@@ -19,7 +19,7 @@ fn exact(curve: &Value) -> Vec<String> {
     curve.as_array().unwrap().iter().map(|point| point["exact"].as_str().unwrap().to_string()).collect()
 }
 
-/// Each group as its rows, one after the other; a group is a number, a value a letter.
+/// Each group as consecutive rows; a group is a number, a value is a letter.
 fn table(folder: &Path, name: &str, groups: &[(u64, &str)]) -> PathBuf {
     let path = folder.join(name);
     let rows =
@@ -72,7 +72,7 @@ fn the_vectors_pass_exactly() {
     }
 }
 
-/// Every way to hand the values of a group to its people.
+/// Every way to assign the values of a group to its people.
 fn arrangements(values: &str) -> BTreeSet<String> {
     if values.len() <= 1 {
         return BTreeSet::from([values.to_string()]);
@@ -83,7 +83,7 @@ fn arrangements(values: &str) -> BTreeSet<String> {
     (0..values.len()).flat_map(first).collect()
 }
 
-/// The share of worlds in which the target holds, among those that agree with what is known.
+/// The share of worlds in which the target holds, among those consistent with what is known.
 fn share(
     groups: &[(u64, &str)],
     target: &Value,
@@ -141,7 +141,7 @@ fn the_named_atoms_attain_the_maximum() {
     }
 }
 
-/// The same rows in a fixed disorder.
+/// The same rows in a fixed scrambled order.
 fn scattered(path: &Path, to: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines: Vec<&str> = text.lines().skip(1).collect();
@@ -247,14 +247,14 @@ fn a_release_of_the_hospital_is_safe_and_says_why() {
         let point = &checked["points"][0];
         let disclosed = parse_fraction(point["disclosure_exact"].as_str().unwrap()).unwrap();
         assert!(disclosed < ratio(7, 10) && point["safe"] == true);
-        // The release is checked by its own numbers, and the manifest and the measure agree with them.
+        // The release is checked against its own numbers, and the manifest and the measure agree with them.
         let measured = answer(&["disclosure", text(&out), "--up-to", "2"], &[0]);
         assert_eq!(measured["implications"][1]["exact"], point["disclosure_exact"]);
         let manifest: Value =
             serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
         assert_eq!(manifest["points"][0]["disclosure_exact"], point["disclosure_exact"]);
         assert_eq!(manifest["points"][0]["curve"].as_array().unwrap().len(), 2);
-        // Not more than that: the same release is unsafe for a threshold that it just reaches.
+        // But no more than that: the same release is unsafe for a threshold that it just reaches.
         let strict = hospital_policy(folder.path(), 1, &disclosed.to_string());
         let checked = answer(&["check", text(&out), "--policy", text(&strict)], &[1]);
         assert_eq!((&checked["safe"], &checked["points"][0]["safe"]), (&false.into(), &false.into()));
@@ -264,7 +264,7 @@ fn a_release_of_the_hospital_is_safe_and_says_why() {
 #[test]
 fn a_table_that_cannot_be_released_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    // The hospital knows 6 diseases: 5 implications disclose everything.
+    // The hospital has 6 diseases: 5 implications disclose everything.
     let policy = hospital_policy(folder.path(), 5, "1");
     let out = folder.path().join("out");
     let output = anonymize(&dataset("hospital.csv"), &policy, &out, &["--json"]);

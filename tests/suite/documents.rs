@@ -1,14 +1,14 @@
 //! The documents say what the command prints, and their links lead somewhere.
 //!
-//! What a page may hold, in blocks of three backticks with these words behind them:
+//! A page may contain blocks of three backticks followed by these words:
 //!
 //! - `console` in docs/how-to, or `console run` in any document: every line `$ skyveil ...` is run, in the order of the
-//!   page, and what follows is compared with what it prints, standard output before standard error. A line `...` stands
-//!   for any lines. A page of docs/how-to without such a block is not tested.
-//! - `toml NAME` or `csv NAME`: a file that the page lets the reader write.
-//! - `csv show DIRECTORY`: the first rows of a published table, with its header. A line `...` stands for rows left out.
+//!   page, and the following lines are compared with its output, standard output before standard error. A line `...`
+//!   matches any lines. A page of docs/how-to without such a block is not tested.
+//! - `toml NAME` or `csv NAME`: a file that the page asks the reader to write.
+//! - `csv show DIRECTORY`: the first rows of a published table, with its header. A line `...` means omitted rows.
 //!
-//! Each page starts in an empty folder in which `datasets` is that of the repository.
+//! Each page starts in a folder that contains only the `datasets` of the repository.
 
 use crate::support::{decode, root, skyveil_in};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Whether the lines fit, where `...` stands for any number of them.
+/// Whether the lines match, where `...` matches any number of them.
 fn fits(expected: &[&str], printed: &[&str]) -> bool {
     match expected {
         [] => printed.is_empty(),
@@ -83,7 +83,7 @@ fn run_commands(place: &str, block: &Block, folder: &Path) -> usize {
     commands
 }
 
-/// A cell of a CSV file, in quotes where it has to be.
+/// A cell of a CSV file, quoted if necessary.
 fn cell(text: String) -> String {
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
@@ -105,7 +105,7 @@ enum Run {
     Marked,
 }
 
-/// Runs a page; returns how many commands it has.
+/// Runs a page; returns the number of its commands.
 fn run_page(page: &Path, run: Run) -> usize {
     let blocks = blocks(&std::fs::read_to_string(page).unwrap());
     let folder = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text(&[arguments, &["--json"]].concat())).unwrap()
 }
 
-/// That the command fails with code 2 and says so.
+/// Asserts that the command fails with code 2 and prints `says`.
 fn refused(arguments: &[&str], says: &str) {
     let output = skyveil(arguments);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -195,7 +195,7 @@ fn explanations_end_at_the_breach_of_the_check_in_every_style() {
     }
 }
 
-/// The second and the third term of the bound (mathematics 1.4): the others sit with the family, or with the target.
+/// The second and the third term of the bound (mathematics 1.4): the others are with the family, or with the target.
 #[test]
 fn others_are_asked_where_it_pays_most() {
     let folder = Folder::new();

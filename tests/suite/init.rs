@@ -1,11 +1,11 @@
-//! Does `skyveil init` propose policies that run, and keep the values of people to itself?
+//! Does `skyveil init` propose policies that work, without revealing the values of people?
 
 use crate::support::{dataset, skyveil, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Standard output and error of a run that ends with this code.
+/// Standard output and standard error of a run that ends with this code.
 fn told(code: i32, arguments: &[&str]) -> (String, String) {
     let output = skyveil(arguments);
     let (out, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
@@ -13,7 +13,7 @@ fn told(code: i32, arguments: &[&str]) -> (String, String) {
     (out, error)
 }
 
-/// Proposes a policy, makes a release by it as it is, and checks the release. Returns the policy.
+/// Proposes a policy, makes a release with it unchanged, and checks the release. Returns the policy.
 fn runs_as_it_is(table: &Path, flags: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (policy, out) = (folder.path().join("policy.toml"), folder.path().join("release"));
@@ -168,7 +168,7 @@ fn no_value_of_the_table_is_printed() {
             printed.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '.').collect();
         let shown: Vec<String> =
             cells(&rows).into_iter().filter(|cell| words.contains(cell.as_str())).collect();
-        // Whole numbers are counts and shares of the profile: only those of more digits can be values.
+        // Whole numbers are counts and shares of the profile: only numbers with more digits can be values.
         let shown: Vec<String> =
             shown.into_iter().filter(|cell| cell.len() > 4 || !is_number(cell)).collect();
         assert!(shown.is_empty(), "{shown:?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The census of the repository with its columns and other privacy.
+/// A policy for the census of the repository, with its columns and different privacy requirements.
 fn policy(folder: &Path, privacy: &str) -> PathBuf {
     let stated = std::fs::read_to_string(dataset("census.toml")).unwrap();
     let (columns, _) = stated.split_once("[privacy]").unwrap();
@@ -42,7 +42,7 @@ fn a_lattice_release_is_safe_and_the_same_for_any_memory_and_threads() {
         assert_eq!(skyveil(&["check", text(&out("one"))]).status.code(), Some(0));
         let minimal = told["lattice"]["minimal_safe"].as_array().unwrap();
         assert!(minimal.contains(&told["lattice"]["levels"]));
-        // None of them lies below another.
+        // No node lies below another.
         let levels = |node: &Value| -> Vec<u64> {
             node.as_array().unwrap().iter().map(|level| level.as_u64().unwrap()).collect()
         };
@@ -63,7 +63,7 @@ drop = ["person_id", "region", "county", "tract", "education", "marital", "occup
 k_anonymity = 30
 "#;
 
-/// The fewest people who agree in the interval of their age and, if it is told, in their sex.
+/// The smallest number of people who agree in the interval of their age and, if it is published, in their sex.
 fn smallest_group(width: u64, tells_sex: bool) -> u64 {
     let census = std::fs::read_to_string(dataset("census.csv")).unwrap();
     let mut groups = BTreeMap::new();
@@ -94,7 +94,7 @@ fn a_lattice_release_is_the_one_that_counting_by_hand_finds() {
         let node = |node: &Value| (node[0].as_u64().unwrap() as usize, node[1].as_u64().unwrap() as usize);
         let minimal = told["lattice"]["minimal_safe"].as_array().unwrap();
         assert_eq!(minimal.iter().map(node).collect::<BTreeSet<_>>(), expected, "{measure}");
-        // Everybody's age is cut at the same places.
+        // Everybody's age is cut at the same points.
         let tree: Value = serde_json::from_slice(&std::fs::read(out.join("tree.json")).unwrap()).unwrap();
         let width = [1, 5, 10, 20, 40][node(&told["lattice"]["levels"]).0];
         assert_eq!(tree["column"], "age");
@@ -117,7 +117,7 @@ fn a_policy_may_set_the_intervals() {
         let tree: Value = serde_json::from_slice(&std::fs::read(out.join("tree.json")).unwrap()).unwrap();
         (told["lattice"]["levels"].clone(), tree)
     };
-    // The smallest group of that width is just large enough; one of the narrower width is not.
+    // The smallest group with this width is just large enough; with a narrower width it is not.
     let people = smallest_group(35, true);
     assert!(people > smallest_group(7, true));
     let (levels, tree) = run("levels = [7, 35]", people);

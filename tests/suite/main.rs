@@ -1,7 +1,7 @@
 //! Everything that is tested through the command or the public interface, as one binary.
 //!
-//! `architecture` holds the shape of the crate, `frozen` what releases are, `documents` what the documents say. The
-//! other modules are named after what they test. `support::library` is the only place that names paths of the library.
+//! `architecture` tests the shape of the crate, `frozen` the contents of releases, `documents` the documentation. The
+//! other modules are named after what they test. `support::library` is the only place that uses paths of the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

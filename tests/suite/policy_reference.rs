@@ -1,14 +1,14 @@
 //! Every key of a policy has a row in docs/reference/policy.md, and every row is a key.
 //!
-//! An unknown key makes the parser list the keys that are known in its place; these are compared with the tables.
+//! For an unknown key, the parser lists the keys that are known in that place; these are compared with the tables.
 
 use crate::support::skyveil_in;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A key that is not near any other.
+/// A key that is not similar to any other.
 const UNKNOWN: &str = "zzzzzzzzzzzz";
 
-/// The names below each section; `NAME` stands for a column.
+/// The names below each section; `NAME` represents a column.
 type Keys = BTreeMap<String, BTreeSet<String>>;
 
 fn documented() -> Keys {
@@ -31,7 +31,7 @@ fn documented() -> Keys {
     keys
 }
 
-/// The keys that the parser lists where it meets an unknown one.
+/// The keys that the parser lists when it finds an unknown one.
 fn known(policy: &str) -> Keys {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("policy.toml"), policy.replace('?', &format!("{UNKNOWN} = 1")))

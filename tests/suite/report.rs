@@ -1,7 +1,7 @@
-//! The report of a release and of any table, as a user gets it.
+//! The report on a release and on any table, as a user gets it.
 use crate::support::{Folder, draws, ends_with, skyveil};
 
-/// Makes a release of a table; `keys` stand before the other keys of `[columns]`.
+/// Makes a release of a table; `keys` are placed before the other keys of `[columns]`.
 fn release(folder: &Folder, name: &str, table: &str, keys: &str, sections: &str) -> String {
     let columns = format!("[columns]\nsensitive = \"s\"\n{keys}\n{sections}\n");
     let policy = folder.write("policy.toml", &columns);
@@ -31,7 +31,7 @@ fn plain(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Many people with a little structure: the first column tells something of the second.
+/// Many people with a little structure: the first column says something about the second.
 fn people() -> String {
     let mut table = String::from("age,city,born,pay,s\n");
     let mut pick = draws(11);
@@ -68,7 +68,7 @@ fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() 
     ));
     // 3/4 log2(3/2) + 1/4 log2(1/2) bits.
     assert!(page.contains("divergence (bits) q 0.1887"), "{page}");
-    // A query asks for one of two codes and one of two values: 2 of 3, or 2 of 1, an error of 1/3 or of 1.
+    // A query covers one of two codes and one of two values: 2 of 3, or 2 of 1, an error of 1/3 or of 1.
     assert!(page.contains("50 random queries (seed 1)") && page.contains("range of 1 quasi-identifiers"));
     let mean: f64 = {
         let at = page.find("mean relative error of count queries").unwrap();
@@ -180,7 +180,7 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
     assert_eq!(run(&["report", &out, "--out", &file], 0), format!("{file}: safe, 5 people in 1 group\n"));
 }
 
-/// The page beside a release, without its tags.
+/// The page of a release, without its tags.
 fn written(folder: &Folder, release: &str) -> String {
     plain(&std::fs::read_to_string(folder.path(release).join("report.html")).unwrap())
 }
@@ -275,7 +275,7 @@ fn penalties_tell_neither_digits_nor_ends_of_the_table() {
     let text = std::fs::read_to_string(folder.path("r/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
     let penalty = &manifest["utility"]["certainty_penalty"];
-    // One group: its label is the whole domain, of which the values take 39 parts of 100.
+    // One group: its label is the whole domain, of which the values span 39 parts of 100.
     assert_eq!((penalty["published"].as_f64(), penalty["tight"].as_f64()), (Some(1.0), Some(0.39)));
     let out2 = release(&folder, "o", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 7\n");
     for release in [out, out2] {

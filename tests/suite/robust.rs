@@ -99,7 +99,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
 
 #[test]
 fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order() {
-    // In the second case no prior tells the people of a sex apart, and they are dealt out.
+    // In the second case no prior distinguishes people of the same sex, so they are distributed over the parts.
     for privacy in [KNOWN, "r = 2\nknown = [[\"sex\"]]"] {
         expect_the_same_parts(privacy);
     }
@@ -133,7 +133,7 @@ fn expect_the_same_parts(privacy: &str) {
 
 #[test]
 fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
-    // So much is known that few people are alike.
+    // The adversary knows so much that few people are alike.
     let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
     let output = place.anonymize("out", &["--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
@@ -146,7 +146,7 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["suppressed"], suppressed);
-    // A sum over all rows would leave that of the suppressed ones.
+    // A sum over all rows would reveal the sum over the suppressed ones.
     assert_eq!(manifest["input"], serde_json::json!({"rows": 800}));
     let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
     assert!(page.contains("without a fingerprint"));
@@ -186,7 +186,7 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     published.sort();
     assert_eq!(published, expected);
 
-    // An older list is not overwritten, and a list inside the release would be published.
+    // An existing list is not overwritten, and a list inside the release would be published.
     let again = place.anonymize("other", &["--suppressed", text(&list)]);
     assert_eq!(again.status.code(), Some(2));
     assert!(printed(&again).contains("exists already"));
@@ -218,7 +218,7 @@ fn what_cannot_be_grouped_is_refused_with_the_arithmetic() {
     );
     let left: Vec<_> = std::fs::read_dir(place.folder.path()).unwrap().collect();
     assert_eq!(left.len(), 2, "only the table and the policy are left");
-    // A minimum group size counts, too.
+    // A minimum group size is respected, too.
     let place = Place::new(300, "r = 2\nminimum_group_size = 9\nknown = [[\"sex\"]]");
     assert!(printed(&place.anonymize("out", &[])).contains(&format!("{most} x 9 = {}", most * 9)));
     let place = Place::new(300, "r = 2\nminimum_group_size = 3\nknown = [[\"sex\"]]");
@@ -362,7 +362,7 @@ fn small_tables_are_grouped_as_the_vectors_say() {
     };
     for case in vectors["art"].as_array().unwrap() {
         let (signatures, values) = (texts(&case["signatures"]), texts(&case["values"]));
-        // The index of a person is the place in the order of contents: everybody gets a signature of that order.
+        // The index of a person is their position in the order of contents: everybody gets a signature in that order.
         let own: Vec<String> = (0..values.len()).map(|at| format!("s{at:02}")).collect();
         let mut priors: Vec<(String, String, String)> = Vec::new();
         for (own, signature) in own.iter().zip(&signatures) {
@@ -445,7 +445,8 @@ fn mistakes_in_a_file_of_distributions_are_named() {
         assert!(printed(&output).contains(problem), "{csv}: {}", printed(&output));
         assert!(!given.path("out").exists() && !given.path("out.suppressed.csv").exists());
     }
-    // The name of the sensitive column will do for `value`, and what a signature lacks is on values of nobody.
+    // The name of the sensitive column is accepted for `value`, and the probability missing from a signature belongs to
+    // values that nobody has.
     given.distributions("sig,disease,probability\na,x,0.3\na,y,3/10\nb,x,0.3\nb,y,0.3\nc,x,1\n");
     let output = given.anonymize("out");
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
@@ -506,7 +507,7 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     let (out, policy) = (place.path("out"), place.path("policy.toml"));
     let check = || skyveil(&["check", text(&out), "--policy", text(&policy), "--json"]);
     assert_eq!(check().status.code(), Some(0));
-    // Two people change places: the groups have the same sizes and values, but a and b stand together.
+    // Two people change places: the groups have the same sizes and values, but a and b are together.
     let quasi = place.path("out/quasi/part-00000.parquet");
     let batch = library::read(&quasi, &[]);
     let mut groups: Vec<i64> = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
@@ -527,7 +528,7 @@ fn the_check_catches_a_broken_release_and_contradictory_distributions() {
     assert!(
         printed(&output).contains("the distributions contradict the table: they make 1 group impossible")
     );
-    // A person of whom nothing is known cannot be judged.
+    // A person about whom nothing is known cannot be judged.
     let stranger = Given::new(&["a", "d"], &["x", "y"], &certain, "r = 2");
     let output = stranger.check();
     assert!(

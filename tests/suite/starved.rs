@@ -1,10 +1,10 @@
-//! Runs that the system starves of disk or of file handles: a clear end, no release, nothing left behind.
+//! Runs that run out of disk space or file handles: a clear error, no release, nothing left behind.
 
 use crate::support::binary;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the command in a shell that first takes something away.
+/// Runs the command in a shell that first imposes a limit.
 fn starve(limit: &str, folder: &Path, arguments: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     // With the signal ignored, a write beyond the limit fails as it does on a full disk.
@@ -49,7 +49,7 @@ fn a_full_disk_ends_a_run_with_a_message_and_without_a_release() {
     let folder = tempfile::tempdir().unwrap();
     table(folder.path());
     let before = names(folder.path());
-    // Blocks of 512 bytes: enough for some of the files, too little for all.
+    // Blocks of 512 bytes: enough for some of the files, too few for all.
     for blocks in [0, 40, 1_000] {
         let run = starve(&format!("ulimit -f {blocks}"), folder.path(), &ANONYMIZE);
         let told = String::from_utf8_lossy(&run.stderr);

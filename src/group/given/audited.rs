@@ -8,13 +8,13 @@ use crate::math::disclosure_sets::{Audit, AuditedRelease, Limits, Sequence};
 use crate::model::Policy;
 use crate::table::read::Table;
 
-/// A table and the functions that may be published of it.
+/// A table and the functions by which it may be published.
 pub struct GivenFunctions<'a> {
     /// The table, one row per person.
     pub table: &'a Table,
-    /// What must hold; also names the functions if `functions` is `None`.
+    /// The requirements; also lists the functions if `functions` is `None`.
     pub policy: &'a Policy,
-    /// A table of group numbers: columns g1, g2, ..., and perhaps one that names the person.
+    /// A table of group numbers: columns g1, g2, ..., and optionally one that identifies the person.
     pub functions: Option<&'a Table>,
     /// How much work each disclosure set may cost.
     pub limits: Limits,
@@ -26,17 +26,17 @@ pub struct GivenFunctions<'a> {
 pub struct GroupedPeople {
     /// The people.
     pub people: CodedPeople,
-    /// What must hold for every person.
+    /// The requirements for every person.
     pub points: Vec<AuditedPoint>,
     /// Every function, in release order.
     pub candidates: Vec<CandidateFunction>,
-    /// The places in `candidates` of the functions that are not left out: those of `sequence`.
+    /// The positions in `candidates` of the functions that are not left out: those in `sequence`.
     pub tried: Vec<usize>,
     /// The functions that are not left out; `None` if all are.
     pub sequence: Option<Sequence>,
 }
 
-/// What the table is read for, which decides on the columns that are read in addition to those that are judged.
+/// The purpose of reading the table, which determines the columns that are read in addition to those that are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadFor {
     /// A report only.
@@ -70,7 +70,7 @@ impl GroupedPeople {
         Ok(GroupedPeople { people, points, candidates, tried, sequence })
     }
 
-    /// Everything about every function that is not left out.
+    /// Audits every function that is not left out.
     pub fn audit(&self) -> Audit {
         let nothing = || Audit {
             functions: vec![],

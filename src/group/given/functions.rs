@@ -9,16 +9,16 @@ use crate::policy::Function;
 use crate::table::read::{ColumnRequest, Table};
 use std::collections::HashMap;
 
-/// Counting keeps a cell for every combination of groups, so sequences are short.
+/// Counting keeps a cell for every combination of groups, so sequences must be short.
 pub const MOST_FUNCTIONS: usize = 16;
 
-/// A generalization function on the people of a table.
+/// A generalization function applied to the people of a table.
 pub struct CandidateFunction {
-    /// What the function does, in the words of the policy, or the column of the group numbers.
+    /// The function as the policy describes it, or the column with the group numbers.
     pub name: String,
     /// The groups.
     pub partition: Partition,
-    /// The label of each code, by column in the order of the table; `None` where group numbers were given.
+    /// The label of each code, by column in table order; `None` if group numbers were given.
     pub labels: Option<Vec<Vec<String>>>,
 }
 
@@ -29,7 +29,7 @@ impl CandidateFunction {
     }
 }
 
-/// Are there functions, and not too many?
+/// Fails if there are no functions, or too many.
 pub(super) fn expect_some(policy: &Policy, groups: Option<&GroupNumbers>) -> Result<()> {
     match groups.map_or(policy.functions.len(), |groups| groups.functions.len()) {
         0 => Err(Error::input(
@@ -63,7 +63,7 @@ pub(super) fn candidates(policy: &Policy, people: &CodedPeople) -> Result<Vec<Ca
 
 /// A table of group numbers.
 pub(super) struct GroupNumbers {
-    /// The column that names the person; `None` if people come in the order of the table.
+    /// The column that identifies the person; `None` if people are in table order.
     pub id: Option<String>,
     /// The name and the groups of each function.
     pub functions: Vec<(String, Vec<String>)>,
@@ -72,7 +72,7 @@ pub(super) struct GroupNumbers {
 }
 
 impl GroupNumbers {
-    /// Columns g1, g2, ... hold the groups; at most one other column names the person.
+    /// Reads the table: columns g1, g2, ... hold the groups; at most one other column identifies the person.
     pub fn read(table: &Table, threads: usize) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let number = |name: &str| name.strip_prefix('g').and_then(|digits| digits.parse::<usize>().ok());
@@ -121,7 +121,7 @@ impl GroupNumbers {
         Ok(GroupNumbers { id, functions, ids, rows })
     }
 
-    /// The functions on these people.
+    /// Applies the functions to these people.
     pub fn candidates(&self, people: &CodedPeople) -> Result<Vec<CandidateFunction>> {
         let rows = self.rows_of(people)?;
         let candidate = |(name, groups): &(String, Vec<String>)| CandidateFunction {
@@ -132,7 +132,7 @@ impl GroupNumbers {
         Ok(self.functions.iter().map(candidate).collect())
     }
 
-    /// For each person the row of the group numbers.
+    /// For each person, their row in the table of group numbers.
     fn rows_of(&self, people: &CodedPeople) -> Result<Vec<usize>> {
         if self.rows != people.len() {
             return Err(Error::input(

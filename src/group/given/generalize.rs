@@ -1,10 +1,10 @@
 //! What does a value become under a generalization function?
 //!
-//! Values are codes of an [`Attribute`], and a function gives a label to every code; people whose labels agree in
-//! all columns are one group. Nothing here looks at sensitive values.
+//! Values are codes of an [`Attribute`], and a function assigns a label to every code. People whose labels agree in all
+//! columns form a group. Nothing here looks at sensitive values.
 //!
-//! Memory: one label per code. Invariant: every value has a code of its own, so that a label never depends
-//! on a sample. Null is a value of its own, `null`, except where the whole column becomes `*`.
+//! Memory: one label per code. Invariant: every value has its own code, so a label never depends on a sample. Null is a
+//! separate value, `null`, except where the whole column becomes `*`.
 //! Not here: which functions are tried, and in which order.
 
 use crate::encode::attribute::{Attribute, Coding};
@@ -15,7 +15,7 @@ use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::{decimal_text, range_label};
 use crate::policy::{Coarseness, Quasi, QuasiShape};
 
-/// The label of a column that tells nothing.
+/// The label of a column that reveals nothing.
 const ALL: &str = "*";
 
 /// The codes of a quasi-identifier, one for every value.
@@ -27,7 +27,7 @@ pub fn attribute(quasi: &Quasi, found: ColumnValues) -> Result<Attribute> {
         ));
     }
     match (&quasi.shape, found) {
-        // Many texts would become ranges, in which a value has no label of its own.
+        // A large number of texts would become ranges, in which a value has no label of its own.
         (QuasiShape::Plain, ColumnValues { set: ValueSet::Texts(distinct, _), nulls, .. }) => Ok(Attribute {
             name: quasi.name.clone(),
             nulls: nulls > 0,
@@ -63,7 +63,7 @@ pub fn labels(attribute: &Attribute, coarseness: &Coarseness) -> Result<Vec<Stri
     Ok(null.into_iter().chain(values).collect())
 }
 
-/// The range between two multiples of `width` that holds the number; `None` if the key is no finite number.
+/// The range between two multiples of `width` that contains the number; `None` if the key is not a finite number.
 fn range(scale: Scale, key: i64, width: &Rational) -> Option<String> {
     let numeric = matches!(scale, Scale::Integer | Scale::Decimal(_) | Scale::Float);
     let number = numeric.then(|| parse_fraction(&scale.text(key))).flatten()?;

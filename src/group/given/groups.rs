@@ -11,21 +11,21 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The quasi-identifiers as a release of a function shows them.
 pub struct PublishedAttributes {
-    /// By column, in the order of the table.
+    /// By column, in table order.
     pub attributes: Vec<Attribute>,
-    /// For each column and code of the table the code among the labels; `None` where codes stay as they are.
+    /// For each column and code of the table, the code of its label; `None` if codes stay as they are.
     pub codes: Option<Vec<Vec<u16>>>,
 }
 
 impl PublishedAttributes {
-    /// Of a function on these people.
+    /// Creates the attributes for a function applied to these people.
     pub fn new(people: &CodedPeople, candidate: &CandidateFunction) -> Self {
         let Some(labels) = &candidate.labels else {
             return PublishedAttributes { attributes: people.attributes.clone(), codes: None };
         };
         let (mut attributes, mut codes) = (vec![], vec![]);
         for (attribute, labels) in people.attributes.iter().zip(labels) {
-            // In the order of the codes, so that groups come in the order of the values.
+            // In code order, so that groups are in the order of the values.
             let mut values: Vec<Box<str>> = vec![];
             let mut place: HashMap<&str, u16> = HashMap::new();
             codes.push(
@@ -50,15 +50,15 @@ impl PublishedAttributes {
 pub struct FunctionGroup {
     /// In the codes of the release.
     pub published: Group,
-    /// In those of the table, with the values that occur.
+    /// In the codes of the table, with the values that occur.
     pub tight: Group,
-    /// In those of the table, with all values that have the label.
+    /// In the codes of the table, with all values that have the label.
     pub wide: Group,
 }
 
 impl CandidateFunction {
-    /// Hands every group with its number to `sink`, in the order of what is published, and returns the number of each
-    /// person's group.
+    /// Passes every group with its number to `sink`, in the order of the published values, and returns the group number
+    /// of each person.
     pub fn groups(
         &self,
         people: &CodedPeople,

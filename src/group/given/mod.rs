@@ -1,12 +1,12 @@
 //! Which of the given generalization functions may be published, and what would a replay reveal?
 //!
-//! Reads a table into memory, groups its people by every function, and hands the groups to
+//! Reads a table into memory, groups its people by every function, and passes the groups to
 //! [`disclosure_sets`](crate::math::disclosure_sets). Functions come from `[[audit.function]]` or from a table of group
-//! numbers; either way they must not depend on the sensitive values.
+//! numbers; in both cases they must not depend on the sensitive values.
 //!
-//! Memory: the columns in use of at most [`MOST_PEOPLE`](people::MOST_PEOPLE) people, and what counting takes.
-//! A function with a group below the policy's minimum size is left out beforehand. That is safe: sizes of groups
-//! are no secret to an adversary who knows the quasi-identifiers.
+//! Memory: the columns in use for at most [`MOST_PEOPLE`](people::MOST_PEOPLE) people, and the memory needed for
+//! counting. A function with a group below the policy's minimum size is left out beforehand. This is safe: an adversary
+//! who knows the quasi-identifiers knows the group sizes anyway.
 //! Not here: the counting, the text of the report, publishing.
 
 mod audited;

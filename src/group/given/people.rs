@@ -1,7 +1,7 @@
 //! The people of a table as codes.
 //!
-//! Memory: the columns in use of all people, as they are read and as codes. Tables of more than [`MOST_PEOPLE`]
-//! are refused while they are read.
+//! Memory: the columns in use for all people, both as read and as codes. Tables with more than [`MOST_PEOPLE`] are
+//! rejected while they are read.
 
 use super::audited::{GivenFunctions, ReadFor};
 use super::generalize;
@@ -22,33 +22,33 @@ use crate::table::read::{ColumnRequest, Morsel, Table};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Field;
 
-/// Tables with more people are refused: their disclosure sets are far beyond counting.
+/// Tables with more people are rejected: their disclosure sets are far too large to count.
 pub const MOST_PEOPLE: usize = 20_000;
 
-/// Bytes that speed up encoding; without them it is only slower.
+/// Memory to speed up encoding; without it, encoding is just slower.
 const LOOKUP_BYTES: u64 = 16 << 20;
 
-/// What is read in addition to the quasi-identifiers and the sensitive column.
+/// The columns read in addition to the quasi-identifiers and the sensitive column.
 pub struct ExtraColumns<'a> {
-    /// The column that names the person in a table of group numbers.
+    /// The column that identifies the person in a table of group numbers.
     pub id: Option<&'a str>,
     /// Whether the columns that travel are needed.
     pub purpose: ReadFor,
 }
 
-/// The people of a table, in its order.
+/// The people of a table, in table order.
 pub struct CodedPeople {
-    /// The quasi-identifiers in the order of the table, every value with a code of its own.
+    /// The quasi-identifiers in table order; every value has its own code.
     pub attributes: Vec<Attribute>,
-    /// For each of them its place in `columns.quasi` of the policy.
+    /// For each of them, its position in `columns.quasi` of the policy.
     pub places: Vec<usize>,
     /// The sensitive values.
     pub sensitive: SensitiveCoding,
     /// The codes of every person.
     pub rows: Rows,
-    /// The columns that travel, as the table has them, with their batches.
+    /// The columns that travel, as in the table, with their batches.
     pub travelling: (Vec<Field>, Vec<Vec<ArrayRef>>),
-    /// The person's name in the table of group numbers.
+    /// The identifier of each person in the table of group numbers.
     pub(super) ids: Option<Vec<Option<String>>>,
 }
 
@@ -98,7 +98,7 @@ impl CodedPeople {
         Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids })
     }
 
-    /// How many people there are.
+    /// Number of people.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -116,7 +116,7 @@ impl CodedPeople {
         }
     }
 
-    /// The people whose labels agree in all columns; `labels[column][code]`.
+    /// Groups the people whose labels agree in all columns, given `labels[column][code]`.
     pub fn grouped(&self, labels: &[Vec<String>]) -> Partition {
         let label = |person: usize| -> Vec<&str> {
             let columns = labels.iter().zip(&self.rows.columns);

@@ -1,7 +1,7 @@
 //! Which property must the shares of every person have?
 //!
-//! Points (l,0,0) of a skyline, which recursive (c,l)-diversity and a bound on the confidence are as well. What depends
-//! on more than the shares of each person is refused: it must not look as if it had been audited.
+//! Points (l,0,0) of a skyline, which include recursive (c,l)-diversity and a bound on the confidence. A requirement
+//! that depends on more than the shares of each person is rejected: it must not appear to have been audited.
 
 use crate::encode::sensitive::SensitiveCoding;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::skyline::{ProtectedValues, SkylineRequirement};
 
-/// What a policy requires, as far as disclosure sets can show it.
+/// The requirements of a policy, as far as disclosure sets can show them.
 pub struct AuditedProperty<'a> {
     requirements: &'a [SkylineRequirement],
 }
@@ -23,12 +23,12 @@ pub struct AuditedPoint {
     pub values: Option<Vec<String>>,
     /// How many values the adversary can rule out for a person.
     pub l: u64,
-    /// The chance must stay below.
+    /// An upper bound on the probability, exclusive.
     pub confidence: Rational,
 }
 
 impl<'a> AuditedProperty<'a> {
-    /// Of a policy; an error names the first thing that cannot be audited.
+    /// Creates it from a policy; an error names the first requirement that cannot be audited.
     pub fn new(policy: &'a Policy) -> Result<Self> {
         let cannot = |what: &str, remedy: &str| Err(Error::input(format!("disclosure sets: {what}"), remedy));
         let [target] = &policy.privacy.targets[..] else {
@@ -91,7 +91,7 @@ impl<'a> AuditedProperty<'a> {
 }
 
 fn point(requirement: &SkylineRequirement, target: Option<u32>) -> Result<SkylinePoint> {
-    // Numbers beyond a usize are beyond every number of values and people, too.
+    // Numbers that exceed a usize also exceed any number of values and people.
     let [l, k, m] = [requirement.l, requirement.k, requirement.m]
         .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     SkylinePoint::new(target, [l, k, m], requirement.confidence.clone())

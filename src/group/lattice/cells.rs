@@ -4,7 +4,7 @@ use super::levels::ColumnLevels;
 use crate::encode::group_counts::GroupCounts;
 use hashbrown::HashMap;
 
-/// The cells that hold people, by the number of their cell in each column.
+/// The cells that contain people, keyed by cell number in each column.
 #[derive(Debug, Clone)]
 pub struct LatticeCells {
     values: usize,
@@ -12,7 +12,7 @@ pub struct LatticeCells {
 }
 
 impl LatticeCells {
-    /// No people yet, who have one of `values` sensitive values each.
+    /// Creates empty cells; each person will have one of `values` sensitive values.
     pub fn new(values: usize) -> Self {
         LatticeCells { values, parts: HashMap::default() }
     }
@@ -39,7 +39,7 @@ impl LatticeCells {
         self.parts.is_empty()
     }
 
-    /// About the bytes that the cells take.
+    /// The approximate number of bytes that the cells take.
     pub fn bytes(&self, columns: usize) -> u64 {
         let each = size_of::<(Vec<u16>, GroupCounts)>() + 2 * columns + 8 * self.values + 64;
         (self.parts.len() * each) as u64
@@ -61,7 +61,7 @@ impl LatticeCells {
         up
     }
 
-    /// What each cell publishes, in no order.
+    /// The counts that each cell publishes, in no particular order.
     pub fn parts(&self) -> impl Iterator<Item = &GroupCounts> {
         self.parts.values()
     }

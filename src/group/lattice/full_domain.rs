@@ -1,7 +1,7 @@
-//! Which groups does a table fall into if all people's values are generalized to the same levels?
+//! Which groups does a table fall into if everyone's values are generalized to the same levels?
 //!
-//! One pass over the code pages counts the cells of the finest levels; the lattice is searched on these counts.
-//! Memory: twice the cells that hold people, taken from the budget; too many of them are an error.
+//! One pass over the code pages counts the cells at the finest levels; the lattice is searched on these counts.
+//! Memory: twice the cells that contain people, taken from the budget; if there are too many, the search fails.
 
 use super::{ColumnLevels, LatticeCells, LatticeMeasure, LatticeNode, minimal_safe};
 use crate::encode::attribute::{Attribute, Coding};
@@ -17,10 +17,10 @@ use crate::resources::budget::Budget;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a search over the lattice found.
+/// The result of searching the lattice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
-    /// The lowest safe nodes: a level for each quasi-identifier, 0 is its values.
+    /// The lowest safe nodes: a level for each quasi-identifier, where 0 means its values.
     pub minimal: Vec<LatticeNode>,
     /// The one that is published.
     pub chosen: LatticeNode,
@@ -28,15 +28,15 @@ pub struct Searched {
     pub tested: u64,
 }
 
-/// All that a search needs and does not change.
+/// The inputs of a search, which it does not change.
 pub struct FullDomain<'a> {
     /// The quasi-identifiers.
     pub columns: &'a [Column],
     /// Their levels.
     pub levels: Vec<ColumnLevels>,
-    /// Which of the lowest safe nodes is best.
+    /// Decides which of the lowest safe nodes is best.
     pub measure: LatticeMeasure,
-    /// Bytes that may grow.
+    /// The memory budget.
     pub budget: &'a Arc<Budget>,
 }
 
@@ -49,7 +49,7 @@ pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
             ColumnLevels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
         }
         Coding::Tree { hierarchy, .. } => {
-            // By level, not by depth: a group that stays the same from one level to the next is less deep.
+            // By level, not by depth: a group that does not change from one level to the next is less deep.
             let place = |code: u32, level: u32| {
                 attribute.unshifted(code).map(|leaf| hierarchy.ancestor_at(leaf, level))
             };
@@ -62,8 +62,8 @@ pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
     }
 }
 
-/// Whether all cells may be groups. One after the other, so that the first bad one ends it; what is refused next to some
-/// of them is refused next to all.
+/// Whether all cells may be groups. Cells are judged one by one, so that the first bad one ends the search; a cell that
+/// is rejected alongside some of the others is rejected alongside all of them.
 fn is_safe(cells: &LatticeCells, mut criterion: Box<dyn SplitTest>) -> bool {
     cells.parts().map(std::slice::from_ref).all(|part| {
         let admitted = criterion.admits(part, &mut Scratch::default());
@@ -74,12 +74,12 @@ fn is_safe(cells: &LatticeCells, mut criterion: Box<dyn SplitTest>) -> bool {
     })
 }
 
-/// How often the memory of the cells is looked at, in rows.
+/// How often the memory of the cells is checked, in rows.
 const PERIOD: usize = 4096;
 
 impl FullDomain<'_> {
-    /// Finds the best of the lowest safe nodes and hands its groups with their numbers to `sink`, in the order of
-    /// the tree. `criterion` makes one that has accepted nothing; the whole table must be safe.
+    /// Finds the best of the lowest safe nodes and passes its groups with their numbers to `sink`, in tree order.
+    /// `criterion` creates a criterion that has accepted nothing yet; the whole table must be safe.
     pub fn search(
         &self,
         store: &PageStore<'_>,
@@ -155,8 +155,8 @@ impl FullDomain<'_> {
         Ok(cells)
     }
 
-    /// Cuts the node of these sorted cells by one column after the other, between cells that hold people; `groups`
-    /// gets the node of each cell.
+    /// Cuts the node of these sorted cells by one column after the other, between cells that contain people; `groups`
+    /// receives the node of each cell.
     fn cut(
         &self,
         tree: &mut CutTree,
@@ -181,7 +181,7 @@ impl FullDomain<'_> {
         }
     }
 
-    /// A group is labelled by its whole cells, also where nobody has some of their values.
+    /// A group is labelled by its whole cells, even if nobody has some of their values.
     fn group(&self, node: NodeId, chosen: &[usize], cell: &[u16], part: GroupCounts) -> Group {
         let places = self.levels.iter().zip(chosen).zip(cell);
         let extent: Vec<_> = places.map(|((levels, &level), &cell)| levels.range(level, cell)).collect();

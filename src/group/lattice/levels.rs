@@ -5,11 +5,11 @@ use std::ops::Range;
 
 /// The levels of a column: a cell is a range of codes.
 ///
-/// Invariant: each level merges cells of the one before, and the last has one cell.
+/// Invariant: each level merges cells of the previous one, and the last has one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnLevels {
     codes: u32,
-    /// First code of each cell but the first, ascending; the finest level first.
+    /// First code of each cell except the first, ascending; the finest level first.
     boundaries: Vec<Vec<u32>>,
 }
 
@@ -17,8 +17,8 @@ pub struct ColumnLevels {
 const WIDTHS: [f64; 4] = [5.0, 10.0, 20.0, 40.0];
 
 impl ColumnLevels {
-    /// Of a column with `codes` codes. Boundaries that the level before lacks, and levels that change nothing,
-    /// are left out; the level of all codes is added.
+    /// Creates the levels of a column with `codes` codes. Boundaries that are missing from the previous level, and
+    /// levels that change nothing, are left out; the level of all codes is added.
     pub fn new(codes: u32, levels: impl IntoIterator<Item = Vec<u32>>) -> Self {
         let mut boundaries: Vec<Vec<u32>> = Vec::new();
         for mut level in levels.into_iter().chain([Vec::new()]) {
@@ -32,7 +32,7 @@ impl ColumnLevels {
         ColumnLevels { codes, boundaries }
     }
 
-    /// Each value, then all; a hierarchy by its depths.
+    /// Each value, then all; a hierarchy level by level.
     pub fn of_column(column: &Column) -> Self {
         match &column.splitting {
             Splitting::Ordered { .. } => ColumnLevels::new(column.codes, [(1..column.codes).collect()]),
@@ -40,9 +40,9 @@ impl ColumnLevels {
         }
     }
 
-    /// Each value, intervals of 5, 10, 20 and 40 units, then all. The unit is the largest power of ten, at least 1,
-    /// by which 40 units fit into the column. `coordinates` are ascending, one per code; a null has none and is
-    /// never inside an interval.
+    /// Each value, intervals of 5, 10, 20 and 40 units, then all. The unit is the largest power of ten, at least 1, for
+    /// which 40 units fit into the column. `coordinates` are ascending, one per code; null has none and is never inside
+    /// an interval.
     pub fn intervals(coordinates: &[Option<f64>]) -> Self {
         let known = || coordinates.iter().flatten();
         let range = known().next_back().zip(known().next()).map_or(0.0, |(high, low)| high - low);
@@ -61,7 +61,7 @@ impl ColumnLevels {
         self.boundaries.len()
     }
 
-    /// A column has at least the level of all codes.
+    /// Never true: a column has at least the level of all codes.
     pub fn is_empty(&self) -> bool {
         false
     }

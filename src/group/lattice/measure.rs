@@ -1,12 +1,12 @@
 //! What does a node cost?
 //!
-//! Sums run over whole numbers or in the order of the codes, so that equal tables have equal costs, bit by bit.
+//! Sums are taken over whole numbers or in code order, so that equal tables have bit-identical costs.
 
 use super::cells::LatticeCells;
 use super::levels::ColumnLevels;
 use crate::encode::column::Column;
 
-/// A measure of what is lost; less is better.
+/// A measure of information loss; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatticeMeasure {
     /// The sum of the squared group sizes.
@@ -15,7 +15,7 @@ pub enum LatticeMeasure {
     AverageGroupSize,
     /// The average width of people's cells.
     CertaintyPenalty,
-    /// The bits that a person's cells hide of their values.
+    /// The number of bits of people's values that their cells hide, on average.
     Entropy,
 }
 
@@ -28,7 +28,7 @@ impl LatticeMeasure {
         ("entropy", LatticeMeasure::Entropy),
     ];
 
-    /// The cost of a node, given its cells and those of the finest levels.
+    /// The cost of a node, given its cells and the cells at the finest levels.
     pub fn cost(
         self,
         (node, cells): (&[usize], &LatticeCells),

@@ -1,12 +1,12 @@
 //! Which full-domain generalizations are safe, and which of them is best?
 //!
 //! Every column has nested [`ColumnLevels`], from its values up to "all". A node of the lattice chooses a level for
-//! each column; all people whose values fall into the same cells are a group. Going up only merges groups, so where
-//! merging never raises a risk (single values) everything above a safe node is safe, and the lowest safe nodes
-//! tell all of them ([`minimal_safe`]). The counts of the lowest node are taken from the rows once; every other
-//! node is rolled up from them ([`LatticeCells`]). [`LatticeMeasure`] says what a node costs.
+//! each column; all people whose values fall into the same cells form a group. Going up only merges groups. So where
+//! merging never raises a risk (single values), everything above a safe node is safe, and the lowest safe nodes
+//! determine all of them ([`minimal_safe`]). The lowest node is counted from the rows once; every other node is rolled
+//! up from its counts ([`LatticeCells`]). [`LatticeMeasure`] gives the cost of a node.
 //!
-//! Memory: the cells of the lowest node that hold people, twice.
+//! Memory: twice the cells of the lowest node that contain people.
 //! Not here: what is safe (`plan::criterion`), reading and labelling values (`anonymize`).
 
 mod cells;

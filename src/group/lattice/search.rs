@@ -8,7 +8,7 @@ pub type LatticeNode = Vec<usize>;
 /// A lattice with more nodes is not searched.
 pub const NODES_LIMIT: usize = 1 << 20;
 
-/// All nodes of columns with this many levels, those with fewer steps up first, then by the first columns.
+/// All nodes for columns with this many levels, ordered by the number of steps up, then by the first columns.
 pub fn nodes(levels: &[usize]) -> Result<Vec<LatticeNode>> {
     let count = levels.iter().try_fold(1usize, |count, &levels| count.checked_mul(levels));
     if count.is_none_or(|count| count > NODES_LIMIT) {
@@ -26,7 +26,7 @@ pub fn nodes(levels: &[usize]) -> Result<Vec<LatticeNode>> {
     Ok(nodes)
 }
 
-/// The lowest safe nodes, if everything above a safe node is safe. Nodes above a safe one are never tested.
+/// The lowest safe nodes, provided that everything above a safe node is safe. Nodes above a safe one are never tested.
 pub fn minimal_safe(
     levels: &[usize],
     mut is_safe: impl FnMut(&[usize]) -> Result<bool>,

@@ -94,7 +94,7 @@ proptest! {
         prop_assert!(tested <= nodes(&counts).unwrap().len() - safe.len() + found.len());
     }
 
-    /// Rolling up merges people, and every measure says that something is lost.
+    /// Rolling up merges people, and every measure reports a loss.
     #[test]
     fn going_up_keeps_the_people_and_costs_more(
         rows in prop::collection::vec((0u16..30, 0u16..5, 0u16..2, 0u16..4), 1..120)

@@ -1,21 +1,22 @@
 //! Which tuples go together? ART, bottom-up and deterministic.
 //!
-//! The grouping is that of the quadratic reference of mathematics 3.3 (tests compare them), only the search is faster; under
-//! the exact test it may differ once a group passes the limit of states, where the ratio condition decides.
-//! Memory: the priors of the tuples at hand, the classes and boxes of `nearest`, and about 100 B per tuple for
+//! The grouping equals that of the quadratic reference in mathematics 3.3 (tests compare them); only the search is
+//! faster. Under the exact test it may differ once a group exceeds the limit of states, where the ratio condition
+//! decides.
+//! Memory: the priors of the tuples being grouped, the classes and boxes of `nearest`, and about 100 B per tuple for
 //! finished groups.
-//! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed.
-//! A table that does not fit is cut by the caller into parts of similar tuples, each grouped by [`group_part`] with
-//! the priors of the whole table: safe, because the test is per group, but the groups then differ from those of the
-//! whole table, and each part suppresses its own left-overs. Finding groups for left-overs grows faster than the table, so
-//! parts of some ten thousand tuples are also the fast way.
+//! Invariants: every finished group passed the test; every tuple is in exactly one group or suppressed. If a table does
+//! not fit, the caller cuts it into parts of similar tuples, and each part is grouped by [`group_part`] with the priors
+//! of the whole table. This is safe, because the test is per group, but the groups then differ from those of the whole
+//! table, and each part suppresses its own left-overs. The cost of finding groups for left-overs grows faster than the
+//! table, so parts of some ten thousand tuples are also faster.
 
 use super::leftover::{AcceptingGroups, FinishedGroup, LeftoverTuple};
 use super::nearest::{Growing, Ungrouped};
 use crate::error::Result;
 use crate::math::robust::{PriorRanges, Priors, Requirement, Test, Tuples};
 
-/// Groups of tuples, and those that fit nowhere.
+/// Groups of tuples, and the tuples that fit into no group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SimilarGroups {
     /// The indices of each group, ascending; groups in the order in which they were finished.
@@ -24,7 +25,7 @@ pub struct SimilarGroups {
     pub suppressed: Vec<u32>,
 }
 
-/// Groups a whole table; refuses one whose most frequent value is too frequent for r.
+/// Groups a whole table; rejects a table whose most frequent value is too frequent for r.
 pub fn group(
     priors: &Priors,
     requirement: &Requirement,
@@ -38,7 +39,7 @@ pub fn group(
     group_part(priors, requirement, test, tuples)
 }
 
-/// Groups one part of a table, whatever its most frequent value; the whole table was checked for feasibility.
+/// Groups one part of a table, whatever its most frequent value; feasibility was checked for the whole table.
 pub fn group_part(
     priors: &Priors,
     requirement: &Requirement,

@@ -11,7 +11,7 @@ use crate::math::robust::{Priors, Rank, Tuples};
 /// No tuple, no node.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Tuples by equal priors and value; inside a class by index. A signature stands for all that have its priors.
+/// Tuples by equal priors and value; inside a class by index. One signature represents all that have the same priors.
 pub(super) struct Classes {
     sets: usize,
     values: Vec<u32>,
@@ -57,7 +57,7 @@ impl Classes {
         if self.next[class] < self.end[class] { self.tuples[self.next[class] as usize] } else { NOBODY }
     }
 
-    /// Takes out the lowest ungrouped index of a class.
+    /// Removes the lowest ungrouped index of a class.
     pub(super) fn take(&mut self, class: u32) {
         self.next[class as usize] += 1;
     }
@@ -66,7 +66,7 @@ impl Classes {
         self.values.len()
     }
 
-    /// The first class after `class` that has another value; classes stand in the order of values.
+    /// The first class after `class` that has another value; classes are in the order of their values.
     pub(super) fn end_of_value(&self, class: u32) -> u32 {
         let from = &self.values[class as usize..];
         class + from.partition_point(|&value| value == from[0]) as u32
@@ -83,7 +83,7 @@ impl Classes {
     }
 }
 
-/// For every signature of a set the lowest one with the same priors.
+/// For every signature of a set, the lowest one with the same priors.
 fn same_priors(priors: &Priors, set: usize) -> Vec<u32> {
     let mut lowest: HashMap<Vec<(u32, Rank)>, u32, foldhash::fast::FixedState> = HashMap::default();
     let signatures = 0..priors.signatures(set) as u32;

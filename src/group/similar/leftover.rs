@@ -1,10 +1,10 @@
-//! Which finished group can take in a left-over tuple, one of a group that got stuck?
+//! Which finished group can accept a left-over tuple, one from a group that got stuck?
 //!
-//! The groups that share a value stand in a tree of boxes over the priors of their members. For a tuple the search
-//! opens boxes in the order of (a lower bound of the spread with it, lowest group number) and tests groups in the
-//! order of their spread, so the first that passes is the answer of a scan over all groups.
+//! The groups that share a value are kept in a tree of boxes over the priors of their members. For a tuple, the search
+//! opens boxes in the order of (lower bound of the spread with it, lowest group number) and tests groups in the order
+//! of their spread, so the first group that passes is the one that a scan over all groups would find.
 //! Memory: about 130 B per group for the boxes, in addition to the groups.
-//! Invariant: taking a tuple in only widens a group, so a box's bound, once right, stays a lower bound.
+//! Invariant: accepting a tuple only widens a group, so the bound of a box remains a lower bound.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -15,11 +15,11 @@ use crate::math::robust::{GroupPriors, PriorLevels, Priors, Rank, Requirement, S
 
 /// No node.
 const NOBODY: u32 = u32::MAX;
-/// The fewest groups of a full leaf; tests make trees of few groups too.
+/// The minimum number of groups in a full leaf; small in tests, so that a few groups already make a tree.
 const LEAF: usize = if cfg!(test) { 1 } else { 8 };
-/// A leaf holds one group per so many cells of its box, so that boxes stay small in addition to the groups.
+/// A leaf holds one group per this many cells of its box, so that the boxes stay small compared with the groups.
 const LEAF_SHARE: usize = 8;
-/// How many groups are looked at to choose where to cut a box.
+/// How many groups are sampled to choose where to cut a box.
 const SAMPLE: usize = 32;
 
 /// A group that passed the test.
@@ -28,7 +28,7 @@ pub(super) struct FinishedGroup {
     pub(super) priors: GroupPriors,
 }
 
-/// A tuple that looks for a group: all tuples of its class are alike.
+/// A tuple that needs a group; all tuples of its class are alike.
 #[derive(Clone, Copy)]
 pub(super) struct LeftoverTuple<'a> {
     pub(super) tuple: u32,
@@ -37,22 +37,22 @@ pub(super) struct LeftoverTuple<'a> {
     pub(super) signatures: &'a [u32],
 }
 
-/// The finished groups, which can take in left-over tuples.
+/// The finished groups, which can accept left-over tuples.
 pub(super) struct AcceptingGroups<'a> {
     priors: &'a Priors,
     requirement: &'a Requirement,
     test: Test,
     finished: Vec<FinishedGroup>,
-    /// One tree for the groups of each value, every group under the one that the fewest groups have.
+    /// One tree per value; each group is in the tree of that one of its values which the fewest groups have.
     roots: Vec<Option<u32>>,
     nodes: Vec<Node>,
     order: Vec<u32>,
     leaf_of: Vec<u32>,
-    /// For every node, set and value the highest low and the lowest high prior of its groups' members.
+    /// For every node, set and value, the highest low and the lowest high prior of the members of its groups.
     boxes: Vec<(Rank, Rank)>,
     /// Every change of a group, in order.
     changed: Vec<u32>,
-    /// For a class that fitted nowhere: how many changes there had been.
+    /// For each class that fitted nowhere, the number of changes at that time.
     hopeless: HashMap<u32, usize, foldhash::fast::FixedState>,
 }
 
@@ -112,7 +112,7 @@ impl PartialEq for Entry<'_> {
 impl Eq for Entry<'_> {}
 
 impl<'a> AcceptingGroups<'a> {
-    /// These groups, ready to take in tuples of which `wanted` counts the values.
+    /// Prepares these groups to accept tuples; `wanted` counts the tuples by value.
     pub(super) fn new(
         priors: &'a Priors,
         requirement: &'a Requirement,
@@ -159,7 +159,7 @@ impl<'a> AcceptingGroups<'a> {
         groups
     }
 
-    /// The groups with all that they took in.
+    /// Returns the groups with all tuples that they accepted.
     pub(super) fn into_groups(self) -> Vec<FinishedGroup> {
         self.finished
     }
@@ -214,7 +214,7 @@ impl<'a> AcceptingGroups<'a> {
         node
     }
 
-    /// Where a sample of groups differs most, weighed by how often searches ask for it.
+    /// Where a sample of groups differs most, weighted by how often searches need it.
     fn widest_side(&self, start: usize, end: usize, weights: &[f64]) -> (usize, u32) {
         let step = ((end - start) / SAMPLE).max(1);
         let mut best = (f64::NEG_INFINITY, 0, 0);
@@ -314,7 +314,8 @@ impl<'a> AcceptingGroups<'a> {
         }
     }
 
-    /// A node with the smallest spread that the tuple could give any of its groups; `None` if no group can pass.
+    /// The entry of a node, with the smallest spread that the tuple could give any of its groups; `None` if no group
+    /// can pass.
     fn node_entry(
         &self,
         node: u32,
@@ -335,7 +336,7 @@ impl<'a> AcceptingGroups<'a> {
                 spread = levels.wider(spread, levels.spread(low, high));
                 product *= levels.near(low) / levels.near(high);
             }
-            // The ratio condition bounds (N-1) times any two ratios; the slack is far above all roundings.
+            // The ratio condition bounds (N-1) times any two ratios; the slack is far larger than all rounding errors.
             let excess = self.requirement.excess().1;
             if self.test == Test::Ratio && product < excess * (1.0 - 1e-9) {
                 return None;
@@ -344,7 +345,7 @@ impl<'a> AcceptingGroups<'a> {
         Some(Entry { levels, spread, number: first, at: Found::Node(node, key) })
     }
 
-    /// A group with the spread it would have; `None` if it cannot pass.
+    /// The entry of a group, with the spread it would have; `None` if it cannot pass.
     fn group_entry(&self, number: u32, leftover: &LeftoverTuple<'_>, ranks: &[Rank]) -> Option<Entry<'a>> {
         let group = &self.finished[number as usize].priors;
         if group.values.iter().any(|&value| value == leftover.value || !self.possible(value, ranks)) {
@@ -368,7 +369,8 @@ impl<'a> AcceptingGroups<'a> {
         Some(Entry { levels, spread, number, at: Found::Group(number) })
     }
 
-    /// Whether the ratio condition of the group's own values leaves room for the tuple; cheap, and never wrongly false.
+    /// Whether the group might accept the tuple under the ratio condition of the group's own values; cheap, and never
+    /// wrongly false.
     fn ratio_may_hold(&self, group: &GroupPriors, ranks: &[Rank]) -> bool {
         let levels = &self.priors.levels;
         let values = self.priors.values();

@@ -2,15 +2,15 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | `people` | which people are similar, and in which order do they stand? |
-//! | `parts` | which tuples are worked on together, where all are too many? |
+//! | `people` | which people are similar, and in which order are they sorted? |
+//! | `parts` | which tuples are grouped together, if there are too many for one pass? |
 //! | `rounds` | which groups do the people of each part form? |
 //! | `art` | which tuples go together? |
 //! | `classes` | which tuples are alike? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
-//! | `leftover` | which finished group can take in a left-over tuple? |
+//! | `leftover` | which finished group can accept a left-over tuple? |
 //!
-//! Invariant: the condition is per group, so tables may be worked on in parts.
+//! Invariant: the condition is per group, so tables may be processed in parts.
 //! Not here: the conditions themselves (`crate::math::robust`), what the adversary knows (`crate::model::robust`).
 
 mod art;

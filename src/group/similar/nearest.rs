@@ -1,12 +1,13 @@
 //! Which ungrouped tuple fits a group best?
 //!
-//! Tuples of the same priors and value are one class, and of a class only its lowest ungrouped index can be the
-//! answer. The classes of each value stand in a tree that fixes the priors of one attribute set after another, the
-//! set with the most distributions first; where a set has many, boxes of similar ones come before. The search opens
-//! nodes in the order of (a lower bound of the spread, most ungrouped occurrences, lowest index), so its answer is
-//! that of a scan over all tuples.
+//! Tuples with the same priors and value form a class, and only the lowest ungrouped index of a class can be the
+//! answer. The classes of each value are kept in a tree that fixes the priors of one attribute set after another,
+//! starting with the set that has the most distributions; if a set has many, boxes of similar ones are placed above
+//! them. The search opens nodes in the order of (lower bound of the spread, most ungrouped occurrences, lowest index),
+//! so its answer is that of a scan over all tuples.
 //! Memory: about 200 B per class and 12 B per tuple, 16 B per signature.
-//! Invariant: a node's bound holds for all classes below it, taken or not; its `first` is that of the ungrouped ones.
+//! Invariant: the bound of a node holds for all classes below it, taken or not; its `first` is the lowest ungrouped
+//! index.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,11 +15,11 @@ use std::collections::BinaryHeap;
 use super::classes::{Classes, NOBODY};
 use crate::math::robust::{PriorLevels, PriorRanges, Priors, Rank, Spread, Tuples};
 
-/// So many classes are compared one by one; tests make trees of small tables too.
+/// This many classes are compared one by one; small in tests, so that small tables already make trees.
 const LEAF: usize = if cfg!(test) { 1 } else { 4 };
-/// So many distributions of a set need no box around them.
+/// Up to this many distributions of a set need no box around them.
 const FEW: usize = if cfg!(test) { 2 } else { 8 };
-/// How many classes are looked at to choose where to cut a box.
+/// How many classes are sampled to choose where to cut a box.
 const SAMPLE: usize = 32;
 
 /// The ungrouped tuples.
@@ -68,7 +69,7 @@ enum Below {
     Classes,
 }
 
-/// A group while it grows.
+/// A group that is still growing.
 pub(super) struct Growing {
     pub(super) ranges: PriorRanges,
     pub(super) values: Vec<u32>,
@@ -108,7 +109,7 @@ impl PartialEq for Entry<'_> {
 
 impl Eq for Entry<'_> {}
 
-/// What taking in a signature would cost the group that grows, over the values it has.
+/// The cost of adding a signature to the growing group, over the values it has.
 struct Costs {
     /// The group's values that some tuple could make the widest, for each set.
     sides: Vec<Vec<Side>>,
@@ -131,7 +132,7 @@ impl Costs {
         Costs { sides: vec![Vec::new(); priors.sets()], known, search: 0 }
     }
 
-    /// Starts the search for a group; gives its spread.
+    /// Starts the search for a group; returns its spread.
     fn begin(&mut self, priors: &Priors, group: &Growing, widest: &PriorRanges) -> Spread {
         let levels = &priors.levels;
         if self.search == u32::MAX {
@@ -149,7 +150,7 @@ impl Costs {
                 sides.push(side);
             }
         }
-        // A side that no tuple of the table could widen beyond the present spread decides nothing.
+        // A side that no tuple of the table could widen beyond the present spread has no effect.
         for (set, sides) in self.sides.iter_mut().enumerate() {
             sides.retain(|side| {
                 let (low, high) = (widest.low(set, side.value), widest.high(set, side.value));
@@ -174,7 +175,7 @@ impl Costs {
 }
 
 impl<'a> Ungrouped<'a> {
-    /// All tuples, which must fit the priors.
+    /// Creates the index of all tuples, which must match the priors.
     pub(super) fn new(priors: &'a Priors, tuples: &Tuples<'_>) -> Self {
         let classes = Classes::new(priors, tuples);
         let mut occurrences = vec![0u32; priors.values()];
@@ -196,7 +197,7 @@ impl<'a> Ungrouped<'a> {
         &self.classes
     }
 
-    /// The class of the next seed: of a most frequent ungrouped value, the lowest index.
+    /// The class of the next seed: the lowest index among the most frequent ungrouped values.
     pub(super) fn seed(&self) -> Option<u32> {
         let most = self.occurrences.iter().copied().max().filter(|&most| most > 0)?;
         let roots = self.tree.roots.iter().zip(&self.occurrences).filter(|&(_, &count)| count == most);
@@ -213,7 +214,7 @@ impl<'a> Ungrouped<'a> {
         self.tree.below(at).iter().copied().min_by_key(|&class| self.classes.first(class))
     }
 
-    /// Takes the lowest index of a class out.
+    /// Removes the lowest index of a class.
     pub(super) fn take(&mut self, class: u32) -> u32 {
         let tuple = self.classes.first(class);
         self.classes.take(class);
@@ -268,7 +269,7 @@ impl<'a> Ungrouped<'a> {
         best.map(|best| best.at)
     }
 
-    /// A node under `above` with the smallest spread that any of its classes could give; `None` if it is empty.
+    /// A node under `above`, with the smallest spread that any of its classes could give; `None` if it is empty.
     fn node(&mut self, at: u32, above: &Entry<'a>, group: &Growing) -> Option<Entry<'a>> {
         let node = &self.tree.nodes[at as usize];
         let levels = &self.priors.levels;
@@ -293,7 +294,7 @@ impl<'a> Ungrouped<'a> {
         Some(Entry { spread, first: self.tree.nodes[at as usize].first, at, ..*above })
     }
 
-    /// The spread with a signature of one attribute set taken in.
+    /// The spread after adding a signature of one attribute set.
     fn row(&mut self, set: usize, signature: u32, above: &Entry<'a>, group: &Growing) -> Spread {
         let levels = &self.priors.levels;
         let rank = self.priors.rank(set, signature, above.value);
@@ -303,7 +304,7 @@ impl<'a> Ungrouped<'a> {
         levels.wider(spread, levels.spread(low, high))
     }
 
-    /// A class under `above` with the spread it gives; `None` if it is empty or surely worse than `best`.
+    /// A class under `above`, with the spread it gives; `None` if it is empty or certainly worse than `best`.
     fn class(
         &mut self,
         class: u32,
@@ -351,9 +352,9 @@ struct Planter<'a> {
     classes: &'a Classes,
     /// The attribute sets, the one with the most distributions first.
     sets: Vec<usize>,
-    /// How likely a search is to ask for a value's priors: a group has a few values, mostly frequent ones.
+    /// How likely a search is to need a value's priors: a group has a few values, mostly frequent ones.
     weights: Vec<f64>,
-    /// From how many distributions on boxes pay for their memory.
+    /// The number of distributions from which boxes are worth their memory.
     few: usize,
     tree: Tree,
 }
@@ -413,7 +414,7 @@ impl Planter<'_> {
         let value = self.widest_value(set, classes);
         let priors = self.priors;
         classes.sort_by_cached_key(|class| (priors.rank(set, row(class), value), row(class), *class));
-        // The cut is moved off the middle to where a distribution begins.
+        // The cut is moved from the middle to where a distribution begins.
         let starts = (1..classes.len()).filter(|&at| row(&classes[at - 1]) != row(&classes[at]));
         let cut = starts.min_by_key(|&at| at.abs_diff(classes.len() / 2)).unwrap_or(classes.len());
         let (left, right) = classes.split_at_mut(cut);
@@ -439,7 +440,7 @@ impl Planter<'_> {
         self.node(Bound::Box { set: set as u32, number: number as u32 }, classes, level)
     }
 
-    /// Where a sample of classes differs most in this set, weighed by how often searches ask for it.
+    /// Where a sample of classes differs most in this set, weighted by how often searches need it.
     fn widest_value(&self, set: usize, classes: &[u32]) -> u32 {
         let own = self.classes.value(classes[0]);
         let step = (classes.len() / SAMPLE).max(1);

@@ -1,18 +1,18 @@
-//! Which tuples are worked on together, where all of them are too many?
+//! Which tuples are grouped together, if there are too many for one pass?
 //!
 //! Combinations of signatures are cut in two at the median of the prior that varies most, until a part is small enough:
-//! a k-d tree over the priors. Combinations that no prior tells apart share their parts, and their tuples are dealt out
-//! to them by the caller, by content.
+//! a k-d tree over the priors. Combinations that no prior distinguishes share their parts, and the caller distributes
+//! their tuples over these parts by content.
 //!
-//! Memory: 16 B per combination and 16 B per signature. Work: combinations x attribute sets, and the non-zero priors
-//! of the signatures that occur, for each doubling of the number of parts.
-//! Invariant: the parts depend on the priors and the weights alone, in the order of the combinations.
+//! Memory: 16 B per combination and 16 B per signature. Work: combinations x attribute sets, and the non-zero priors of
+//! the signatures that occur, for each doubling of the number of parts.
+//! Invariant: the parts depend only on the priors and the weights, in the order of the combinations.
 
 use hashbrown::HashMap;
 
 use crate::math::robust::{Priors, Rank};
 
-/// The parts over which the tuples of a combination are dealt out.
+/// The parts over which the tuples of a combination are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PartRange {
     /// The first of them.
@@ -21,10 +21,10 @@ pub struct PartRange {
     pub parts: u32,
 }
 
-/// The parts of every combination, and how many parts there are in all.
+/// The parts of every combination, and the total number of parts.
 ///
-/// `signatures` holds one signature per attribute set, combination by combination; `weights` counts the tuples of
-/// each; parts of more than `most` tuples are cut.
+/// `signatures` holds one signature per attribute set, combination by combination; `weights` counts the tuples of each
+/// combination; parts of more than `most` tuples are cut.
 pub fn parts(priors: &Priors, signatures: &[u32], weights: &[u64], most: u64) -> (Vec<PartRange>, u32) {
     let mut places = vec![PartRange { first: 0, parts: 1 }; weights.len()];
     let mut next = 0;
@@ -65,7 +65,7 @@ impl Cutter<'_> {
         self.signatures[at as usize * self.priors.sets() + set]
     }
 
-    /// Sorts the members by the prior that varies most, and says where to cut; `None` if all priors agree.
+    /// Sorts the members by the prior that varies most, and returns where to cut; `None` if all priors agree.
     fn cut(&self, members: &mut [u32]) -> Option<usize> {
         let (set, value) = self.widest(members)?;
         let rank = |at: u32| self.priors.rank(set, self.signature(at, set), value);

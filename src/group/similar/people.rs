@@ -1,10 +1,10 @@
-//! The people of a table as records, in the order of their parts.
+//! The people of a table as records, sorted by part.
 //!
 //! A person is a record of bytes: the part, the combination of known values, the sensitive value, the columns that
-//! travel and the number of the row. Sorting the records brings parts together and gives everybody in a part an index
-//! that depends on content alone; of equal people the one with the lower row number comes first.
+//! travel and the row number. Sorting the records brings parts together and gives everybody in a part an index that
+//! depends only on content; among equal people, the one with the lower row number comes first.
 //!
-//! Memory: one batch per thread; the records are the sorter's.
+//! Memory: one batch per thread; the sorter holds the records.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -26,7 +26,7 @@ use crate::table::read::Table;
 const HEAD: usize = 10;
 const TAIL: usize = 8;
 
-/// A person as a record holds it.
+/// The decoded record of a person.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PersonRecord<'a> {
     pub(super) part: u32,
@@ -55,7 +55,7 @@ impl<'a> PersonRecord<'a> {
         sorter.push(&[&part, &combination, &value, self.travelling, &row])
     }
 
-    /// The part to which the person is dealt out.
+    /// Assigns the person to a part.
     pub(super) fn dealt(self, places: &[PartRange]) -> Self {
         let PartRange { first, parts } = places[self.combination as usize];
         let part = if parts == 1 { first } else { first + (hash(self.travelling) % u64::from(parts)) as u32 };
@@ -63,24 +63,24 @@ impl<'a> PersonRecord<'a> {
     }
 }
 
-/// A hash of bytes that is the same everywhere.
+/// A hash of bytes that is the same on every machine.
 fn hash(bytes: &[u8]) -> u64 {
     let word = |chunk: &[u8]| chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
     bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| mix(hash ^ word(chunk)))
 }
 
-/// The columns of a table by what is done with them.
+/// The columns of a table, by how they are used.
 pub struct PersonColumns {
-    /// Those whose distributions the adversary knows.
+    /// The columns whose distributions the adversary knows.
     pub known: Vec<String>,
-    /// The sensitive one.
+    /// The sensitive column.
     pub sensitive: String,
-    /// Those that are published as they are.
+    /// The columns that are published unchanged.
     pub travelling: Vec<String>,
 }
 
 impl PersonColumns {
-    /// The columns of a table with the roles that the policy gives them.
+    /// Binds the columns of a table to the roles given in the policy.
     pub fn bind(table: &Table, policy: &Policy, robust: &RobustModel) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (mut sensitive, mut travelling) = (None, Vec::new());
@@ -104,7 +104,7 @@ impl PersonColumns {
     }
 }
 
-/// Reads the table once more and hands its people to the sorter, each in its part.
+/// Reads the table once more and passes its people to the sorter, each with their part.
 pub fn read_people(
     source: &Source<'_>,
     census: &Census,

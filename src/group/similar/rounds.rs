@@ -1,12 +1,13 @@
 //! Which groups do the people of each part form?
 //!
-//! Parts come out of the sorter one behind the other; a few are gathered, grouped in parallel and handed on in order. If
-//! there is more than one part, those whom no group of their part can take are sorted into parts anew and tried once
-//! more; who is still left is suppressed.
+//! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
+//! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
+//! once more; those who are still left are suppressed.
 //!
-//! Memory: [`SimilarPeople::working_bytes`], the records of the gathered parts and what grouping takes of each.
-//! Invariant: groups leave in an order fixed by the table and the policy; within a part by the contents of the columns
-//! that travel, which say nothing about how a group came about.
+//! Memory: [`SimilarPeople::working_bytes`], the records of the collected parts and the memory for grouping each of
+//! them.
+//! Invariant: groups are passed on in an order determined by the table and the policy; within a part, by the contents
+//! of the columns that travel, which reveal nothing about how a group was formed.
 
 use std::sync::Arc;
 
@@ -26,42 +27,42 @@ use crate::resources::progress::Progress;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
 
-/// What grouping takes per person, in addition to the record.
+/// Memory for grouping per person, in addition to the record.
 const PERSON_BYTES: u64 = 768;
 
 /// How people are grouped.
 pub struct SimilarPeople<'a> {
     /// What the adversary knows.
     pub known: &'a KnownDistributions,
-    /// The table in the numbers of what is known.
+    /// The table, in the numbering of the known distributions.
     pub bound: &'a Bound,
-    /// What must hold for every group.
+    /// The requirement for every group.
     pub requirement: &'a Requirement,
-    /// The condition by which that is decided while groups grow.
+    /// The condition that decides this while groups grow.
     pub test: Test,
-    /// The most people of a part.
+    /// The most people in a part.
     pub part_people: u64,
-    /// Parts that are grouped at once.
+    /// The number of parts that are grouped in parallel.
     pub at_once: usize,
     /// Threads to group on.
     pub pool: &'a rayon::ThreadPool,
-    /// Bytes that may grow.
+    /// The memory budget.
     pub budget: &'a Arc<Budget>,
-    /// Where records go that do not fit.
+    /// Where records go that do not fit in memory.
     pub spill: &'a Spill,
-    /// Counts what is done.
+    /// Reports progress.
     pub progress: &'a Progress,
 }
 
-/// What becomes of people.
+/// The outcome for some people.
 pub enum PlacedPeople<'a> {
-    /// They are a group.
+    /// They form a group.
     Group {
         /// Its number, from 1.
         number: u64,
-        /// What it publishes of its sensitive values; quasi-identifiers travel.
+        /// The sensitive values that it publishes; its quasi-identifiers travel.
         group: Group,
-        /// What travels of each person, ascending.
+        /// The payload of each person, ascending.
         people: &'a [&'a [u8]],
     },
     /// A person is in no group.
@@ -71,10 +72,10 @@ pub enum PlacedPeople<'a> {
     },
 }
 
-/// Takes what becomes of people, groups in the order of their numbers.
+/// Receives the outcomes, with groups in the order of their numbers.
 type Sink<'s> = dyn FnMut(PlacedPeople<'_>) -> Result<()> + 's;
 
-/// The records of a part, one behind the other.
+/// The records of a part, one after the other.
 #[derive(Default)]
 struct PartRecords {
     number: u32,
@@ -99,12 +100,12 @@ impl PartRecords {
 }
 
 impl SimilarPeople<'_> {
-    /// What grouping some parts of `people` people at once takes, with records of `record_bytes`.
+    /// Memory for grouping `at_once` parts of `people` people in parallel, with records of `record_bytes`.
     pub fn working_bytes(at_once: usize, people: u64, record_bytes: u64) -> u64 {
         at_once as u64 * people * (PERSON_BYTES + record_bytes)
     }
 
-    /// Groups everybody in the sorter; `count` is the number of parts, `weights` the people of each combination.
+    /// Groups everyone in the sorter; `count` is the number of parts, `weights` counts the people of each combination.
     pub fn group(&self, sorter: Sorter<'_>, count: u32, weights: &[u64], sink: &mut Sink<'_>) -> Result<()> {
         self.progress.start("grouping", Some(weights.iter().sum()));
         let mut number = 0;
@@ -128,7 +129,7 @@ impl SimilarPeople<'_> {
         Ok(())
     }
 
-    /// Groups the parts of a sorter; `leave` gets the people who fit nowhere.
+    /// Groups the parts of a sorter; `leave` receives the people who fit nowhere.
     fn round(
         &self,
         sorter: Sorter<'_>,
@@ -194,10 +195,10 @@ impl SimilarPeople<'_> {
     }
 }
 
-/// What travels of a group's people and their sensitive codes, both ascending.
+/// The payload of a group's people and their sensitive codes, both ascending.
 type SortedGroup<'a> = (Vec<&'a [u8]>, Vec<u16>);
 
-/// The groups of a part in the order of what they publish.
+/// The groups of a part, in the order of the values they publish.
 fn in_order<'a>(part: &'a PartRecords, groups: &[Vec<u32>]) -> Vec<SortedGroup<'a>> {
     let one = |group: &Vec<u32>| {
         let mut people: Vec<&[u8]> = group.iter().map(|&at| part.person(at).travelling).collect();

@@ -1,16 +1,16 @@
 //! How coarsely is a column counted?
 //!
-//! A node with very many rows is first cut between bins of neighbouring codes, which takes little memory to
-//! count. The bins depend on the column alone, so the cuts do not depend on the memory at hand.
+//! A node with a very large number of rows is first cut between bins of neighbouring codes, which takes little memory
+//! to count. The bins depend only on the column, so the cuts do not depend on the available memory.
 
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::group::tree::Cut;
 use std::collections::VecDeque;
 
-/// Neighbouring codes counted as one.
+/// Neighbouring codes that are counted as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binning {
-    /// The column as it looks with bins for codes.
+    /// The column with bins in place of codes.
     pub column: Column,
     /// The bin of each code.
     pub bin: Vec<u16>,
@@ -19,7 +19,7 @@ pub struct Binning {
 }
 
 impl Binning {
-    /// At most `most` bins; exactly one per code if that is enough.
+    /// Creates at most `most` bins; exactly one per code if that is enough.
     pub fn new(column: &Column, most: u32) -> Self {
         let start = match &column.splitting {
             Splitting::Ordered { .. } => {
@@ -35,14 +35,14 @@ impl Binning {
         Binning { column: binned(column, &start, &bin), bin, start }
     }
 
-    /// A cut between bins as a cut between codes.
+    /// Converts a cut between bins into a cut between codes.
     pub fn cut_of_codes(&self, cut: Cut) -> Cut {
         let boundaries = cut.boundaries.iter().map(|&bin| self.start[bin as usize]).collect();
         Cut { boundaries, ..cut }
     }
 }
 
-/// Where the finest nodes begin whose number stays within `most`, taken level by level.
+/// The starts of the finest nodes whose number does not exceed `most`, level by level.
 fn frontier(tree: &CodeTree, most: u32) -> Vec<u32> {
     let mut open = VecDeque::from([CodeTree::ROOT]);
     let mut closed = vec![];

@@ -1,7 +1,7 @@
-//! How many people of a node have which values?
+//! How many people in a node have which values?
 //!
-//! Rows in memory are counted exactly, column by column, when a node is looked at. Rows on pages are counted for
-//! many nodes in one pass, first in coarse bins; a node without a coarse cut is counted again, one column at a time.
+//! Rows in memory are counted exactly, column by column, when a node is examined. Rows on pages are counted for many
+//! nodes in one pass, first in coarse bins; a node without a coarse cut is counted again, one column at a time.
 //! Memory: [`Counter`] in memory; on pages see [`OnPages`].
 
 use super::binning::Binning;
@@ -26,7 +26,7 @@ pub(super) const FINE_CELLS: usize = 1 << 20;
 
 /// Rows that can be counted node by node.
 pub trait CountRows: Sync {
-    /// What counting a batch of nodes leaves.
+    /// The result of counting a batch of nodes.
     type Counts: Sync;
 
     /// How many nodes can be counted at once.
@@ -35,10 +35,10 @@ pub trait CountRows: Sync {
     /// Counts a batch of nodes.
     fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Self::Counts>;
 
-    /// Counts one column of one node as finely as possible; `None` if the counts of the batch are as fine.
+    /// Counts one column of one node as finely as possible; `None` if the counts of the batch are already as fine.
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Self::Counts>>;
 
-    /// The counts of one column of the node that stands at `place` in its batch.
+    /// The counts of one column of the node at position `place` in its batch.
     fn column<'c>(
         &'c self,
         counts: &'c Self::Counts,
@@ -58,7 +58,7 @@ pub trait CountRows: Sync {
 /// The counts of one column of a node.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnCounts<'c> {
-    /// The column as it was counted: codes may be bins.
+    /// The column as it was counted; its codes may be bins.
     pub column: &'c Column,
     /// The counts.
     pub triples: &'c [Triple],
@@ -66,7 +66,7 @@ pub struct ColumnCounts<'c> {
 }
 
 impl ColumnCounts<'_> {
-    /// A cut between the codes that were counted as a cut between codes of the column.
+    /// Converts a cut between the counted codes into a cut between codes of the column.
     pub fn cut_of_codes(&self, cut: Cut) -> Cut {
         match self.binning {
             Some(binning) => binning.cut_of_codes(cut),
@@ -161,13 +161,13 @@ impl Histograms {
         Histograms { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes] }
     }
 
-    /// Adds the counts of other rows, which were counted for the same nodes in the same bins.
+    /// Adds the counts of other rows, taken for the same nodes in the same bins.
     fn merge(mut self, other: Histograms) -> Self {
         self.cells.iter_mut().zip(other.cells).for_each(|(own, others)| *own += others);
         self
     }
 
-    /// Adds the rows of a page; `place` is the place of each row's node, or `usize::MAX`, times the stride.
+    /// Adds the rows of a page; `place` is the position of each row's node times the stride, or `usize::MAX`.
     fn add_page(&mut self, rows: &Rows, place: &[usize]) {
         let slots = self.slots;
         let mut base = 0;

@@ -1,7 +1,7 @@
 //! What next? Which nodes are open, and in which order are they decided?
 //!
-//! Level by level, and inside a level in the order in which the nodes were made. A batch is a part of one level, so the
-//! order of decisions does not depend on how many nodes can be counted at once.
+//! Level by level, and within a level in the order in which the nodes were created. A batch is a part of one level, so
+//! the order of decisions does not depend on how many nodes can be counted at once.
 //! Memory: the nodes of two levels; their counts are bounded in [`Packed`].
 
 use super::packed::Packed;
@@ -14,13 +14,13 @@ use std::ops::Range;
 /// A node that may still be split.
 #[derive(Debug, Clone)]
 pub struct OpenNode {
-    /// Its place in the tree of cuts.
+    /// Its position in the tree of cuts.
     pub id: NodeId,
     /// The codes between the cuts, per column.
     pub extent: Vec<Range<u32>>,
-    /// What it would publish as a group.
+    /// The counts that it would publish as a group.
     pub part: Packed,
-    /// Its rows, where rows are in memory; empty where they are on pages.
+    /// Its rows if they are in memory; empty if they are on pages.
     pub rows: Range<usize>,
     /// Whether it may be a group, for a criterion that judges rows.
     pub passes: Passes,
@@ -47,7 +47,7 @@ impl Frontier {
         self.next.push(node);
     }
 
-    /// The next nodes to decide, at most `most` of them and at least one; none at all if no node is open.
+    /// The next nodes to decide, at least one and at most `most`; none if no node is open.
     pub fn batch(&mut self, most: usize) -> Vec<OpenNode> {
         if self.level.len() == 0 {
             self.level = std::mem::take(&mut self.next).into_iter();

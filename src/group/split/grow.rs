@@ -1,8 +1,8 @@
-//! Which groups does a table fall into that may not fit in memory?
+//! Which groups does a table fall into if it may not fit in memory?
 //!
-//! Nodes above a fixed number of rows are split on pages, level by level; then the rows are sorted into the nodes that
-//! are left, and each of these is finished in memory, one after the other in the order of the tree. The order of
-//! decisions depends on the table and the policy alone; memory and threads only change how counts are made.
+//! Nodes above a fixed number of rows are split on pages, level by level; then the rows are sorted into the remaining
+//! nodes, and each of these is finished in memory, one after the other in tree order. The order of decisions depends
+//! only on the table and the policy; memory and threads only affect how counts are made.
 //!
 //! Memory: [`SubtreeLimits::working_bytes`]: 8 bytes x nodes counted at once x bins x sensitive values per thread, then
 //! one node of at most [`SUBTREE_BYTES`](super::limits::SUBTREE_BYTES) of codes with its triples.
@@ -24,26 +24,26 @@ use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Everything that the growth of the tree needs and does not change.
+/// The inputs for growing the tree, which do not change.
 pub struct Growth<'a> {
     /// The quasi-identifiers, and which safe cut is preferred.
     pub plan: SplitPlan<'a>,
     /// Threads to count and propose on.
     pub pool: &'a rayon::ThreadPool,
-    /// Bytes that may grow.
+    /// The memory budget.
     pub budget: &'a Arc<Budget>,
-    /// Where rows go that do not fit.
+    /// Where rows go that do not fit in memory.
     pub spill: &'a Spill,
-    /// How much a node may have to be finished in memory.
+    /// The largest node that is finished in memory.
     pub limits: SubtreeLimits,
-    /// What becomes of the pages.
+    /// Whether the pages are kept.
     pub pages: Pages,
 }
 
 impl Growth<'_> {
-    /// Grows the tree from its root, which the criterion must have accepted, and hands every group with its number
-    /// to `sink`, in the order of the tree. `None` if the criterion judges rows, and there are people for whom no group
-    /// that fits in memory passes.
+    /// Grows the tree from its root, which the criterion must have accepted, and passes every group with its number to
+    /// `sink`, in tree order. Returns `None` if the criterion judges rows and there are people for whom no group that
+    /// fits in memory passes.
     pub fn grow(
         &self,
         store: &mut PageStore<'_>,
@@ -92,8 +92,8 @@ impl Growth<'_> {
         Ok(Some(tree))
     }
 
-    /// Splits every node that does not fit in memory; returns the nodes that do, and the groups that do not and cannot be
-    /// split.
+    /// Splits every node that does not fit in memory. Returns the nodes that do fit, and the groups that do not fit and
+    /// cannot be split.
     fn split_pages(
         &self,
         store: &PageStore<'_>,
@@ -112,8 +112,8 @@ impl Growth<'_> {
 }
 
 impl SplitPlan<'_> {
-    /// Splits a node whose rows are all in memory and returns those that become groups, in the order of the tree;
-    /// `None` if there is no way to cut it, nor the node as a whole, that passes a criterion which judges rows.
+    /// Splits a node whose rows are all in memory and returns the resulting groups in tree order; `None` if the
+    /// criterion judges rows and neither any cut of the node nor the node as a whole passes.
     pub fn finish(
         &self,
         rows: &mut InMemory<'_>,

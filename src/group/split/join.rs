@@ -1,10 +1,10 @@
 //! Which groups must be joined again, because their rows do not pass?
 //!
-//! A criterion that judges groups by their rows is asked of every part of the best cut of each column, the columns in
-//! the order of preference. A cut with a part that fails is not made; one with a part of which that is not known is
-//! made if no other has only parts that pass, in the hope that smaller ones will. In the end a group that does not
-//! pass is joined with its siblings, up to the lowest node that passes as one group. So every group passes; nothing is
-//! claimed about whether smaller ones would.
+//! A criterion that judges groups by their rows is applied to every part of the best cut of each column, with the
+//! columns in the order of preference. A cut with a part that fails is not made. A cut with a part for which this
+//! cannot be decided is made only if no other cut has only parts that pass, in the hope that smaller parts will pass.
+//! In the end, a group that does not pass is joined with its siblings, up to the lowest node that passes as one group.
+//! So every group passes; nothing is claimed about whether smaller groups would.
 
 use super::frontier::OpenNode;
 use super::leaf::rows_of_parts;
@@ -16,13 +16,13 @@ use crate::model::split::{Effort, SplitTest};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether a node may be a group, by its rows, with all effort.
+/// Whether a node may be a group, judged by its rows, with full effort.
 pub(super) fn settle(rows: &Rows, node: &OpenNode, criterion: &dyn SplitTest) -> Passes {
     let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
     criterion.judge(rows, &of, &node.part.clone().unpack(), Effort::Settle)
 }
 
-/// Whether each part of a cut may be a group, by its rows; one that fails is enough, others are then unknown.
+/// Whether each part of a cut may be a group, judged by its rows; after the first that fails, the others stay unknown.
 pub(super) fn judge_parts(
     rows: &Rows,
     node: &OpenNode,
@@ -31,7 +31,7 @@ pub(super) fn judge_parts(
 ) -> Vec<Passes> {
     let of_parts = rows_of_parts(rows, node, &proposal.cut, proposal.parts.len());
     let mut passes = vec![Passes::Unknown; of_parts.len()];
-    // Small parts are judged faster, and fail more often.
+    // Small parts are judged faster and fail more often.
     let mut order: Vec<usize> = (0..of_parts.len()).collect();
     order.sort_by_key(|&part| of_parts[part].len());
     for part in order {
@@ -43,9 +43,8 @@ pub(super) fn judge_parts(
     passes
 }
 
-/// Joins leaves that do not pass with their siblings, from the leaves upwards; returns the nodes that become groups, or
-/// `None` if not even the node that all of them come from passes. `inner` are the nodes that were split, parents before
-/// children.
+/// Joins leaves that do not pass with their siblings, from the leaves upwards. Returns the nodes that become groups, or
+/// `None` if not even their common root passes. `inner` are the nodes that were split, parents before children.
 pub(super) fn join(
     rows: &Rows,
     leaves: Vec<OpenNode>,

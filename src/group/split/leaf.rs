@@ -1,8 +1,8 @@
 //! Which node is a row in after a cut?
 //!
-//! In memory the rows of a node stand together: they are moved once per level. On pages rows stay where they are
+//! In memory, the rows of a node are contiguous: they are moved once per level. On pages, rows stay where they are
 //! until the nodes fit in memory; then `distribute` sorts them into a store for each node, in one pass.
-//! Memory: [`InMemory`]; while rows are distributed [`SubtreeLimits::waiting_bytes`].
+//! Memory: [`InMemory`]; while rows are distributed, [`SubtreeLimits::waiting_bytes`].
 
 use super::frontier::OpenNode;
 use super::limits::SubtreeLimits;
@@ -21,18 +21,18 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// While pages are emptied into others, freed memory goes back this often.
+/// While pages are emptied into others, freed memory is returned to the system at this interval.
 const PAGES_BETWEEN_RELEASES: usize = 64;
 
 /// Rows that follow the cuts of their nodes.
 pub trait PlaceRows {
-    /// Whether a node is split here; if not, it is left to rows in memory.
+    /// Whether a node is split here; otherwise it is left to rows in memory.
     fn splits(&self, node: &OpenNode) -> bool;
 
-    /// Where the rows of each of `parts` parts of a node will stand.
+    /// Where the rows of each of the `parts` parts of a node will be.
     fn divide(&mut self, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Range<usize>>;
 
-    /// Moves the rows of all nodes that were divided.
+    /// Moves the rows of all divided nodes.
     fn move_rows(&mut self);
 
     /// The codes that occur in a node, per column.
@@ -153,7 +153,7 @@ impl PlaceRows for OnPages<'_> {
     }
 }
 
-/// What becomes of the pages once their rows are sorted into nodes.
+/// What happens to the pages once their rows are sorted into nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// They are used up.
@@ -162,7 +162,7 @@ pub enum Pages {
     Kept,
 }
 
-/// Where the rows of the nodes go, and how much may wait on the way.
+/// Where the rows of the nodes go, and how many may be buffered on the way.
 pub(super) struct Distribution<'a> {
     pub(super) pages: Pages,
     pub(super) limits: SubtreeLimits,
@@ -181,7 +181,7 @@ impl<'a> Distribution<'a> {
         if nodes.iter().any(|node| node.id == CutTree::ROOT) {
             return Ok(vec![]);
         }
-        // Half-filled buffers are not in the stores' account.
+        // Partly filled buffers are not included in the stores' budget.
         let threads = rayon::current_num_threads();
         let wanted = self.limits.waiting_bytes(store.rows(), threads, self.budget.total());
         let reserved = self.budget.try_reserve(wanted);

@@ -1,4 +1,4 @@
-//! How much may a node have to be finished in memory, and what does growing a tree take?
+//! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
 use super::count::{COARSE_BINS, FINE_CELLS};
 use crate::encode::column::Column;
@@ -7,17 +7,17 @@ use crate::encode::page::Layout;
 /// A node whose codes take at most this many bytes is finished in memory.
 pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } else { 8 << 20 };
 
-/// A node with more rows than this is not finished in memory, however narrow they are.
+/// A node with more rows than this is not finished in memory, however narrow the rows are.
 const SUBTREE_ROWS: usize = 1 << 19;
 
-/// Scratch of a thread per row of a node: keys sorted twice over, dense counters and triples.
+/// Scratch memory of a thread per row of a node: keys sorted twice, dense counters and triples.
 const SCRATCH_PER_ROW: usize = 32;
 
-/// Rows of a node that a thread collects before they become a page, if the budget allows for so many.
+/// Rows of a node that a thread collects before writing a page, if the budget allows.
 const WAITING_ROWS: u64 = 1 << 10;
 
-/// How much a node may have to be finished in memory. It depends on the table and the policy alone, since it
-/// shapes the order of decisions.
+/// The largest node that is finished in memory. It depends only on the table and the policy, since it affects the order
+/// of decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct SubtreeLimits {
     /// Bytes of codes.
@@ -27,33 +27,33 @@ pub struct SubtreeLimits {
 }
 
 impl SubtreeLimits {
-    /// For rows of this layout; `subtree_bytes` is [`SUBTREE_BYTES`] except in tests.
+    /// Creates the limits for rows of this layout; `subtree_bytes` is [`SUBTREE_BYTES`] except in tests.
     pub fn new(layout: &Layout, subtree_bytes: usize) -> Self {
         let rows = (subtree_bytes / layout.row_bytes()).clamp(1, SUBTREE_ROWS);
         SubtreeLimits { bytes: rows * layout.row_bytes(), rows }
     }
 
-    /// The working memory that growing a tree takes in addition to its pages.
+    /// The working memory for growing a tree, in addition to its pages.
     pub fn working_bytes(&self, columns: &[Column], slots: usize, threads: usize) -> u64 {
         let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
         let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
         let counting = threads * 8 * coarse.max(fine.unwrap_or(0));
-        // The rows of a node, their copy while they move, and as much again for what is being written meanwhile.
+        // The rows of a node, their copy while they move, and the same again for what is being written meanwhile.
         let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
         counting.max(finishing) as u64
     }
 
-    /// Bytes for the rows of a table that wait until a page for their node is full (a third of it), and for the directory of
-    /// these pages. Small pages would make the directory large. At most half of the budget.
+    /// Bytes for the rows of a table that wait until a page for their node is full (a third of the total), and for the
+    /// directory of these pages. Small pages would make the directory large. At most half of the budget.
     pub fn waiting_bytes(&self, rows: u64, threads: usize, budget: u64) -> u64 {
-        // Nodes are at least half as large as they may be, except for the few that a small cut leaves.
+        // Nodes are at least half the maximum size, except for the few that a small cut leaves.
         let nodes = rows.div_ceil((self.rows as u64 / 2).max(1));
         let row_bytes = (self.bytes / self.rows) as u64;
         let bytes = nodes.saturating_mul(3 * threads as u64 * WAITING_ROWS * row_bytes);
         bytes.min(budget / 2).max(3 * self.bytes as u64)
     }
 
-    /// The most threads, up to `threads`, whose working memory is at most half of `budget`; at least one.
+    /// The largest number of threads, up to `threads`, whose working memory is at most half of `budget`; at least one.
     pub fn threads(&self, columns: &[Column], slots: usize, threads: usize, budget: u64) -> usize {
         (2..=threads).rev().find(|&many| self.working_bytes(columns, slots, many) <= budget / 2).unwrap_or(1)
     }

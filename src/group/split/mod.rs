@@ -1,15 +1,15 @@
 //! Which groups does a table fall into if each group is split for as long as that is safe?
 //!
-//! One loop ([`plan`]) joins four questions, each with a file of its own:
+//! One loop ([`plan`]) combines four questions, each with its own file:
 //!
 //! | file | question |
 //! |---|---|
 //! | [`frontier`] | what next: which nodes are open, in which order are they decided? |
-//! | [`count`] | how many people of a node have which values? |
+//! | [`count`] | how many people in a node have which values? |
 //! | [`propose`] | which cut of a node is safe, and best? |
 //! | [`leaf`] | which node is a row in after a cut? |
 //!
-//! Rows in memory and rows on pages differ in "how many" and "which leaf" only. [`grow`] runs the loop over the pages
+//! Rows in memory and rows on pages differ only in "how many" and "which leaf". [`grow`] runs the loop over the pages
 //! of a whole table, and then over each part that fits in memory.
 
 pub mod binning;

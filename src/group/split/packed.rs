@@ -1,15 +1,15 @@
-//! How are the counts of very many nodes kept at once?
+//! How are the counts of a very large number of nodes kept at once?
 //!
-//! A small node has few of many sensitive values: then only those that occur are kept.
-//! Memory: 16 bytes per value that occurs, or 8 per value where values are few; for all nodes of a level together
+//! A small node has only a few of the sensitive values: then only those that occur are kept.
+//! Memory: 16 bytes per value that occurs, or 8 per value if there are few values; for all nodes of a level together,
 //! never more than 16 bytes per sensitive value of their rows, and [`FEW`] counters per node.
 
 use crate::encode::group_counts::GroupCounts;
 
-/// So few counters are kept as they are.
+/// Up to this many counters are kept unpacked.
 const FEW: usize = 64;
 
-/// A [`GroupCounts`] that is kept for later.
+/// A [`GroupCounts`] that is stored for later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packed {
     /// All counts.
@@ -26,7 +26,7 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// Packs a part.
+    /// Packs the counts.
     pub fn new(part: GroupCounts) -> Self {
         let values = part.counts.len();
         if values <= FEW {
@@ -56,7 +56,7 @@ impl Packed {
         }
     }
 
-    /// The part as it was.
+    /// Restores the counts.
     pub fn unpack(self) -> GroupCounts {
         match self {
             Packed::Dense(part) => part,

@@ -1,11 +1,11 @@
-//! The loop that joins the four questions.
+//! The loop that combines the four questions.
 //!
-//! Proposals for a batch of nodes are computed in parallel against the criterion as it stood when the batch began, and
-//! committed one after the other in the order of the nodes. What was refused then is refused now, so a node without a
-//! proposal is a leaf; what was proposed then is asked again, and if it is refused now the node proposes anew. So the
-//! result depends on the rows alone, not on the number of threads, nor on how many nodes a batch has.
+//! Proposals for a batch of nodes are computed in parallel against the state of the criterion at the start of the
+//! batch, and committed one after the other in node order. A cut that was rejected then is still rejected now, so a
+//! node without a proposal is a leaf. A proposed cut is judged again, and if it is now rejected, the node makes a new
+//! proposal. So the result depends only on the rows, not on the number of threads or the size of a batch.
 //!
-//! Memory: the nodes of two levels and the leaves, about 100 bytes and 16 per column each, with their packed counts.
+//! Memory: the nodes of two levels and the leaves, about 100 bytes plus 16 per column each, with their packed counts.
 
 use super::count::CountRows;
 use super::frontier::{Frontier, OpenNode};
@@ -17,7 +17,7 @@ use crate::group::tree::CutTree;
 use crate::model::split::{Scratch, SplitTest};
 use rayon::prelude::*;
 
-/// What stays the same for every node.
+/// The settings shared by all nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct SplitPlan<'a> {
     /// The quasi-identifiers.
@@ -26,14 +26,14 @@ pub struct SplitPlan<'a> {
     pub order: CutOrder,
 }
 
-/// What became of the nodes below a root.
+/// The outcome for the nodes below a root.
 #[derive(Debug, Default)]
 pub struct SplitNodes {
     /// Nodes without a safe cut.
     pub leaves: Vec<OpenNode>,
     /// Nodes that were split, parents before children; kept only if the criterion judges rows that are in memory.
     pub inner: Vec<OpenNode>,
-    /// Nodes that are not split with rows of this kind.
+    /// Nodes that are not split with this kind of rows.
     pub left: Vec<OpenNode>,
 }
 
@@ -91,7 +91,7 @@ impl SplitPlan<'_> {
         }
     }
 
-    /// Tries the cuts of a node that has no coarse one, column by column.
+    /// Tries the cuts of a node that has no coarse cut, column by column.
     fn propose_finely<R: CountRows>(
         &self,
         rows: &R,

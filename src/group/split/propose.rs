@@ -1,7 +1,7 @@
 //! Which cut of this node is safe, and best?
 //!
-//! Cuts are compared by their [`Rank`] alone, and the best one that the criterion admits is proposed. The
-//! few best are tried first; only if all of them fail is every cut tried in one sweep over the triples.
+//! Cuts are compared only by their [`Rank`], and the best one that the criterion admits is proposed. The best few are
+//! tried first; only if all of them fail is every cut tried, in one sweep over the triples.
 
 use super::count::CountRows;
 use super::frontier::OpenNode;
@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 pub enum CutOrder {
     /// The widest column, cut nearest to its median.
     Mondrian,
-    /// The cut that saves most of the certainty penalty of the column that it cuts.
+    /// The cut that most reduces the certainty penalty of the column that it cuts.
     Gain,
 }
 
@@ -40,7 +40,7 @@ impl Rank {
     }
 }
 
-/// A cut that the criterion admits, with what its parts would publish.
+/// A cut that the criterion admits, with the counts that its parts would publish.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposedCut {
     /// The cut.
@@ -51,7 +51,7 @@ pub struct ProposedCut {
 }
 
 impl ProposedCut {
-    /// The better one; among equals the one of the earlier column.
+    /// The better of the two; on a tie, the one of the earlier column.
     pub fn better(self, other: ProposedCut) -> ProposedCut {
         match self.preference(&other) {
             Ordering::Less => other,
@@ -59,13 +59,13 @@ impl ProposedCut {
         }
     }
 
-    /// Which one is better, the greater.
+    /// Compares two cuts; the better one is the greater.
     pub fn preference(&self, other: &ProposedCut) -> Ordering {
         self.rank.cmp(&other.rank).then(other.cut.column.cmp(&self.cut.column))
     }
 }
 
-/// A cut, and whether each of its parts may be a group by its rows; all of them where rows are not judged.
+/// A cut, and whether each of its parts may be a group judged by its rows; always true if rows are not judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedCut {
     /// The cut.
@@ -109,7 +109,7 @@ impl WaitingCut {
 }
 
 impl SplitPlan<'_> {
-    /// The best cut of the node that stands at `place` in its batch, by the batch's counts.
+    /// The best cut of the node at position `place` in its batch, by the batch's counts.
     pub(super) fn propose<R: CountRows>(
         &self,
         rows: &R,
@@ -142,7 +142,7 @@ impl SplitPlan<'_> {
     }
 }
 
-/// The first cut whose parts all pass; if there is none, the first of which that is not known.
+/// The first cut whose parts all pass; otherwise, the first cut for which this cannot be decided.
 fn first_that_passes(
     rows: &Rows,
     node: &OpenNode,
@@ -161,10 +161,10 @@ fn first_that_passes(
     perhaps
 }
 
-/// So many of the best cuts are tried one by one before all are tried in a sweep.
+/// This many of the best cuts are tried one by one before all are tried in a sweep.
 const TRIED_FIRST: usize = 3;
 
-/// One column of one node, as the cuts see it.
+/// The cuts of one column of one node.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidates<'a> {
     /// Which column.
@@ -173,7 +173,7 @@ pub struct Candidates<'a> {
     pub column: &'a Column,
     /// The node's counts in that column.
     pub triples: &'a [Triple],
-    /// The node's counts altogether.
+    /// The counts of the whole node.
     pub total: &'a GroupCounts,
     /// How people are counted.
     pub people: People,
@@ -238,7 +238,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// The rank of parting `runs` before each of the run numbers in `starts`.
+    /// The rank of splitting `runs` before each of the run numbers in `starts`.
     fn rank(&self, runs: &[Run], starts: &[usize], order: CutOrder) -> Rank {
         let people = self.total.people;
         let width =
@@ -292,7 +292,7 @@ impl Candidates<'_> {
         Some(self.proposal(runs, start, rank, parts))
     }
 
-    /// Tries all `cuts` in the order of their codes and returns the best that is admitted.
+    /// Tries all `cuts` in code order and returns the best one that is admitted.
     fn sweep(
         &self,
         runs: &[Run],
@@ -319,7 +319,7 @@ impl Candidates<'_> {
         best
     }
 
-    /// Sets `parts` to what lies below and from the run number `start`.
+    /// Sets `parts` to the counts below and from run number `start`.
     fn part_at(&self, runs: &[Run], start: usize, parts: &mut [GroupCounts]) {
         let mut below = GroupCounts { people: 0, counts: vec![0; self.total.counts.len()] };
         for triple in &self.triples[..runs.get(start).map_or(0, |run| run.first_triple)] {

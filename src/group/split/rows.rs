@@ -10,9 +10,9 @@ use crate::resources::budget::Budget;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows in memory; those of a node stand together.
+/// Rows in memory; the rows of a node are contiguous.
 ///
-/// Memory: the rows, and while a level is moved one column of them and 4 bytes per row.
+/// Memory: the rows; while a level is moved, also a copy of one column and 4 bytes per row.
 pub struct InMemory<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rows: Rows,
@@ -26,7 +26,7 @@ pub(super) struct Move {
 }
 
 impl<'a> InMemory<'a> {
-    /// All these rows are one node.
+    /// Creates a single node with all these rows.
     pub fn new(columns: &'a [Column], rows: Rows) -> Self {
         InMemory { columns, rows, moves: vec![] }
     }
@@ -42,13 +42,13 @@ pub struct OnPages<'a> {
     pub(super) budget: &'a Arc<Budget>,
     /// Only nodes with more rows are split here.
     pub(super) most_rows: u64,
-    /// Counters per code: one for each sensitive value, and one for people where these may have any number of values.
+    /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
     pub(super) slots: usize,
     pub(super) coarse: Arc<[Binning]>,
 }
 
 impl<'a> OnPages<'a> {
-    /// The pages of a `whole` table whose nodes are left alone once they have at most `most_rows` rows.
+    /// Creates it from the pages of a table; nodes with at most `most_rows` rows are not split.
     pub fn new(
         columns: &'a [Column],
         store: &'a PageStore<'a>,

@@ -189,7 +189,7 @@ fn part(sample: &Sample, group: &Naive) -> GroupCounts {
     part
 }
 
-/// Whether a set of groups is safe, from scratch; in set and multiset mode also those that were replaced count.
+/// Whether a set of groups is safe, computed from scratch; in set and multiset mode, replaced groups also count.
 fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
     let verdict = match sample.adversary {
@@ -210,7 +210,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
 }
 
-/// Every cut of a group: its parts and its rank, computed from the rows themselves.
+/// Every cut of a group: its parts and its rank, computed from the rows.
 fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
     let code = |row: &usize, column: usize| sample.rows[*row].0[column];
     let width = |rows: &Naive, number: usize| {
@@ -254,7 +254,7 @@ fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
     all
 }
 
-/// SkylineAnonymize read literally: a queue of groups, the first safe cut in order of preference.
+/// SkylineAnonymize taken literally: a queue of groups, the first safe cut in order of preference.
 fn naive(sample: &Sample) -> Vec<Naive> {
     let root: Naive = (0..sample.rows.len()).collect();
     if !safe(sample, std::slice::from_ref(&root)) {
@@ -326,7 +326,7 @@ proptest! {
         prop_assert_eq!(planned_on_pages(&sample, page_rows), planned(&sample));
     }
 
-    /// A group's people lie inside its extent, and extents of different groups do not meet.
+    /// A group's people lie inside its extent, and extents of different groups do not overlap.
     #[test]
     fn extents_hold_their_people(sample in sample()) {
         let (tree, groups) = planned(&sample);

@@ -1,23 +1,23 @@
-//! How many people of a node have this attribute value and this sensitive value?
+//! How many people in a node have this attribute value and this sensitive value?
 //!
-//! Memory: 8 bytes per triple, never more triples than sensitive values in the node; next to them a dense
-//! table of at most [`DENSE_PER_ROW`] x rows counters while they are counted.
+//! Memory: 8 bytes per triple, never more triples than sensitive values in the node; while counting, also a dense table
+//! of at most [`DENSE_PER_ROW`] x rows counters.
 
-/// (attribute value, sensitive value, count): all that a cut of one column needs to know of a node.
+/// (attribute value, sensitive value, count): all that a cut of one column needs to know about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Triple {
     /// Code of the attribute value.
     pub code: u16,
-    /// Code of the sensitive value; one past the last stands for the person as such.
+    /// Code of the sensitive value; one past the last represents the person.
     pub value: u16,
     /// How often both occur together.
     pub count: u32,
 }
 
-/// A dense table of counters pays up to this many per row.
+/// A dense table is used if it has at most this many counters per row.
 const DENSE_PER_ROW: usize = 4;
 
-/// Scratch to count the triples of one column of one node after the other.
+/// Scratch memory for counting the triples of one column of one node after the other.
 #[derive(Debug, Default)]
 pub struct Counter {
     keys: Vec<u32>,
@@ -94,7 +94,7 @@ impl Counter {
     }
 }
 
-/// Sorts by counting bytes from the lowest to the highest, leaving out bytes that are all equal.
+/// Sorts by counting bytes from the lowest to the highest, skipping bytes that are all equal.
 fn sort_by_bytes(keys: &mut Vec<u32>, swap: &mut Vec<u32>) {
     if keys.len() < 256 {
         keys.sort_unstable();

@@ -1,7 +1,7 @@
-//! Which rows does a hierarchy file in ARX's format hold?
+//! Which rows does a hierarchy file in ARX's format contain?
 //!
-//! One line for each value, fields separated by `;`, a field with `;` or quotes in double quotes.
-//! Empty lines are skipped, a byte-order mark and `\r` too.
+//! One line for each value, with fields separated by `;`; a field that contains `;` or quotes is in double quotes.
+//! Empty lines, a byte-order mark and `\r` are skipped.
 
 use super::rows::{Problem, Row, from_rows};
 use super::tree::Hierarchy;
@@ -38,7 +38,7 @@ pub fn parse_arx(text: &str) -> Result<Hierarchy, Vec<Problem>> {
     Err(problems)
 }
 
-/// The text of a hierarchy file; `None` if a name holds a line break, which the format cannot.
+/// The text of a hierarchy file; `None` if a name contains a line break, which the format cannot represent.
 pub fn to_arx(tree: &Hierarchy) -> Option<String> {
     let mut text = String::new();
     for row in tree.rows() {
@@ -55,7 +55,7 @@ pub fn to_arx(tree: &Hierarchy) -> Option<String> {
     Some(text)
 }
 
-/// The fields of a line without the blanks around them; `None` if the quotes do not match.
+/// The fields of a line, trimmed; `None` if the quotes do not match.
 fn fields(line: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = line.trim();
@@ -80,7 +80,7 @@ fn fields(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The text up to the closing quote, and what follows it.
+/// The text up to the closing quote, and the rest after it.
 fn quoted_field(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text;

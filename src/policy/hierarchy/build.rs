@@ -1,7 +1,7 @@
 //! Which groups follow from the values themselves?
 //!
-//! Each builder sorts the values, writes a row `value; group; ...; *` for each, and lets `from_rows`
-//! make the tree, so that every group is a run of neighbours.
+//! Each builder sorts the values, writes a row `value; group; ...; *` for each, and lets `from_rows` build the tree, so
+//! that every group is a run of neighbours.
 
 use dashu_base::{DivRemEuclid, Sign};
 use dashu_int::UBig;
@@ -26,9 +26,9 @@ pub fn by_widths(values: &[(Rational, String)], widths: &[Rational]) -> Result<H
     }))
 }
 
-/// Values of any order under half-open ranges between stated ends, narrow levels first.
+/// Values of any ordered type under half-open ranges between configured ends, narrow levels first.
 ///
-/// Each level is ascending and a subset of the one before it; what lies outside is in an open range.
+/// Each level is ascending and a subset of the one before it; values outside are in an open range.
 pub fn by_ends<K: Ord>(
     values: &[(K, String)],
     levels: &[Vec<(K, String)>],
@@ -64,7 +64,7 @@ pub fn by_prefixes<'a>(
     }))
 }
 
-/// Days (counted from 1970-01-01) under the periods of the calendar that hold them, fine levels first.
+/// Days (counted from 1970-01-01) under the calendar periods that contain them, fine levels first.
 pub fn by_dates(days: &[i64], levels: &[DateLevel]) -> Result<Hierarchy, Vec<Problem>> {
     let mut days = days.to_vec();
     days.sort_unstable();
@@ -75,7 +75,7 @@ pub fn by_dates(days: &[i64], levels: &[DateLevel]) -> Result<Hierarchy, Vec<Pro
     }))
 }
 
-/// The label of a half-open range; an end that is not there is open.
+/// The label of a half-open range; a missing end is open.
 pub fn range_label(low: Option<&str>, high: Option<&str>) -> String {
     match (low, high) {
         (Some(low), Some(high)) => format!("[{low},{high})"),
@@ -85,7 +85,7 @@ pub fn range_label(low: Option<&str>, high: Option<&str>) -> String {
     }
 }
 
-/// A number in decimals where they end, as a fraction `p/q` otherwise; always exact.
+/// A number as a decimal if its expansion terminates, otherwise as a fraction `p/q`; always exact.
 pub fn decimal_text(number: &Rational) -> String {
     let mut below = number.denominator().clone();
     let mut places = [0usize; 2];

@@ -19,7 +19,7 @@ pub enum DateLevel {
     Decade,
 }
 
-/// Days that the labels can name; timestamps in nanoseconds and all four-digit years lie inside.
+/// The range of days that labels can name; it includes timestamps in nanoseconds and all four-digit years.
 const NAMED_DAYS: i64 = 1 << 40;
 
 impl DateLevel {
@@ -43,7 +43,7 @@ impl DateLevel {
         self < wider && (self != DateLevel::Week)
     }
 
-    /// The label of the period that holds a day.
+    /// The label of the period that contains a day.
     pub fn label(self, day: i64) -> String {
         let (number, month, of_month) = civil(day);
         let year = year_text(number);

@@ -1,12 +1,12 @@
 //! Which values generalize to which groups?
 //!
-//! A [`Hierarchy`] is a tree over the values of one column, from a file in ARX's format, a tree in the
-//! policy, or built from the values themselves (interval widths or ends, prefixes, calendar levels).
-//! Every builder ends in rows `value; group; ...; root`, so there is one place that checks a tree.
+//! A [`Hierarchy`] is a tree over the values of one column, from a file in ARX's format, a tree in the policy, or built
+//! from the values themselves (interval widths or ends, prefixes, calendar levels). Every builder produces rows `value;
+//! group; ...; root`, so trees are validated in one place.
 //!
 //! Memory: O(nodes), independent of the number of rows of the table.
-//! Invariants: a node's leaves are a contiguous range of leaf codes; a name means one node; a parent
-//! comes before its children in the order of [`Node`] numbers.
+//! Invariants: the leaves of a node are a contiguous range of leaf codes; a name identifies one node; a parent precedes
+//! its children in the order of [`Node`] numbers.
 //! Not here: which column uses which hierarchy (`policy`), the order in which cuts are tried.
 
 mod arx;

@@ -1,36 +1,36 @@
 //! Do these rows make one tree?
 //!
-//! A row is `value; group; wider group; ...; root`. Rows may be of different length: a group keeps the
-//! parent that another row gave it, and what has no parent hangs below the root `*`. A name repeated in
-//! the next field stays the same node one level longer. An identical row twice is harmless.
+//! A row is `value; group; wider group; ...; root`. Rows may differ in length: a group keeps the parent that another
+//! row gave it, and a node without a parent is placed below the root `*`. A name repeated in the next field is the same
+//! node, one level higher. A duplicate row is harmless.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::tree::{Entry, Hierarchy, Node};
 
-/// The name of the root where the rows have none in common.
+/// The name of the root if the rows have no common root.
 const ROOT: &str = "*";
 
 /// The largest number of levels; more would only be a way to exhaust memory.
 const MAX_LEVELS: usize = 1000;
 
-/// How many problems of one hierarchy are worth reading at once.
+/// The number of problems of one hierarchy that are reported at once.
 pub(super) const MAX_PROBLEMS: usize = 5;
 
 /// One line of a hierarchy: a value and the groups above it.
 #[derive(Clone)]
 pub struct Row {
-    /// The line of the file, or the place in the list, counted from 1.
+    /// The line of the file, or the position in the list, counted from 1.
     pub line: usize,
     /// The value, then its groups from narrow to wide.
     pub names: Vec<String>,
 }
 
-/// Why rows are not a hierarchy; names no value.
+/// Why rows are not a hierarchy; contains no values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The line at fault, where there is one.
+    /// The line at fault, if there is one.
     pub line: Option<usize>,
     /// What is wrong.
     pub problem: String,
@@ -44,7 +44,7 @@ impl Problem {
     }
 }
 
-/// A node while the rows are read; `line` is where it was seen first.
+/// A node while the rows are read; `line` is where it first occurred.
 struct Draft<'a> {
     name: &'a str,
     line: usize,
@@ -155,7 +155,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Makes one root of all nodes without a parent, and returns it.
+    /// Creates one root above all nodes without a parent, and returns it.
     fn hang_below_root(&mut self) -> usize {
         let tops: Vec<usize> =
             (0..self.nodes.len()).filter(|&node| self.nodes[node].parent.is_none()).collect();
@@ -172,8 +172,8 @@ impl<'a> Drafts<'a> {
         root
     }
 
-    /// Numbers the nodes so that parents come first and leaves below a node stand together; `None` if
-    /// groups contain each other in a circle.
+    /// Numbers the nodes so that parents come first and the leaves below a node are contiguous; `None` if groups
+    /// contain each other in a cycle.
     fn number_from(&self, root: usize) -> Option<Hierarchy> {
         let mut nodes: Vec<Entry> = Vec::with_capacity(self.nodes.len());
         let mut leaves = Vec::new();
@@ -219,7 +219,8 @@ impl<'a> Drafts<'a> {
 }
 
 impl Hierarchy {
-    /// Sends the values that the hierarchy does not cover to the leaf `name`, new below the root or known.
+    /// Maps the values that the hierarchy does not cover to the leaf `name`, which may be new (below the root) or
+    /// existing.
     pub fn with_other(mut self, name: &str) -> Result<Self, Problem> {
         if self.node(name).is_none() {
             let root = self.name(self.root()).to_string();

@@ -20,7 +20,7 @@ fn leaves(tree: &Hierarchy) -> Vec<&str> {
     (0..tree.leaf_count()).map(|code| tree.name(tree.leaf_node(code))).collect()
 }
 
-/// The names at each level for each leaf, for a quick look at a whole tree.
+/// The names at each level for each leaf, to compare a whole tree at once.
 fn shown(tree: &Hierarchy) -> Vec<String> {
     tree.rows().into_iter().map(|row| row.join(" ")).collect()
 }
@@ -238,7 +238,7 @@ fn exact_decimals_are_written_where_they_end() {
     }
 }
 
-/// Random rows, a seed each: whatever is accepted keeps the invariants, and its rows build it again.
+/// Random rows, one seed each: every accepted tree satisfies the invariants, and its rows rebuild it.
 #[test]
 fn random_rows_never_panic_and_rebuild() {
     let mut state = 1u64;

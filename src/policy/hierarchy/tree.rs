@@ -1,4 +1,4 @@
-//! How do the nodes of a hierarchy lie above its leaves?
+//! How are the nodes of a hierarchy arranged above its leaves?
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ impl Node {
     }
 }
 
-/// What is known about one node.
+/// The data of one node.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub name: String,
@@ -76,13 +76,13 @@ impl Hierarchy {
         self.own_leaf(value).or(self.other)
     }
 
-    /// The code of the leaf with this very name.
+    /// The code of the leaf with exactly this name.
     pub fn own_leaf(&self, value: &str) -> Option<u32> {
         let node = self.node(value)?;
         self.children(node).is_empty().then(|| self.range(node).start)
     }
 
-    /// The leaf that takes the values which the hierarchy does not cover.
+    /// The leaf for values that the hierarchy does not cover.
     pub fn other(&self) -> Option<u32> {
         self.other
     }
@@ -117,7 +117,7 @@ impl Hierarchy {
         self.nodes[node.index()].range.clone()
     }
 
-    /// The longest way down to a leaf, in steps; 0 for a leaf.
+    /// The longest path down to a leaf, in steps; 0 for a leaf.
     pub fn height(&self, node: Node) -> u32 {
         self.nodes[node.index()].height
     }
@@ -162,7 +162,7 @@ impl Hierarchy {
         }
     }
 
-    /// The rows that build this hierarchy again, leaf by leaf: one name for each level.
+    /// The rows that rebuild this hierarchy, leaf by leaf: one name for each level.
     pub fn rows(&self) -> Vec<Vec<String>> {
         let levels = 0..=self.top_level();
         let row =

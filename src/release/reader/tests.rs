@@ -23,7 +23,7 @@ fn attribute(quasi: &Quasi, kind: &ColumnKind, array: &ArrayRef) -> Attribute {
     Attribute::of_quasi(quasi, collector.finish()).unwrap()
 }
 
-/// A group of some codes between two cuts, as the planner would hand it over.
+/// A group of some codes between two cuts, as the planner would produce it.
 fn group(attribute: &Attribute, cut: (usize, usize), chosen: &[usize]) -> (Range<u32>, Present) {
     let codes = attribute.codes();
     let (low, high) = (cut.0 as u32 % codes, cut.1 as u32 % codes);
@@ -40,7 +40,7 @@ fn group(attribute: &Attribute, cut: (usize, usize), chosen: &[usize]) -> (Range
     (extent, Present { ends, codes: if listed { present } else { vec![] } })
 }
 
-/// The codes that the label of a group stands for.
+/// The codes that the label of a group covers.
 fn meant(attribute: &Attribute, extent: &Range<u32>, present: &Present) -> Vec<u32> {
     let null = u32::from(attribute.nulls);
     if attribute.nulls && present.ends.1 == 0 {
@@ -59,7 +59,7 @@ fn meant(attribute: &Attribute, extent: &Range<u32>, present: &Present) -> Vec<u
     with_null.into_iter().chain(values).collect()
 }
 
-/// Reads the label of a group and asks it about every value of the column, and about null.
+/// Reads the label of a group and checks every value of the column, and null, against it.
 fn assert_read_back(
     quasi: &Quasi,
     kind: &ColumnKind,

@@ -1,4 +1,4 @@
-//! Axes: which numbers they show, where, and which of them get a label.
+//! Axes: which numbers they show, where, and which of them are labelled.
 
 use crate::report::digits::grouped_digits;
 
@@ -9,9 +9,9 @@ pub struct Axis {
     pub label: String,
     /// The distance between numbers.
     pub spacing: Spacing,
-    /// Values that must be visible in addition to those of the points; where one is the outermost, the axis ends there.
+    /// Values that must be visible in addition to the points; if one is outermost, the axis ends there.
     pub include: Vec<f64>,
-    /// What 1, 2, ... stand for, in place of numbers; lines are then not drawn between points.
+    /// The names shown for 1, 2, ... in place of numbers; points are then not joined by lines.
     pub cases: Vec<String>,
 }
 
@@ -46,12 +46,12 @@ impl Axis {
         Axis::new(label, Spacing::Whole, &[0.0])
     }
 
-    /// A linear axis as long as the points.
+    /// A linear axis that spans the points.
     pub fn linear(label: impl Into<String>) -> Self {
         Axis::new(label, Spacing::Linear, &[])
     }
 
-    /// A logarithmic axis as long as the points.
+    /// A logarithmic axis that spans the points.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Axis::new(label, Spacing::Logarithmic, &[])
     }
@@ -63,7 +63,7 @@ impl Axis {
         Axis { cases, ..Axis::new(label, Spacing::Whole, &include) }
     }
 
-    /// Whether the axis has a place for this value.
+    /// Whether this value can be shown on the axis.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.spacing != Spacing::Logarithmic || value > 0.0)
     }
@@ -73,22 +73,22 @@ impl Axis {
     }
 }
 
-/// Labels along a horizontal axis, about; a vertical one is shorter.
+/// Approximate number of labels on a horizontal axis; a vertical one is shorter.
 pub(super) const HORIZONTAL_TICKS: usize = 8;
 pub(super) const VERTICAL_TICKS: usize = 6;
 
 /// An axis with its two ends, before its place in the drawing is known.
 pub(super) struct Range<'a> {
     axis: &'a Axis,
-    /// On the scale: logarithms on a logarithmic one.
+    /// On the scale of the axis: logarithms on a logarithmic one.
     low: f64,
     high: f64,
-    /// Labels, about: an end that was not declared is at one of them.
+    /// Approximate number of labels; an end that was not declared is at one of them.
     most: usize,
 }
 
 impl<'a> Range<'a> {
-    /// The axis over these values, all of which it shows, for about `most` labels.
+    /// Creates an axis that shows all these values, for about `most` labels.
     pub fn new(axis: &'a Axis, values: impl Iterator<Item = f64>, most: usize) -> Self {
         let declared: Vec<f64> = axis.include.iter().map(|&value| axis.scaled(value)).collect();
         let all = values.map(|value| axis.scaled(value)).chain(declared.iter().copied());
@@ -97,12 +97,12 @@ impl<'a> Range<'a> {
         let is_declared = |end: f64| declared.contains(&end);
         let (low, high) = match low <= high {
             true if low < high => (low, high),
-            // One number only: a declared one is the lower end.
+            // Only one number: if it was declared, it is the lower end.
             true if is_declared(low) => (low, high + 1.0),
             true => (low - 0.5, high + 0.5),
             false => (0.0, 1.0),
         };
-        // An end that was not declared goes on to the next tick, or a little further on a logarithmic axis.
+        // An end that was not declared extends to the next tick, or a little further on a logarithmic axis.
         let (outer_low, outer_high) = match axis.spacing {
             Spacing::Logarithmic => (low - (high - low) * 0.04, high + (high - low) * 0.04),
             Spacing::Linear | Spacing::Whole => {
@@ -118,12 +118,12 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// How far along the axis a value is, from 0 to 1.
+    /// The position of a value along the axis, from 0 to 1.
     pub fn share(&self, value: f64) -> f64 {
         (self.axis.scaled(value) - self.low) / (self.high - self.low)
     }
 
-    /// Values with labels, at most about `most` of them; every case has one.
+    /// Values with labels, about `most` at the most; every case has one.
     pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let most = most.clamp(1, self.most);
         if !self.axis.cases.is_empty() {
@@ -158,7 +158,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// The distance between ticks: 1, 2 or 5 times a power of ten, and whole where labels are.
+/// The distance between ticks: 1, 2 or 5 times a power of ten, and whole if the labels are.
 fn tick_step(spacing: Spacing, length: f64, most: usize) -> f64 {
     let least = length / most as f64;
     let decade = 10f64.powf(least.log10().floor());

@@ -1,8 +1,8 @@
 //! A chart as SVG.
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision can distinguish; dashes and marks differ too,
-//! for paper without colours. A point that an axis cannot show (not finite, or not positive on a logarithmic axis) is
-//! left out. Widths of texts are estimated, because the fonts of the reader are not known.
+//! Colours are those of Okabe and Ito, which people with any colour vision can distinguish; dashes and marks also
+//! differ, for printing without colour. A point that an axis cannot show (not finite, or not positive on a logarithmic
+//! axis) is left out. Text widths are estimated, because the reader's fonts are unknown.
 
 use maud::{Markup, html};
 
@@ -26,7 +26,7 @@ pub struct Chart {
 /// Points of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// In the legend; without a name it is not there.
+    /// The name in the legend; without a name, the series is not listed there.
     pub name: String,
     /// From left to right.
     pub points: Vec<(f64, f64)>,
@@ -35,9 +35,9 @@ pub struct Series {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Marks, joined unless an axis shows cases.
+    /// Marks, joined by lines unless an axis shows cases.
     Line,
-    /// Corners of a region that reaches down to both axes.
+    /// Corners of a region that extends down to both axes.
     Steps,
     /// Bars from the axis of the cases.
     Bars,
@@ -68,13 +68,13 @@ impl Series {
 /// Which axis holds the cases of bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cases {
-    /// The horizontal one: bars stand.
+    /// The horizontal axis: bars are vertical.
     Across,
-    /// The vertical one: bars lie, with their numbers at the end.
+    /// The vertical axis: bars are horizontal, with their numbers at the end.
     Down,
 }
 
-/// Series with a style of their own.
+/// Number of series with distinct styles.
 pub(super) const MOST_SERIES: usize = STYLES.len();
 /// Marks on one stepped line.
 const MOST_MARKS: usize = 24;
@@ -95,13 +95,13 @@ const PLOT_HEIGHT: f64 = 236.0;
 /// Height of a case on the vertical axis.
 const CASE_HEIGHT: f64 = 34.0;
 const LINE_HEIGHT: f64 = 20.0;
-/// About the width of a letter of the font that is used.
+/// The approximate width of a letter in the font.
 const LETTER: f64 = 7.6;
-/// Room of the names of cases at the left, at most.
+/// Maximum space for the names of cases at the left.
 const NAMES: f64 = 190.0;
 
 impl Chart {
-    /// The chart as a part of a page, which has the title above it.
+    /// The chart as an element of a page, which shows the title above it.
     pub fn to_element(&self) -> Markup {
         let (body, height) = self.draw();
         html! {
@@ -242,7 +242,7 @@ impl Area<'_> {
         }
     }
 
-    /// As many labels as have room next to each other.
+    /// As many labels as fit next to each other.
     fn fitting_ticks(&self) -> Vec<(f64, String)> {
         let fit = |ticks: &[(f64, String)]| {
             ticks.windows(2).all(|pair| {
@@ -283,7 +283,7 @@ impl Area<'_> {
         }
     }
 
-    /// The bars of one of `of` series; those of one case stand next to each other.
+    /// The bars of one of `of` series; the bars of one case are next to each other.
     fn bars(&self, points: &[(f64, f64)], number: usize, of: usize, names: &[String]) -> Markup {
         const FILLED: f64 = 0.88;
         let colour = style(number).0;
@@ -311,7 +311,7 @@ impl Area<'_> {
     }
 }
 
-/// Charts with their titles as one SVG document, `columns` next to each other.
+/// Charts with their titles as one SVG document, with `columns` charts per row.
 pub fn to_document(charts: &[Chart], columns: usize) -> String {
     const TITLE: f64 = 34.0;
     let columns = columns.clamp(1, charts.len().max(1));
@@ -351,7 +351,7 @@ pub fn to_document(charts: &[Chart], columns: usize) -> String {
     without_control_characters(&document.into_string()) + "\n"
 }
 
-/// At most `most` of the numbers below `all`, the first and the last among them, evenly spread.
+/// At most `most` of the numbers below `all`, evenly spread and including the first and the last.
 pub(super) fn spread(all: usize, most: usize) -> impl Iterator<Item = usize> {
     let chosen = all.min(most);
     (0..chosen).map(move |i| if all <= most { i } else { i * (all - 1) / (most - 1) })
@@ -361,7 +361,7 @@ fn style(number: usize) -> (&'static str, &'static str) {
     STYLES[number % STYLES.len()]
 }
 
-/// A length with as many digits as can be seen.
+/// A length with as many digits as are visible.
 fn px(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
@@ -371,12 +371,12 @@ fn width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
-/// A label in at most two lines, the second after a comma and a blank. Numbers have no blanks.
+/// A label on at most two lines, split after a comma and a space. Numbers contain no spaces.
 fn lines(label: &str) -> Vec<&str> {
     label.splitn(2, ", ").collect()
 }
 
-/// The name of a case as far as it has room.
+/// The name of a case, shortened to the available space.
 fn shortened(name: &str) -> String {
     let most = (NAMES / LETTER) as usize;
     match name.chars().count() {

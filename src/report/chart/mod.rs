@@ -1,8 +1,8 @@
 //! How do numbers become a picture?
 //!
-//! A [`Chart`] is data: two axes and series of points. [`axis`] finds round ticks and places, `draw` makes SVG out of
-//! it, and [`skyline`] turns a knowledge skyline into a chart. Drawn here rather than by a plotting library, whose
-//! fonts differ from machine to machine: the same numbers must give the same bytes, in a page that needs no other file.
+//! A [`Chart`] is data: two axes and series of points. [`axis`] finds round ticks and positions, `draw` turns a chart
+//! into SVG, and [`skyline`] turns a knowledge skyline into a chart. Charts are drawn here rather than by a plotting
+//! library, whose fonts differ between machines: the same numbers must give the same bytes, in a self-contained page.
 //!
 //! Not here: what the charts mean (`page`, `reproduce`).
 

@@ -1,10 +1,10 @@
-//! A knowledge skyline as a chart: how far k and m may go together, a stepped line for each l.
+//! A knowledge skyline as a chart: how far k and m can go together, as a stepped line for each l.
 
 use super::draw::{MOST_SERIES, spread};
 use super::{Axis, Chart, Series};
 use crate::math::skyline::{Level, Reach};
 
-/// The chart of these levels; if there are very many, some of them evenly spread.
+/// The chart of these levels; if there are very many, an evenly spread selection of them.
 pub fn knowledge_skyline(title: &str, levels: &[Level]) -> Chart {
     let line = |level: &Level| {
         let name = match level.l {

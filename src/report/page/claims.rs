@@ -1,8 +1,8 @@
-//! What had to hold for a column, and what was found? Every adversary's claims in one table.
+//! What was required for a column, and what was found? The claims of every adversary in one table.
 //!
-//! What is measured is rounded up where more is worse, margins are rounded down. What depends on the original and not on
-//! the release alone is not shown: neither [`Amount::Between`] nor the counts of a claim nor the notes of a finding, which
-//! are for the owner of the original.
+//! Measured values are rounded up where more is worse; margins are rounded down. Anything that depends on the original
+//! and not only on the release is not shown: neither [`Amount::Between`] nor the counts of a claim nor the notes of a
+//! finding, which are for the owner of the original.
 //!
 //! Memory: at most [`MOST_CLAIMS`] rows.
 
@@ -14,9 +14,9 @@ use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding};
 use crate::report::digits::grouped;
 
-/// Claims that are listed, those with the smallest margins.
+/// Number of claims listed, those with the smallest margins first.
 const MOST_CLAIMS: usize = 40;
-/// Digits after the point of a risk.
+/// Digits after the decimal point of a risk.
 pub(super) const PLACES: usize = 4;
 
 pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
@@ -26,7 +26,7 @@ pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup 
     }
 }
 
-/// The claims with what was found.
+/// The claims with the results.
 pub(super) fn table(finding: &Finding) -> Markup {
     let (values, others): (Vec<&Claim>, Vec<&Claim>) =
         finding.claims.iter().partition(|claim| matches!(claim.subject, ClaimSubject::Value(_)));
@@ -121,7 +121,7 @@ fn known(claim: &Claim) -> String {
     claim.knows.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// One value where all fields have the same.
+/// A single value if all fields agree.
 fn in_words(datum: &Datum) -> String {
     match datum {
         Datum::Text(text) => text.clone(),
@@ -169,7 +169,7 @@ pub(super) fn values_by_margin(finding: &Finding) -> Vec<(&str, &Claim)> {
     claims.into_iter().map(|(_, claim)| (subject(claim), claim)).collect()
 }
 
-/// How certain the groups alone make an adversary, where nothing says what must hold.
+/// How certain the groups alone make an adversary, if there is no requirement.
 fn groups_alone(finding: &Finding) -> Markup {
     let values = values_by_margin(finding);
     html! {

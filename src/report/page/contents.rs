@@ -1,4 +1,4 @@
-//! All that a page shows.
+//! The contents of a page.
 
 use crate::check::{JudgedColumn, Verdict};
 use crate::model::Policy;
@@ -9,20 +9,20 @@ use crate::report::kept::KeptColumn;
 /// Why the release was not compared with its original; backticks enclose code.
 pub const WITHOUT_ORIGINAL: &str = "it needs the original table (`skyveil report --original TABLE`)";
 
-/// All that a page shows.
+/// The contents of a page.
 pub struct Contents<'a> {
     /// For each protected column, at least one: the verdict, the groups that decide the skylines, and the sizes of
     /// all groups.
     pub verdict: &'a Verdict,
-    /// Who says what must hold.
+    /// Who set the requirements.
     pub asked: Asked,
     /// Where the groups come from.
     pub origin: Origin<'a>,
-    /// What the release is worth.
+    /// The utility of the release.
     pub worth: Worth,
     /// How far it is from the original.
     pub compared: Compared,
-    /// What is published as it is.
+    /// The columns that are published unchanged.
     pub kept: &'a [KeptColumn],
 }
 
@@ -41,12 +41,12 @@ impl Contents<'_> {
     }
 }
 
-/// Who says what must hold.
+/// Who set the requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// The policy.
     Policy,
-    /// The person who requested the page, by skyline points.
+    /// The person who requested the page, through skyline points.
     Points,
     /// Nobody: the points of the verdict only show how much the groups alone reveal.
     Nothing,
@@ -62,29 +62,29 @@ pub enum Origin<'a> {
         style: &'a str,
         /// Rows of the input.
         input_rows: u64,
-        /// What binds the release to the input; none where it could reveal what is not published.
+        /// Binds the release to the input; none if it could reveal values that are not published.
         fingerprint: Option<String>,
         /// The version that made the release.
         version: &'a str,
     },
     /// Any table of groups.
     Table {
-        /// The columns that make a group.
+        /// The columns that define a group.
         groups: &'a [String],
-        /// What the owner requires, if that is known.
+        /// What the owner requires, if known.
         policy: Option<&'a Policy>,
     },
 }
 
 /// How far a release is from its original.
 pub enum Compared {
-    /// By so much.
+    /// By this much.
     Measured(Comparison),
     /// Not computed, for this reason; backticks enclose code.
     Not(&'static str),
 }
 
-/// What a release is worth.
+/// The utility of a release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worth {
     /// Average people per group.
@@ -112,7 +112,7 @@ impl From<&Utility> for Worth {
         Worth {
             average_group_size: utility.average_group_size,
             discernibility: utility.discernibility.to_string(),
-            // Groups without labels have none.
+            // Groups without labels have no penalty.
             penalty: (!utility.columns.is_empty()).then(|| Penalties {
                 published: rounded_up(utility.published_penalty()),
                 tight: rounded_up(utility.tight_penalty()),

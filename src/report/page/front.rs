@@ -65,7 +65,7 @@ fn summary(contents: &Contents<'_>, style: &str) -> Markup {
     ])
 }
 
-/// What had to hold, what was found, and how much more an adversary could know.
+/// What was required, what was found, and how much more an adversary could know.
 fn safety(contents: &Contents<'_>) -> Markup {
     const MORE: &str = "How much more could an adversary know?";
     if let [only] = &contents.verdict.columns[..]
@@ -97,7 +97,7 @@ fn safety(contents: &Contents<'_>) -> Markup {
     }
 }
 
-/// Numbers with their names.
+/// Named numbers.
 pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         dl {

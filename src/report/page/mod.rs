@@ -1,11 +1,11 @@
 //! What does a data owner look at?
 //!
-//! One page with everything in it: no script, no font, no network, no date and no path, so that the same release
-//! gives the same bytes. It says what was not computed, and why. Texts reach the page through `maud`, which escapes them.
+//! One self-contained page: no script, no font, no network, no date and no path, so the same release gives the same
+//! bytes. It says what was not computed, and why. Texts reach the page through `maud`, which escapes them.
 //!
-//! A file per section: `front` puts them in order, `claims` shows what had to hold and what was found,
-//! `distributions` what someone learns who knows distributions, `skylines` how much more an adversary could know, `worth`
-//! the utility, `unchanged` the kept columns, `origin` where the release comes from.
+//! There is a file per section: `front` puts them in order, `claims` shows what was required and what was found,
+//! `distributions` what someone who knows distributions learns, `skylines` how much more an adversary could know,
+//! `worth` the utility, `unchanged` the kept columns, and `origin` where the release comes from.
 //!
 //! Memory: the page; at most 12 charts of skylines and 40 rows of a table.
 

@@ -1,4 +1,4 @@
-//! Where does a release come from? Version, input, policy, and how to make and check it again.
+//! Where does a release come from? Version, input, policy, and how to reproduce and check it.
 
 use maud::{Markup, html};
 
@@ -37,7 +37,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
     }
 }
 
-/// How a release of this policy is checked.
+/// The command that checks a release with this policy.
 fn check_command(policy: &Policy) -> &'static str {
     match policy.needs() {
         Needs::Original => "skyveil check RELEASE --original TABLE",

@@ -7,7 +7,7 @@ use crate::check::JudgedColumn;
 use crate::math::skyline::{KeptGroups, KnowledgeSkyline, UpTo};
 use crate::report::chart::knowledge_skyline;
 
-/// Knowledge skylines that are drawn.
+/// Number of knowledge skylines that are drawn.
 const MOST_SKYLINES: usize = 12;
 /// How far the skylines are searched: enough for a chart, whatever the size of the groups.
 const UP_TO: UpTo = UpTo { l: 20, k: u64::MAX, m: 40 };

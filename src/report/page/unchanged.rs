@@ -1,4 +1,4 @@
-//! What is published as it is? Kept columns, and how many people they single out.
+//! What is published unchanged? Kept columns, and how many people they single out.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What is a release still worth? Sizes of groups, certainty penalties, and how far it is from its original.
+//! What is the utility of a release? Group sizes, certainty penalties, and how far it is from its original.
 
 use maud::{Markup, html};
 
@@ -66,7 +66,7 @@ pub(super) fn utility(contents: &Contents<'_>) -> Markup {
 /// Two bars per column.
 fn penalties(penalties: &Penalties) -> Chart {
     let bars = |name: &str, of: fn(&(String, f64, f64)) -> f64| {
-        // Shares that were rounded up may be a little above 1.
+        // Shares that were rounded up may be slightly above 1.
         Series::bars(
             name,
             Cases::Down,

@@ -1,22 +1,22 @@
 //! How far is each released column from the original one?
 //!
-//! The Kullback-Leibler divergence of the released marginal q from the original marginal p, in bits:
-//! the sum of p log2(p / q) over the codes. q spreads the people of each group evenly over the codes that its label covers. A
-//! code without people in the original adds 0; a code with people that no label covers would make it infinite, and
-//! is reported as that.
+//! The Kullback-Leibler divergence of the released marginal q from the original marginal p, in bits: the sum of p
+//! log2(p / q) over the codes. q spreads the people of each group evenly over the codes that its label covers. A code
+//! without people in the original adds 0; a code with people that no label covers makes the divergence infinite, and is
+//! reported as such.
 //!
 //! Memory: 24 bytes per code.
 
 use super::released::Released;
 
-/// Parts of a person: shares are whole numbers of these.
+/// Fractions of a person: shares are whole multiples of these.
 const PART_BITS: u32 = 40;
 
-/// Both marginals of every column, while they are summed up.
+/// Both marginals of every column while they are accumulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marginals {
     original: Vec<Vec<u64>>,
-    /// What each code has more than the one before it, in parts of a person.
+    /// The difference between each code and the previous one, in fractions of a person.
     released: Vec<Vec<i128>>,
     people: u64,
 }
@@ -31,7 +31,7 @@ pub struct Divergence {
 }
 
 impl Marginals {
-    /// Of columns with so many codes, and nobody yet.
+    /// Creates empty marginals for columns with these numbers of codes.
     pub fn new(codes: &[u32]) -> Self {
         Marginals {
             original: codes.iter().map(|&codes| vec![0; codes as usize]).collect(),
@@ -40,13 +40,13 @@ impl Marginals {
         }
     }
 
-    /// Takes in a code of a person of the original.
+    /// Adds a code of a person of the original.
     #[inline]
     pub fn add_person(&mut self, column: usize, code: u32) {
         self.original[column][code as usize] += 1;
     }
 
-    /// Takes in a group of the release.
+    /// Adds a group of the release.
     pub fn add_group(&mut self, group: &Released) {
         self.people += group.people;
         for (released, cover) in self.released.iter_mut().zip(&group.covers) {
@@ -61,7 +61,7 @@ impl Marginals {
         }
     }
 
-    /// Takes in a person of a release that publishes the codes exactly.
+    /// Adds a person of a release that publishes exact codes.
     pub fn add_released_person(&mut self, codes: &[u32]) {
         self.people += 1;
         for (released, &code) in self.released.iter_mut().zip(codes) {
@@ -70,12 +70,12 @@ impl Marginals {
         }
     }
 
-    /// People of the original.
+    /// Number of people in the original.
     pub fn original_people(&self) -> u64 {
         self.original.first().map_or(0, |counts| counts.iter().sum())
     }
 
-    /// Takes in what others counted.
+    /// Adds the counts of other people.
     pub fn merge(&mut self, other: &Marginals) {
         let original = self.original.iter_mut().flatten().zip(other.original.iter().flatten());
         original.for_each(|(own, theirs)| *own += theirs);
@@ -106,7 +106,7 @@ impl Marginals {
                 }
             }
         }
-        // Rounded shares may leave a hair below 0, which a divergence never is.
+        // Rounded shares may give slightly less than 0, which a divergence never is.
         let bits = if uncovered > 0 { f64::INFINITY } else { bits.max(0.0) };
         Divergence { bits, uncovered }
     }

@@ -1,12 +1,11 @@
 //! How wrong are count queries that are answered from a release?
 //!
 //! A query counts the people whose codes lie in a range for each of `dimension` quasi-identifiers and whose sensitive
-//! value lies in a range too. Every range has the same share of its column's codes, the (dimension + 1)-th root of the
-//! selectivity, so that independent, evenly spread columns would give counts of that share of all people. Columns
-//! and places are drawn anew for each query from a seed. The answer of the release is, summed over the
-//! groups, the count of the values in the range times the share of each cover that lies in its range. The
-//! relative error is |answer - count| / max(count, least): the bound `least` keeps queries that hardly anybody
-//! fulfils from ruling the mean.
+//! value also lies in a range. Every range has the same share of its column's codes, the (dimension + 1)-th root of the
+//! selectivity, so that independent, evenly spread columns would give counts of that share of all people. Columns and
+//! positions are drawn anew for each query from a seed. The answer of the release is, summed over the groups, the count
+//! of the values in the range times the share of each cover that lies in its range. The relative error is |answer -
+//! count| / max(count, least): the bound `least` keeps queries that match hardly anybody from dominating the mean.
 //!
 //! A person with several sensitive values counts once for each of them.
 //!
@@ -19,24 +18,24 @@ use super::released::Released;
 use crate::error::{Error, Result, Setting};
 use crate::math::random::Random;
 
-/// Queries that share their index.
+/// Number of queries that share an index.
 const BLOCK: usize = 1024;
 const WORDS: usize = BLOCK / 64;
-/// The most queries of a workload.
+/// The largest number of queries in a workload.
 pub const MOST_QUERIES: usize = 10_000;
-/// Parts of a person: answers are whole numbers of these.
+/// Fractions of a person: answers are whole multiples of these.
 const PART_BITS: u32 = 32;
 
 /// Which queries are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
-    /// How many.
+    /// Number of queries.
     pub queries: usize,
-    /// Quasi-identifiers that each of them asks about.
+    /// Number of quasi-identifiers in each query.
     pub dimension: usize,
     /// The share of the people that a query would count if all columns were independent and evenly spread.
     pub selectivity: f64,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -49,9 +48,9 @@ impl Default for Design {
 /// One query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Quasi-identifiers, ascending, and the codes that they must have.
+    /// Quasi-identifiers, ascending, and the codes required of them.
     pub quasi: Vec<(usize, Range<u32>)>,
-    /// The codes that the sensitive value must have.
+    /// The codes required of the sensitive value.
     pub sensitive: Range<u32>,
 }
 
@@ -70,7 +69,7 @@ struct Block {
 
 type Bits = [u64; WORDS];
 
-/// Which queries may count a code. Between two ends of ranges all codes are alike: they are one step.
+/// The queries that may count a code. Between two ends of ranges all codes are alike: they form one step.
 struct Index {
     step: Vec<u16>,
     /// Queries whose range begins at or before a step.
@@ -80,7 +79,7 @@ struct Index {
 }
 
 impl Workload {
-    /// Draws queries over columns with so many codes each and so many sensitive values.
+    /// Draws queries over columns with the given numbers of codes and of sensitive values.
     ///
     /// # Errors
     /// A design that these columns do not allow.
@@ -131,7 +130,7 @@ impl Workload {
         Ok(Self::new((0..design.queries).map(query).collect(), codes, values))
     }
 
-    /// For these queries.
+    /// Creates a workload of these queries.
     pub fn new(queries: Vec<Query>, codes: &[u32], values: u32) -> Self {
         let block = |(number, queries): (usize, &[Query])| {
             let quasi = codes.iter().enumerate().map(|(column, &codes)| {
@@ -153,7 +152,7 @@ impl Workload {
         &self.queries
     }
 
-    /// A counter for each query, at 0.
+    /// A counter of 0 for each query.
     pub fn no_counts(&self) -> Vec<u64> {
         vec![0; self.queries.len()]
     }
@@ -171,12 +170,12 @@ impl Workload {
         }
     }
 
-    /// An answer to each query, at 0.
+    /// An answer of 0 to each query.
     pub fn no_answers(&self) -> Answers {
         Answers { parts: vec![0; self.queries.len()] }
     }
 
-    /// Adds what the release shows of a group.
+    /// Adds a group as the release shows it.
     pub fn answer(&self, group: &Released, answers: &mut Answers) {
         let ends: Option<Vec<(u32, u32)>> = group.covers.iter().map(|cover| cover.ends()).collect();
         let (Some(mut ends), [(least, _), ..]) = (ends, &group.values[..]) else { return };
@@ -259,7 +258,7 @@ impl Index {
         }
     }
 
-    /// Keeps the queries whose range meets the codes from the least to the greatest.
+    /// Keeps the queries whose range overlaps the codes from the least to the greatest.
     #[inline]
     fn keep(&self, may: &mut Bits, (least, greatest): (u32, u32)) {
         let begun = &self.begun[usize::from(self.step[greatest as usize])];
@@ -286,7 +285,7 @@ fn each(bits: &Bits, end: usize, mut visit: impl FnMut(usize)) {
     }
 }
 
-/// The answers of a release, while they are summed up.
+/// The answers of a release while they are accumulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     parts: Vec<u128>,
@@ -298,7 +297,7 @@ impl Answers {
         self.parts.iter().map(|&parts| parts as f64 / (1u64 << PART_BITS) as f64).collect()
     }
 
-    /// Takes in the answers from other groups.
+    /// Adds the answers from other groups.
     pub fn merge(&mut self, other: &Answers) {
         self.parts.iter_mut().zip(&other.parts).for_each(|(own, theirs)| *own += theirs);
     }
@@ -311,14 +310,15 @@ pub struct QueryErrors {
     pub median: f64,
     /// The average.
     pub mean: f64,
-    /// Errors are relative to at least so many people.
+    /// Errors are relative to at least this many people.
     pub least: u64,
     /// Queries whose count is below that.
     pub below_least: usize,
 }
 
 impl QueryErrors {
-    /// Of answers against the counts of the original, relative to at least `least` people (at least one).
+    /// The errors of the answers against the counts of the original, relative to at least `least` people (at least
+    /// one).
     pub fn of(counts: &[u64], answers: &Answers, least: u64) -> Self {
         let least = least.max(1);
         let error = |(&count, answer): (&u64, f64)| (answer - count as f64).abs() / count.max(least) as f64;
@@ -334,7 +334,7 @@ impl QueryErrors {
         QueryErrors { median, mean, least, below_least }
     }
 
-    /// One person in a thousand, the bound that reports take.
+    /// One person in a thousand, the bound used in reports.
     pub fn least_of(people: u64) -> u64 {
         (people / 1000).max(1)
     }

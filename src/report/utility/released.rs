@@ -1,13 +1,13 @@
-//! What does a release show of one group?
+//! What does a release show about one group?
 
 pub use crate::release::covers::Cover;
 
 /// A group as a reader of the release sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Released {
-    /// People.
+    /// Number of people.
     pub people: u64,
-    /// What the label covers, per quasi-identifier.
+    /// The codes that the label covers, per quasi-identifier.
     pub covers: Vec<Cover>,
     /// How often each sensitive value occurs: codes, ascending, and counts.
     pub values: Vec<(u32, u64)>,

@@ -11,7 +11,7 @@ fn table() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec((0..CODES[0], 0..CODES[1], 0..VALUES), 1..60)
 }
 
-/// Groups of rows, with labels as tight as ranges and sets can be, or wide ones.
+/// Groups of rows, with labels that are as tight as ranges and sets can be, or wide.
 fn released(rows: &[Row], size: usize) -> Vec<Released> {
     let group = |rows: &[Row]| {
         let first = rows.iter().map(|row| row.0);
@@ -26,7 +26,7 @@ fn released(rows: &[Row], size: usize) -> Vec<Released> {
     rows.chunks(size).map(group).collect()
 }
 
-/// The same answer by going through all codes of each group.
+/// The same answer, computed by enumerating all codes of each group.
 fn naive_answer(query: &Query, groups: &[Released]) -> f64 {
     let mut sum = 0.0;
     for group in groups {

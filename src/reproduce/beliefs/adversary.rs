@@ -17,45 +17,45 @@ use crate::math::exact::parse_fraction;
 use crate::math::posterior;
 use crate::reproduce::mondrian::{CodedRows, Groups};
 
-/// Groups with more states of their posterior are estimated.
+/// Posteriors of groups with more states are estimated.
 const STATES: u64 = 1 << 14;
-/// Bytes of a workspace for priors.
+/// Workspace for priors, in bytes.
 const WORKSPACE: u64 = 256 << 20;
-/// Smoothing of occupations: strictly above 1/2, the distance of siblings.
+/// Smoothing of occupations: strictly above 1/2, the distance between siblings.
 const SMOOTHING: &str = "0.75";
 
-/// What the adversary of one bandwidth believes of every row before the release.
+/// The beliefs of an adversary with one bandwidth about every row before the release.
 pub struct PaperAdversary {
     of_row: Vec<u32>,
     priors: Vec<Vec<f64>>,
-    /// Seconds that the priors took.
+    /// The time to compute the priors, in seconds.
     pub seconds: f64,
 }
 
 /// How posteriors are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posterior {
-    /// By the paper's estimate, which understates.
+    /// By the paper's estimate, which is too low.
     Omega,
-    /// Exactly where the group is small, by the estimate elsewhere.
+    /// Exactly if the group is small, otherwise by the estimate.
     ExactWhereSmall,
 }
 
-/// What an attack on a release finds.
+/// The result of an attack on a release.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attack {
-    /// CodedRows whose belief moves by more than t.
+    /// Rows whose belief moves by more than t.
     pub vulnerable: u64,
-    /// The same by the paper's estimate alone.
+    /// The same, by the paper's estimate alone.
     pub vulnerable_by_omega: u64,
     /// The largest distance.
     pub worst: f64,
-    /// CodedRows of groups whose posterior is only estimated.
+    /// Rows in groups whose posterior is only estimated.
     pub estimated: u64,
 }
 
 impl PaperAdversary {
-    /// The adversary with one bandwidth for each quasi-identifier.
+    /// Creates the adversary with one bandwidth for each quasi-identifier.
     pub fn new(rows: &CodedRows<'_>, bandwidths: &[&str]) -> Result<Self> {
         let distances: Vec<Distance> =
             rows.quasi.iter().map(|column| trees::distance(column)).collect::<Result<_>>()?;
@@ -125,7 +125,7 @@ impl PaperAdversary {
         let moved = |(&row, posterior): (&u32, &Vec<f64>)| {
             comparison.measure(self.prior(row), posterior, 0.0).distance
         };
-        // Not a number is not accepted.
+        // NaN is not accepted.
         group.iter().zip(&posteriors).map(moved).all(|distance| distance <= t)
     }
 

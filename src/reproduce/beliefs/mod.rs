@@ -1,4 +1,5 @@
-//! Figures 1 to 6: what does an adversary who knows the correlations in Adult learn, and what does it cost to stop them?
+//! Figures 1 to 6: what does an adversary who knows the correlations in Adult learn, and what does it cost to stop
+//! them?
 //!
 //! Memory: the codes of Adult, one adversary's priors for each bandwidth, one group's posterior.
 
@@ -20,7 +21,7 @@ use crate::report::chart::{Axis, Chart, Series};
 use adversary::{Attack, PaperAdversary, Posterior, comparison};
 
 const QUASI: [&str; 6] = ["age", "workclass", "education", "marital-status", "race", "sex"];
-/// CodedRows of the paper's table: those of the first part of Adult without missing values.
+/// Number of rows in the paper's table: the first part of Adult without missing values.
 const PAPER_ROWS: usize = 30_162;
 /// The adversaries of Figures 1 and 3.
 const BANDWIDTHS: [&str; 4] = ["0.2", "0.3", "0.4", "0.5"];
@@ -58,11 +59,11 @@ struct Release {
     seconds: f64,
 }
 
-/// All that the figures share.
+/// The data shared by the figures.
 struct Study<'a> {
     setting: &'a ExperimentSetting<'a>,
     rows: CodedRows<'a>,
-    /// One for each of [`BANDWIDTHS`].
+    /// One adversary for each of [`BANDWIDTHS`].
     adversaries: Vec<PaperAdversary>,
     comparison: BeliefComparison,
     findings: ExperimentFindings,
@@ -164,7 +165,7 @@ impl Study<'_> {
         Ok(Release { groups, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// For each parameters the four releases.
+    /// The four releases for each set of parameters.
     fn releases(&mut self) -> Result<Vec<Vec<Release>>> {
         let mut all = Vec::new();
         for parameters in &TABLE_V {
@@ -339,7 +340,7 @@ impl Study<'_> {
         });
     }
 
-    /// Does the worst-case risk change continuously with the bandwidth that is protected against?
+    /// Does the worst-case risk change continuously with the bandwidth that the release protects against?
     fn figure_three(&mut self) -> Result<()> {
         let scale = self.setting.scale;
         let parameters = &TABLE_V[0];

@@ -1,6 +1,6 @@
 //! How far apart are the values of Adult?
 //!
-//! The paper prints that occupation has a hierarchy of height 2, and no hierarchy. These are ours: height 3 for
+//! The paper says that occupation has a hierarchy of height 2, but prints no hierarchy. These are ours: height 3 for
 //! workclass, education and marital status, height 1 for race and sex.
 
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ const OCCUPATION: &[Path] = &[
     ("Farming-fishing", &["manual"]),
 ];
 
-/// The distances of a column of Adult.
+/// The distances between the values of a column of Adult.
 pub fn distance(column: &Coded) -> Result<Distance> {
     Ok(match column.name.as_str() {
         "age" => Distance::Numeric(column.texts.iter().map(|text| parse_fraction(text)).collect()),
@@ -81,7 +81,7 @@ pub fn distance(column: &Coded) -> Result<Distance> {
 }
 
 fn tree(column: &Coded, paths: &[Path]) -> Result<Distance> {
-    // Nodes: the column's values by code, then the ancestors as they come, the root last.
+    // Nodes: the column's values by code, then the ancestors in the order found, the root last.
     let mut names: Vec<(usize, &str)> = Vec::new();
     let mut parents: Vec<Option<(usize, &str)>> = Vec::new();
     let mut of_names: Vec<Option<(usize, &str)>> = Vec::new();

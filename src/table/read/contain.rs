@@ -1,6 +1,6 @@
 //! What if a decoder panics on a damaged file?
 //!
-//! The panic ends here as an error that names the file. Its message is dropped: it could quote a cell.
+//! The panic is turned into an error that names the file. Its message is dropped, because it could quote a cell.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +12,14 @@ thread_local! {
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True while this thread decodes bytes of a file, so that a panic becomes an error of that file.
-/// A panic hook prints nothing while this is true.
+/// True while this thread decodes a file, when a panic is reported as an error of that file. A panic hook should print
+/// nothing while this is true.
 pub fn panic_is_contained() -> bool {
     CONTAINED.get()
 }
 
-/// Runs a decoder; a panic in it is a damaged file. What `decode` borrows must not be used after an error.
+/// Runs a decoder and reports a panic as a damaged file. Anything that `decode` borrows must not be used after an
+/// error.
 pub(super) fn contain<T>(path: &Path, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = CONTAINED.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(decode));

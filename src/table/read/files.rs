@@ -20,18 +20,18 @@ use super::scan::{self, FileScan, Morsel, Pieces};
 use crate::error::{Error, Result};
 use crate::table::kind::ColumnKind;
 
-/// The path that stands for standard input.
+/// The path that means standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// File name endings of tables, as they are looked for in a directory.
+/// File name extensions of tables, used to find them in a directory.
 const EXTENSIONS: [&str; 7] = ["parquet", "arrow", "arrows", "feather", "ipc", "csv", "tsv"];
 
-/// How to read files that leave something open.
+/// How to read files whose format does not specify everything.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// Between the cells of a CSV file; by default a tab in `.tsv` files and a comma elsewhere.
+    /// The delimiter of a CSV file; default: a tab for `.tsv` files and a comma otherwise.
     pub delimiter: Option<u8>,
-    /// Types of CSV columns that are not to be guessed.
+    /// Types of CSV columns that should not be guessed.
     pub types: BTreeMap<String, CsvType>,
     /// Texts that mean null in a CSV file, besides the empty cell.
     pub null_texts: Vec<String>,
@@ -45,7 +45,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// One or several files of one schema.
+/// One or more files with the same schema.
 pub struct Table {
     schema: SchemaRef,
     files: Vec<TableFile>,
@@ -59,7 +59,7 @@ pub struct TableFile {
     path: PathBuf,
     bytes: Option<u64>,
     content: Content,
-    /// A source that cannot be read twice, standing behind what opening it has read.
+    /// A source that cannot be read twice, positioned after what was read to open it.
     once: Option<Mutex<Option<Box<dyn Read + Send>>>>,
 }
 
@@ -76,7 +76,7 @@ impl TableFile {
         &self.path
     }
 
-    /// Its size in bytes, if it has one.
+    /// Its size in bytes, if known.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
@@ -140,9 +140,9 @@ impl TableFile {
 }
 
 impl Table {
-    /// Opens files, directories of files, and `-` for standard input, and makes sure that they agree.
+    /// Opens files, directories of files, and `-` for standard input, and checks that they agree.
     ///
-    /// Reads footers of Parquet and Arrow files and the beginning of CSV files, no more.
+    /// Reads only the footers of Parquet and Arrow files and the beginning of CSV files.
     pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Table> {
         let mut files = Vec::new();
         let mut seen = BTreeSet::new();
@@ -203,12 +203,12 @@ impl Table {
         kind_of(self.schema.field_with_name(name).map_err(|_| missing(&self.schema, name))?)
     }
 
-    /// The number of rows, if the files state it.
+    /// The number of rows, if the files declare it.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.rows()?))
     }
 
-    /// The files, in the order in which their rows come.
+    /// The files, in the order of their rows.
     pub fn files(&self) -> &[TableFile] {
         &self.files
     }
@@ -218,17 +218,17 @@ impl Table {
         self.scans.load(Ordering::Relaxed)
     }
 
-    /// Bytes of Parquet pages that were read; it shows that only the needed columns are.
+    /// Bytes of Parquet pages read so far; shows that only the needed columns are read.
     pub fn page_bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Reads `columns` of all rows: runs `work` on morsels, on `threads` threads, and hands the results to
-    /// `consume` on this thread, in the order of the table.
+    /// Reads `columns` of all rows: runs `work` on morsels, on `threads` threads, and passes the results to `consume`
+    /// on this thread, in table order.
     ///
-    /// The batches have exactly `columns`, in that order; no columns are fine, where only rows are counted.
-    /// A failing morsel stops the scan; of several failures the first in the order of the table is returned.
-    /// A panic in `work` goes on on this thread.
+    /// The batches have exactly `columns`, in that order; `columns` may be empty if only rows are counted. A failing
+    /// morsel stops the scan; if several fail, the first in table order is returned. A panic in `work` is resumed on
+    /// this thread.
     ///
     /// # Memory
     /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded.
@@ -251,7 +251,7 @@ impl Table {
     }
 }
 
-/// The files that a path stands for: itself, or the tables in a directory, by name.
+/// The files that a path refers to: itself, or the tables in a directory, by name.
 fn expand(path: &Path) -> Result<Vec<PathBuf>> {
     if path.as_os_str() == STANDARD_INPUT || !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
@@ -315,7 +315,7 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
     }
     let format = InputFormat::of(&path, &start)?;
     if format == InputFormat::Arrow {
-        // Behind its mark and some padding, a file is a stream.
+        // After its magic bytes and some padding, a file is a stream.
         start.clear();
         while start.iter().all(|byte| *byte == 0) {
             start.clear();
@@ -325,7 +325,7 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
             }
         }
     }
-    // What was read to tell the format is read again.
+    // The bytes that were read to detect the format are read again.
     let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(source));
     let (content, read) = contain(&path, || match format {
         InputFormat::Parquet => Err(Error::input(
@@ -359,7 +359,7 @@ enum InputFormat {
 }
 
 impl InputFormat {
-    /// By the first bytes; a name that promises something else is an error of the file.
+    /// Detects the format by the first bytes; a conflicting file name is an error.
     fn of(path: &Path, start: &[u8]) -> Result<InputFormat> {
         let by_content = match start {
             start if start.starts_with(b"PAR1") => InputFormat::Parquet,
@@ -384,7 +384,7 @@ impl InputFormat {
     }
 }
 
-/// Guesses the types of CSV columns from the beginnings of all CSV files, so that they agree.
+/// Guesses the types of CSV columns from the beginnings of all CSV files, so that the files agree.
 fn settle_csv_types(files: &mut [TableFile], options: &ReadOptions) {
     let mut joined: BTreeMap<String, TypeGuess> = BTreeMap::new();
     for file in files.iter() {
@@ -404,7 +404,7 @@ fn settle_csv_types(files: &mut [TableFile], options: &ReadOptions) {
     }
 }
 
-/// The schema of all files; an error names the column that differs, and the file.
+/// The common schema of all files; an error names the column that differs, and the file.
 fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
     let Some(first) = files.first() else {
         return Err(Error::input(
@@ -443,8 +443,8 @@ fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
     Ok(schema)
 }
 
-/// The columns of the first file, without the metadata of the source. Where it holds only nulls in a column
-/// and has no type for them, the type is that of another file.
+/// The columns of the first file, without the metadata of the source. If a column contains only nulls there and has no
+/// type, the type is taken from another file.
 fn typed_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
     let type_in =
         |file: &TableFile, name: &str| Some(file.schema().field_with_name(name).ok()?.data_type().clone());

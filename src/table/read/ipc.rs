@@ -1,9 +1,9 @@
 //! How are the rows of an Arrow IPC file or stream decoded?
 //!
-//! A piece is a record batch. The messages of a stream are cut off by one reader and decoded by the workers;
-//! those of a file are read by the workers too. Memory: a record batch per thread, and the dictionaries.
+//! A piece is a record batch. The messages of a stream are split by one reader and decoded by the workers; those of a
+//! file are also read by the workers. Memory: a record batch per thread, and the dictionaries.
 //!
-//! Invariant: no length that a message declares is believed before memory is reserved for it.
+//! Invariant: no memory is reserved for a length declared in a message before the length is checked.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,19 +24,19 @@ use super::plan::FilePlan;
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
 
-/// What an IPC file begins with; a stream begins with a message.
+/// The first bytes of an IPC file; a stream begins with a message.
 pub(super) const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
 
-/// What stands before the length of each message.
+/// The bytes before the length of each message.
 pub(super) const CONTINUATION: &[u8] = &[0xff; 4];
 
-/// Rows of a record batch that we are ready to hold.
+/// The largest number of rows that a record batch may have.
 const BATCH_ROWS: u64 = i32::MAX as u64;
 
-/// Decompressed bytes that a compressed byte may stand for; above what LZ4 and Zstandard reach.
+/// The largest expansion of a compressed byte; above what LZ4 and Zstandard reach.
 const EXPANSION: u64 = 1 << 16;
 
-/// The longest header of a message; beyond it the length is not one.
+/// The longest header of a message; a greater value is not a valid length.
 const HEADER_BYTES: u64 = 1 << 28;
 
 type Dictionaries = HashMap<i64, ArrayRef>;
@@ -116,7 +116,7 @@ pub(super) struct IpcStream {
 }
 
 impl IpcStream {
-    /// Reads the schema, and leaves the source behind it.
+    /// Reads the schema, and leaves the source positioned after it.
     pub fn open(path: &Path, source: &mut dyn Read) -> Result<Self> {
         let message = Message::read(path, source)?.ok_or_else(|| damaged(path, "the stream is empty"))?;
         let schema = parse(path, &message.header)?
@@ -131,7 +131,7 @@ impl IpcStream {
         &self.schema
     }
 
-    /// The pieces of a source that stands behind the schema.
+    /// The pieces of a source that is positioned after the schema.
     pub fn pieces_of<'t>(
         &'t self,
         path: &'t Path,
@@ -162,7 +162,7 @@ impl IpcStream {
     }
 }
 
-/// What the workers need to know to decode a record batch.
+/// What the workers need to decode a record batch.
 struct Decoding<'t> {
     path: &'t Path,
     schema: SchemaRef,
@@ -213,7 +213,7 @@ impl Message {
                 RecordBatchDecoder::try_new(&self.body, batch, schema.clone(), dictionaries, &version)?;
             decoder.with_projection(Some(columns)).read_record_batch()
         };
-        // The decoder's words are dropped: validation may quote what it refuses.
+        // The decoder's message is dropped: validation may quote what it rejects.
         decode().map_err(|_| damaged(path, "a record batch cannot be decoded"))
     }
 
@@ -225,14 +225,14 @@ impl Message {
         read_dictionary(&self.body, dictionary, schema, dictionaries, &header.version()).map_err(|_| failed())
     }
 
-    /// Refuses buffers outside of the message, and those that claim to decompress to more than they can.
+    /// Rejects buffers outside the message, and those that claim to decompress to more than is possible.
     fn check_buffers(&self, path: &Path, batch: &arrow_ipc::RecordBatch<'_>) -> Result<()> {
         for buffer in batch.buffers().iter().flatten() {
             let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
             let stored = range
                 .and_then(|(at, length)| self.body.get(at..)?.get(..length))
                 .ok_or_else(|| damaged(path, "a buffer reaches beyond its message"))?;
-            // A compressed buffer begins with its length after decompression, or with -1.
+            // A compressed buffer begins with its decompressed length, or with -1.
             let declared = stored.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
             let limit = (stored.len() as u64).saturating_mul(EXPANSION);
             if batch.compression().is_some() && u64::try_from(declared).is_ok_and(|declared| declared > limit)
@@ -293,7 +293,7 @@ fn read_at(path: &Path, source: &mut (impl Read + Seek), at: u64, length: u64) -
     read_exactly(path, source, length)
 }
 
-/// Exactly `length` bytes; memory grows with what is really there.
+/// Reads exactly `length` bytes; memory grows only with the data that is actually present.
 fn read_exactly(path: &Path, source: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = source.take(length).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;

@@ -1,16 +1,16 @@
 //! Reading tables.
 //!
-//! A [`Table`] is one or several Parquet, Arrow IPC or CSV files of one schema. [`Table::scan`] decodes the
-//! requested columns, in parallel, and hands the results of the workers on in the order of the table.
+//! A [`Table`] is one or more Parquet, Arrow IPC or CSV files with the same schema. [`Table::scan`] decodes the
+//! requested columns in parallel, and passes on the results of the workers in table order.
 //!
-//! Memory: O(threads x batch), plus what a format forces on us: the footer of every Parquet file, the
-//! dictionary page of each Parquet column chunk being read, one record batch of an Arrow file per thread, the
-//! dictionaries of one Arrow file, 1 MiB of CSV text per thread (4 MiB once, to guess types).
+//! Memory: O(threads x batch), plus what a format requires: the footer of every Parquet file, the dictionary page of
+//! each Parquet column chunk being read, one record batch of an Arrow file per thread, the dictionaries of one Arrow
+//! file, 1 MiB of CSV text per thread (4 MiB once, to guess types).
 //!
-//! Invariants: rows come in the order of the paths, then of the file. The order and the first error do not
-//! depend on the number of threads. No error holds the value of a cell. A damaged file is an error: the decoders
-//! of other crates may panic on one, and the panic is caught. The panic hook of the process runs first, so a
-//! binary should install one that stays silent while [`panic_is_contained`].
+//! Invariants: rows come in the order of the paths, then of the file. The order and the first error do not depend on
+//! the number of threads. No error contains the value of a cell. A damaged file is an error: the decoders of other
+//! crates may panic on one, and the panic is caught. The panic hook of the process runs first, so a binary should
+//! install one that stays silent while [`panic_is_contained`].
 //!
 //! Not here: the roles of columns (policy), codes (encode), writing.
 

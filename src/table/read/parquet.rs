@@ -1,7 +1,7 @@
 //! How are the rows of a Parquet file decoded?
 //!
-//! A piece is a row group, or a run of tiny ones. Its pages are read one by one as they are decoded, so a huge
-//! row group does not sit in memory. Strings are requested as dictionaries, which is how most files store them.
+//! A piece is a row group, or a run of very small ones. Its pages are read one by one as they are decoded, so a huge
+//! row group is not held in memory. Strings are requested as dictionaries, which is how most files store them.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -25,7 +25,7 @@ use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
 use crate::table::kind::text_type;
 
-/// Row groups with fewer rows than this are joined to a piece.
+/// Row groups with fewer rows than this are combined into one piece.
 #[cfg(not(test))]
 const PIECE_ROWS: u64 = 1 << 16;
 /// Small in tests, so that small files have several pieces.
@@ -43,7 +43,7 @@ impl ParquetFile {
     /// Reads the footer.
     pub fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let pages = Pages::open(path, bytes_read)?;
-        // The footer names columns, types and sizes; its errors quote no cell.
+        // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
             .map_err(|error| damaged(path, error.to_string()))?;
         let group_rows: Option<Vec<u64>> = metadata
@@ -115,7 +115,7 @@ impl ParquetFile {
         })
     }
 
-    /// The metadata with the wanted strings declared as dictionaries, where the reader agrees to that.
+    /// The metadata with the requested strings declared as dictionaries, where the reader supports this.
     fn with_packed_strings(&self, plan: &FilePlan) -> ArrowReaderMetadata {
         let schema = self.metadata.schema();
         let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
@@ -135,7 +135,7 @@ impl ParquetFile {
     }
 }
 
-/// The type with its strings as dictionaries, or `None` if it holds none.
+/// The type with its strings as dictionaries, or `None` if it contains no strings.
 fn packed(data_type: &DataType) -> Option<DataType> {
     let packed_item = |item: &Field| Some(Arc::new(item.clone().with_data_type(packed(item.data_type())?)));
     match data_type {
@@ -146,22 +146,22 @@ fn packed(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// Says where decoding failed; of the decoder's own words only those that cannot quote a cell.
+/// Reports where decoding failed; includes the decoder's own message only where it cannot quote a cell.
 fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Error) -> Error {
     let place = if groups.len() == 1 {
         format!("row group {}", groups.start)
     } else {
         format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
     };
-    // The reader flattens its errors to text; what it does not implement is the one kind worth distinguishing.
+    // The reader flattens its errors to text; unsupported features are the only kind worth distinguishing.
     match error.to_string().split_once("NYI: ") {
         Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
         None => damaged(path, format!("{place} cannot be decoded")),
     }
 }
 
-/// The bytes of a Parquet file; counts what is read, and refuses lengths that the file does not have before
-/// memory is reserved for them.
+/// The bytes of a Parquet file. Counts what is read, and rejects lengths that exceed the file before memory is reserved
+/// for them.
 struct Pages {
     file: File,
     length: u64,

@@ -1,4 +1,4 @@
-//! Which columns of a file are decoded, and how do they become the columns that were requested?
+//! Which columns of a file are decoded, and how are they turned into the requested columns?
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::table::kind::ColumnKind;
 pub struct ColumnRequest {
     /// Its name in the table.
     pub name: String,
-    /// How its values are handed on.
+    /// The form in which its values are passed on.
     pub form: ColumnForm,
 }
 
@@ -31,7 +31,7 @@ impl ColumnRequest {
     }
 }
 
-/// How the values of a column are handed on.
+/// The form in which the values of a column are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnForm {
     /// In the type of the column's [`ColumnKind`].
@@ -51,13 +51,13 @@ pub(super) enum StringForm {
 
 /// The columns that a scan requests, resolved against the table.
 pub(super) struct ScanRequest {
-    /// The schema of the batches that the scan hands on.
+    /// The schema of the batches that the scan produces.
     pub schema: SchemaRef,
     columns: Vec<(String, Option<ColumnKind>)>,
 }
 
 impl ScanRequest {
-    /// Resolves `columns`; fails before a row is read if one is missing or has no canonical form.
+    /// Resolves `columns`; fails before any row is read if one is missing or has no canonical form.
     pub fn new(table: &Schema, columns: &[ColumnRequest]) -> Result<Self> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut resolved = Vec::with_capacity(columns.len());
@@ -118,11 +118,11 @@ pub(super) struct DecodedColumn {
     pub strings: StringForm,
 }
 
-/// What to decode of one file, and how it becomes what was requested.
+/// What to decode from one file, and how to turn it into the requested columns.
 pub(super) struct FilePlan {
     /// The columns to decode, once each, in the order of the file.
     pub wanted: Vec<DecodedColumn>,
-    /// For each requested column: which of `wanted`, and its kind if it is canonical.
+    /// For each requested column: its index in `wanted`, and its kind if it is canonical.
     places: Vec<(usize, Option<ColumnKind>)>,
     schema: SchemaRef,
 }
@@ -133,16 +133,16 @@ impl FilePlan {
         self.wanted.iter().map(|w| w.index).collect()
     }
 
-    /// Turns the decoded columns into those that were requested.
+    /// Turns the decoded columns into the requested ones.
     pub fn shape(&self, path: &Path, decoded: &RecordBatch) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.places.len());
         for ((place, kind), field) in self.places.iter().zip(self.schema.fields()) {
             let array = decoded.column(*place);
             let array = match kind {
                 None if array.data_type() == field.data_type() => array.clone(),
-                // The file has only nulls, and no type for them.
+                // The column contains only nulls in this file, and has no type.
                 None => new_null_array(field.data_type(), array.len()),
-                // The text of the error could quote the number that does not fit.
+                // The error text could quote the number that does not fit.
                 Some(kind) => kind.canonical(array).map_err(|_| {
                     Error::input(
                         format!(
@@ -163,7 +163,7 @@ impl FilePlan {
     }
 }
 
-/// The kind of a field, or an error that says what can be done.
+/// The kind of a field, or an error that says what to do.
 pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
     ColumnKind::of(field.data_type()).ok_or_else(|| {
         Error::input(
@@ -177,7 +177,7 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
     })
 }
 
-/// The error of a column that the table does not have, with the name that was perhaps meant.
+/// The error for a column that is not in the table, with the name that was probably meant.
 pub(super) fn missing(schema: &Schema, name: &str) -> Error {
     let names = || schema.fields().iter().map(|f| f.name().as_str());
     let near = names().min_by_key(|other| strsim::damerau_levenshtein(name, other));

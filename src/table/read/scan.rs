@@ -1,11 +1,11 @@
-//! How do workers share a table, and how do their results come back in its order?
+//! How do workers share a table, and how do their results come back in table order?
 //!
-//! A worker takes a permit, takes the next piece of the table, decodes it, and sends its result; the calling
-//! thread puts the results in order, and each one it consumes gives a permit back. Permits are the bound: never
-//! more than [`AHEAD`] x threads morsels are taken and not consumed.
+//! A worker takes a permit, takes the next piece of the table, decodes it, and sends its result; the calling thread
+//! puts the results in order, and returns a permit for each result it consumes. Permits are the bound: at most
+//! [`AHEAD`] x threads morsels are taken but not yet consumed.
 //!
-//! Invariants: results are consumed in the order of the table. The error that is returned is that of the first
-//! failing morsel in this order: a failure stops only the morsels behind it.
+//! Invariants: results are consumed in table order. The error that is returned is that of the first failing morsel in
+//! this order: a failure stops only the morsels after it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,24 +20,24 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::contain::{contain, damaged};
 use crate::error::Result;
 
-/// Morsels per thread that may be taken and not yet consumed.
+/// Morsels per thread that may be taken but not yet consumed.
 const AHEAD: usize = 2;
 
 /// The decoded batches of a piece.
 pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>;
 
-/// A run of consecutive rows of a file that one worker can decode without the others.
+/// A run of consecutive rows of a file that one worker can decode independently.
 pub(super) struct Piece<'t> {
-    /// The rows it must turn out to hold.
+    /// The number of rows that decoding must produce.
     pub rows: u64,
-    /// Starts to decode; called by the worker.
+    /// Starts decoding; called by the worker.
     pub decode: Box<dyn FnOnce() -> Result<Batches<'t>> + 't>,
 }
 
-/// The pieces of one file, in order. Taking one is cheap or sequential by nature; decoding it is not done here.
+/// The pieces of one file, in order. Taking a piece is cheap or inherently sequential; decoding happens elsewhere.
 pub(super) type Pieces<'t> = Box<dyn Iterator<Item = Result<Piece<'t>>> + Send + 't>;
 
-/// A file of the table, ready to be taken apart.
+/// A file of the table, ready to be split into pieces.
 pub(super) struct FileScan<'t> {
     /// Its name, for errors.
     pub path: &'t Path,
@@ -45,9 +45,9 @@ pub(super) struct FileScan<'t> {
     pub open: Box<dyn FnOnce() -> Result<Pieces<'t>> + Send + 't>,
 }
 
-/// A run of consecutive rows of the table: an iterator of batches that are decoded on demand.
+/// A run of consecutive rows of the table: an iterator over batches that are decoded on demand.
 ///
-/// If another morsel fails, the iterator may end early; the result of this one is then not consumed.
+/// If another morsel fails, the iterator may end early; its result is then not consumed.
 pub struct Morsel<'s> {
     index: u64,
     first_row: u64,
@@ -69,7 +69,7 @@ impl Morsel<'_> {
         self.first_row
     }
 
-    /// The number of its rows.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -86,7 +86,7 @@ impl Iterator for Morsel<'_> {
         let batch = contain(self.path, || batches.next().transpose()).and_then(|batch| {
             self.seen += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
             let complete = if batch.is_some() { self.seen <= self.rows } else { self.seen == self.rows };
-            // A file that contradicts itself about its rows must not be counted either way.
+            // A file that contradicts itself about its number of rows must not be counted either way.
             if complete {
                 Ok(batch)
             } else {
@@ -100,7 +100,7 @@ impl Iterator for Morsel<'_> {
     }
 }
 
-/// The rest of the table that no worker has taken.
+/// The part of the table that no worker has taken yet.
 struct Feed<'t> {
     files: std::vec::IntoIter<FileScan<'t>>,
     current: Option<(&'t Path, Pieces<'t>)>,
@@ -146,11 +146,11 @@ impl<'t> Feed<'t> {
 
 enum MorselOutcome<T> {
     Done(Result<T>),
-    /// The caller's work panicked: a bug, which goes on as a panic on the calling thread.
+    /// The caller's work panicked: a bug, which is resumed as a panic on the calling thread.
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Runs `work` on the morsels of `files` and hands its results to `consume` in the order of the table.
+/// Runs `work` on the morsels of `files` and passes its results to `consume` in table order.
 pub(super) fn scan<T: Send>(
     files: Vec<FileScan<'_>>,
     threads: usize,
@@ -164,7 +164,7 @@ pub(super) fn scan<T: Send>(
     let (give_permit, permits) = bounded(AHEAD * threads);
     let (give_result, results) = bounded(AHEAD * threads);
     for _ in 0..AHEAD * threads {
-        // Cannot fail: the channel is that large, and its other end is alive.
+        // Cannot fail: the channel is large enough, and its other end is alive.
         let _ = give_permit.send(());
     }
     let outcome = std::thread::scope(|scope| {
@@ -236,7 +236,7 @@ fn consume_in_order<T>(
                 MorselOutcome::Panicked(payload) => return MorselOutcome::Panicked(payload),
             }
             next += 1;
-            // Fails only when all workers have ended, and then nobody waits for it.
+            // Fails only when all workers have ended, and then nobody is waiting for it.
             let _ = give_permit.send(());
         }
     }

@@ -1,4 +1,4 @@
-//! Round trips through real files, the order of parallel scans, and what happens with bad input.
+//! Round trips through real files, the order of parallel scans, and the handling of bad input.
 
 use super::plan::ColumnForm;
 use std::fs::{self, File};
@@ -742,7 +742,7 @@ mod damaged_files {
             .into()
     }
 
-    /// Opens and reads everything that the damaged file says it has.
+    /// Opens and reads everything that the damaged file claims to contain.
     fn survive(name: &str, bytes: &[u8]) -> Result<()> {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join(name);
@@ -759,7 +759,7 @@ mod damaged_files {
                 &columns,
                 2,
                 |morsel| {
-                    // A file may claim to be endless; a thousand batches are enough to see how it is read.
+                    // A file may claim to be endless; a thousand batches are enough to test reading it.
                     for batch in morsel.take(1000) {
                         batch?;
                     }

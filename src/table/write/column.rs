@@ -1,4 +1,4 @@
-//! Which encoder does a column of a Parquet row group take?
+//! Which encoder does a column of a Parquet row group use?
 //!
 //! Memory: the encoded pages of one column chunk.
 
@@ -17,9 +17,9 @@ use super::writer::StoredStatistics;
 
 /// Encodes one column of one row group.
 pub(super) enum ColumnEncoder {
-    /// By the parquet crate, value after value; a nested column has several leaves.
+    /// By the parquet crate, value by value; a nested column has several leaves.
     Values { field: FieldRef, leaves: Vec<ArrowColumnWriter> },
-    /// Here, run after run.
+    /// By this crate, run by run.
     Runs(Box<RunEncoder>),
 }
 
@@ -30,8 +30,8 @@ pub(super) enum ColumnChunk {
 }
 
 impl ColumnEncoder {
-    /// The encoders of a new row group, one per column of the table. Statistics of pages are only known to the
-    /// parquet crate, so they cost its time.
+    /// The encoders of a new row group, one per column of the table. Only the parquet crate can write page statistics,
+    /// so requesting them forces its slower encoder.
     pub fn for_row_group(
         schema: &Schema,
         writer: &SerializedFileWriter<File>,

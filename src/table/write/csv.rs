@@ -53,7 +53,7 @@ impl CsvSink {
     }
 }
 
-/// Some rows as text; a null is an empty cell.
+/// Formats some rows as text; null is an empty cell.
 fn lines(columns: &[ArrayRef], rows: Range<usize>) -> Result<Vec<u8>, SinkError> {
     let options = FormatOptions::default().with_null("");
     let cells: Vec<ArrayFormatter<'_>> =

@@ -1,7 +1,7 @@
-//! How do runs of small numbers become bytes?
+//! How are runs of small numbers encoded?
 //!
-//! Parquet's hybrid of run lengths and bit packing, for dictionary codes and definition levels. The work grows
-//! with the number of runs, not of values.
+//! Parquet's hybrid of run lengths and bit packing, for dictionary codes and definition levels. The work grows with the
+//! number of runs, not of values.
 
 /// Runs of equal numbers; neighbors differ.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub(super) struct CodeRuns {
 }
 
 impl CodeRuns {
-    /// Appends `length` times `number`; the sum of all lengths is below 2^31.
+    /// Appends `number` `length` times; the sum of all lengths is below 2^31.
     pub fn push(&mut self, number: u32, length: u32) {
         match self.runs.last_mut() {
             Some((last, count)) if *last == number => *count += length,
@@ -57,7 +57,7 @@ struct Packer {
 }
 
 impl Packer {
-    /// Completes a group that was started, with up to `length` times `number`; returns how many are left.
+    /// Completes a partial group with up to `length` copies of `number`; returns how many are left.
     fn fill_group(&mut self, number: u32, length: u32) -> u32 {
         if self.waiting_count == 0 {
             return length;
@@ -67,7 +67,7 @@ impl Packer {
         length - taken as u32
     }
 
-    /// Adds `length` times `number` to the group; they fit.
+    /// Adds `length` copies of `number` to the group; they fit.
     fn start_group(&mut self, number: u32, length: u32) {
         let end = self.waiting_count + length as usize;
         self.waiting[self.waiting_count..end].fill(number);

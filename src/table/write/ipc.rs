@@ -1,8 +1,8 @@
 //! Writing Arrow IPC files.
 //!
-//! Memory: one slab, plain and encoded. Every slab is a record batch of the file.
-//! Dictionaries are written as their values and nulls hide nothing: neither the layout of a dictionary nor the
-//! bytes under a null are part of the rows, so they must not reach the file.
+//! Memory: one slab, plain and encoded. Every slab is a record batch of the file. Dictionaries are written as plain
+//! values and the bytes under nulls are cleared: neither the layout of a dictionary nor the bytes under a null are part
+//! of the rows, so they must not reach the file.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -58,7 +58,7 @@ impl IpcSink {
     }
 }
 
-/// The same values in fresh buffers, with nothing under the nulls and no bits behind the last row.
+/// The same values in new buffers, with nothing under the nulls and no bits after the last row.
 fn canonical(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let data = array.to_data();
     let mut copy = MutableArrayData::new(vec![&data], array.null_count() > 0, array.len());

@@ -1,8 +1,8 @@
 //! Writing Parquet.
 //!
-//! Memory: one slab of rows and the encoded pages of one row group.
-//! The columns of a slab are encoded in parallel; a column chunk is the work of one thread at a time.
-//! The file says who wrote it, not from what: no metadata of a source, no Arrow schema unless a type needs it.
+//! Memory: one slab of rows and the encoded pages of one row group. The columns of a slab are encoded in parallel; a
+//! column chunk is encoded by one thread at a time. The file says which program wrote it, not from which source: no
+//! metadata of a source, and no Arrow schema unless a type needs it.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::writer::{Compression, SinkError, StoredStatistics, WriteOptions};
 pub(super) struct ParquetSink {
     schema: SchemaRef,
     statistics: StoredStatistics,
-    /// Of the row group in progress, one per column of the table; empty between row groups.
+    /// The encoders of the current row group, one per column of the table; empty between row groups.
     columns: Vec<ColumnEncoder>,
     row_groups: usize,
     factory: ArrowRowGroupWriterFactory,
@@ -48,7 +48,7 @@ impl ParquetSink {
                 StoredStatistics::Page => EnabledStatistics::Page,
             })
             .set_offset_index_disabled(options.statistics != StoredStatistics::Page)
-            // Row groups are cut here, by rows alone.
+            // Row groups are cut here, by number of rows only.
             .set_max_row_group_row_count(None)
             .build();
         if needs_arrow_schema(&schema, &parquet_schema)? {
@@ -122,8 +122,8 @@ pub(super) fn pool(options: &WriteOptions) -> Result<rayon::ThreadPool, SinkErro
         .map_err(|error| SinkError::Io(std::io::Error::other(error)))
 }
 
-/// Whether a reader that sees only the Parquet schema would see other values; how strings are encoded in memory
-/// is not worth metadata.
+/// Whether a reader that sees only the Parquet schema would see different values; the in-memory encoding of strings is
+/// not worth metadata.
 fn needs_arrow_schema(schema: &Schema, parquet_schema: &SchemaDescriptor) -> Result<bool, ParquetError> {
     let seen = parquet_to_arrow_schema(parquet_schema, None)?;
     Ok(schema.fields().iter().zip(seen.fields()).any(|(ours, theirs)| {

@@ -1,12 +1,12 @@
-//! How is a column of few texts encoded without looking at every text?
+//! How is a column with few texts encoded without looking at every text?
 //!
-//! A release is made of long runs: all rows of a group share their labels. The parquet crate hashes and compares
-//! every value; here only the dictionary keys are scanned, and the work beyond that grows with the runs.
+//! A release consists of long runs: all rows of a group share their labels. The parquet crate hashes and compares every
+//! value; here only the dictionary keys are scanned, and any further work grows with the number of runs.
 //!
-//! Memory: the distinct texts of a row group and its encoded pages. Pages are not compressed: run lengths have
-//! done that.
-//! Invariant: only texts that occur in a row are written, in the order in which they first occur; what else the
-//! dictionary of an array holds stays out of the file.
+//! Memory: the distinct texts of a row group and its encoded pages. Pages are not compressed: run lengths already do
+//! that.
+//! Invariant: only texts that occur in a row are written, in the order in which they first occur; other entries of an
+//! array's dictionary never reach the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,7 +30,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::hybrid::CodeRuns;
 use super::writer::StoredStatistics;
 
-/// Rows of a page.
+/// Number of rows in a page.
 const PAGE_ROWS: u32 = 1 << 17;
 /// Longer texts are not copied into the statistics.
 const LONGEST_STATISTIC: usize = 64;
@@ -59,7 +59,7 @@ struct DataPage {
 #[derive(Default)]
 struct ChunkDictionary {
     codes: HashMap<Box<str>, u32>,
-    /// Lengths and bytes, as the dictionary page holds them.
+    /// Lengths and bytes, as in the dictionary page.
     page: Vec<u8>,
 }
 
@@ -75,13 +75,13 @@ impl ChunkDictionary {
         code
     }
 
-    /// Bits of a code.
+    /// Number of bits in a code.
     fn width(&self) -> u32 {
         (self.codes.len() as u32).saturating_sub(1).checked_ilog2().map_or(0, |bits| bits + 1)
     }
 }
 
-/// The codes of the keys of the last array; arrays of a table mostly share their dictionary.
+/// The codes of the keys of the previous array; arrays of a table mostly share their dictionary.
 #[derive(Default)]
 struct KnownKeys {
     values: Option<ArrayRef>,
@@ -273,7 +273,7 @@ impl KnownKeys {
     }
 }
 
-/// How many of the first numbers are equal; `numbers` is not empty.
+/// How many numbers at the start are equal; `numbers` is not empty.
 fn equal_at_start(numbers: &[i32]) -> usize {
     let first = numbers[0];
     numbers.iter().position(|&number| number != first).unwrap_or(numbers.len())

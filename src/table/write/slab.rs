@@ -1,7 +1,7 @@
 //! Which rows are encoded together?
 //!
-//! Page borders of Parquet and batches of Arrow files follow the calls of the encoder, so the encoder is only
-//! ever called with slabs: [`SLAB_ROWS`] rows, fewer only at the end of a row group or of the table.
+//! Page boundaries of Parquet files and batches of Arrow files follow the calls to the encoder, so the encoder is
+//! always called with slabs: [`SLAB_ROWS`] rows, fewer only at the end of a row group or of the table.
 //! Memory: the batches that hold the rows of one slab.
 
 use arrow_array::ArrayRef;
@@ -11,7 +11,7 @@ use arrow_select::concat::concat;
 /// The most rows that are encoded together.
 pub const SLAB_ROWS: usize = 1 << 16;
 
-/// What stands behind a slab.
+/// What follows a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlabEnd {
     /// More rows of the same row group may follow.
@@ -28,7 +28,7 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    /// One column of the slab in one piece.
+    /// One column of the slab as a single array.
     pub fn column(&self, index: usize) -> Result<ArrayRef, ArrowError> {
         match self.pieces.as_slice() {
             [piece] => Ok(piece[index].clone()),
@@ -51,8 +51,8 @@ impl Cutter {
         Cutter { row_group_rows, rows_in_group: 0, rows_pending: 0, pending: Vec::new() }
     }
 
-    /// Takes rows from `columns`, starting at `*offset`, until a slab is full or no rows are left; returns the
-    /// slab if it is full. Call again until it returns none.
+    /// Takes rows from `columns`, starting at `*offset`, until a slab is full or no rows are left; returns the slab if
+    /// it is full. Call it until it returns none.
     pub fn take(&mut self, columns: &[ArrayRef], rows: usize, offset: &mut usize) -> Option<Slab> {
         let slab_rows = SLAB_ROWS.min(self.row_group_rows - self.rows_in_group);
         let taken = (slab_rows - self.rows_pending).min(rows - *offset);

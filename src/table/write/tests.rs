@@ -25,7 +25,7 @@ use crate::error::Error;
 
 const FORMATS: [&str; 3] = ["parquet", "arrow", "csv"];
 
-/// Small numbers that look random.
+/// Small pseudo-random numbers.
 fn noise(row: usize) -> u64 {
     (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
 }
@@ -40,7 +40,7 @@ fn dictionary(texts: impl IntoIterator<Item = Option<String>>) -> ArrayRef {
     Arc::new(array)
 }
 
-/// A table with the types that people have, nulls, runs, and more rows than a slab and a row group.
+/// A table with common types, nulls, runs, and more rows than a slab and a row group.
 fn table(rows: usize) -> RecordBatch {
     let all = || 0..rows;
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
@@ -339,7 +339,7 @@ fn bad_calls_are_errors() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Runs of every length against every width of code, with and without nulls, across pages.
+    /// Runs of every length with codes of every width, with and without nulls, across pages.
     #[test]
     fn runs_are_read_back(
         distinct in prop_oneof![1u32..5, 5u32..300, 300u32..70_000],

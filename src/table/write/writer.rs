@@ -1,4 +1,4 @@
-//! A table on its way to one file.
+//! Writes a table to one file.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format that the extension of `path` names.
+    /// The format for the extension of `path`.
     pub fn of(path: &Path) -> Result<OutputFormat> {
         let extension = path.extension().and_then(|text| text.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
@@ -46,31 +46,31 @@ impl OutputFormat {
 /// How the bytes of Parquet and Arrow files are compressed; CSV is never compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// Little work: Snappy in Parquet, LZ4 in Arrow files.
+    /// Fast: Snappy in Parquet, LZ4 in Arrow files.
     Fast,
     /// Small files: Zstandard, level 1.
     Small,
 }
 
-/// Which statistics of a column Parquet carries in addition to its values.
+/// The column statistics that Parquet files contain in addition to the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredStatistics {
     /// None.
     None,
-    /// Least and greatest value and nulls of each column of a row group.
+    /// The least and the greatest value and the number of nulls, for each column of a row group.
     RowGroup,
-    /// Those, and the same for pages.
+    /// The same, and also for each page.
     Page,
 }
 
 /// How a table is written.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Threads that encode; changes the time, never the bytes.
+    /// Number of encoding threads; affects the time, never the bytes.
     pub threads: usize,
-    /// Rows of a row group of Parquet, at least 1; a smaller number means less memory and larger files.
+    /// Number of rows in a Parquet row group, at least 1; a smaller number means less memory and larger files.
     pub row_group_rows: usize,
     /// See [`Compression`].
     pub compression: Compression,
@@ -89,7 +89,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What was written.
+/// A summary of the written file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenFile {
     /// Rows of the table.
@@ -104,10 +104,10 @@ enum Sink {
     Csv(CsvSink),
 }
 
-/// Writes one table to one file, batch after batch.
+/// Writes one table to one file, batch by batch.
 ///
-/// Memory: one slab of rows and one encoded row group. Dictionary columns are written fastest where values stand
-/// in runs. Metadata of the schema and of its fields never reaches the file.
+/// Memory: one slab of rows and one encoded row group. Dictionary columns are written fastest if values occur in runs.
+/// Metadata of the schema and of its fields never reaches the file.
 pub struct TableWriter {
     path: PathBuf,
     schema: SchemaRef,
@@ -119,7 +119,7 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Creates the file, replacing an older one; the format follows from the extension.
+    /// Creates the file, replacing an existing one; the format is determined by the extension.
     pub fn create(
         path: impl Into<PathBuf>,
         schema: SchemaRef,
@@ -165,7 +165,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Writes what is left and closes the file.
+    /// Writes the remaining rows and closes the file.
     pub fn finish(mut self) -> Result<WrittenFile> {
         if let Some(slab) = self.cutter.cut() {
             self.encode(&slab)?;
@@ -227,11 +227,11 @@ impl TableWriter {
     }
 }
 
-/// Why a sink stopped; the path is added by the writer.
+/// Why a sink stopped; the writer adds the path.
 #[derive(Debug)]
 pub(super) enum SinkError {
     Io(io::Error),
-    /// The format or its library cannot hold these columns.
+    /// The format or its library cannot represent these columns.
     Unwritable(String),
 }
 
@@ -291,7 +291,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// Devices and pipes are not ours to remove.
+    /// Devices and pipes must not be removed.
     fn of(path: &Path, file: &File) -> Self {
         let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         Unfinished { path: regular.then(|| path.to_path_buf()) }
@@ -305,13 +305,13 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nobody is left to report to if this fails too.
+            // If this fails too, there is nobody to report it to.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// The field without its metadata, and so its nested fields: metadata of a source must not travel.
+/// The field without its metadata, including nested fields: metadata of a source must not reach the file.
 fn without_metadata(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::List(item) => DataType::List(without_metadata(item)),

@@ -1,4 +1,4 @@
-//! What cannot be answered is refused with exit code 2, a remedy, and no word of a cell.
+//! A request that cannot be answered is rejected with exit code 2 and a remedy, without quoting a cell.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::text_file;
 
 const SECRET: &str = "cell-of-a-person";
 
-/// Runs the check and returns what it complained about.
+/// Runs the check and returns its error message.
 fn refused(table: &Path, arguments: &[&str]) -> String {
     let output = check(table, arguments);
     let complaint = String::from_utf8(output.stderr).unwrap();
@@ -44,7 +44,7 @@ fn mistakes_in_the_call() {
         (&["--group", "grp", "--sensitive", "sick", "--point", "0,0,0,1", "--temp", "/nowhere/at/all"], ""),
     ] {
         if expected.is_empty() {
-            // The directory is needed only when the table is scattered.
+            // The directory is needed only if the rows of the table are scattered.
             let table = format!("grp,sick\n1,{SECRET}\n2,b\n1,b\n");
             assert!(refused_text(&table, arguments).contains("/nowhere/at/all"));
         } else {

@@ -1,5 +1,5 @@
-//! Does `skyveil check` answer as the definitions say, whatever the form of the table, and does it refuse
-//! what it cannot answer?
+//! Does `skyveil check` answer according to the definitions, whatever the form of the table, and does it reject what it
+//! cannot answer?
 
 mod answers;
 mod bad_input;

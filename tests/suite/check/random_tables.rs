@@ -1,4 +1,4 @@
-//! Random tables, clustered and shuffled, on several threads and budgets, give the naive answer.
+//! Random tables, clustered and shuffled, with several thread counts and budgets, give the naive answer.
 
 use super::tables::{Row, answer, arrow_file, list_batch, long_batch, parquet_file, single_batch};
 use crate::support::library::{Values, ratio};
@@ -21,7 +21,7 @@ impl Dice {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rows {
     Ascending,
-    /// Clustered, but the groups stand in no order.
+    /// Clustered, but the groups are in no particular order.
     AnyGroupOrder,
     Shuffled,
 }
@@ -108,7 +108,7 @@ fn long_tables_in_any_order_give_the_naive_answer() {
     }
 }
 
-/// More groups than a small budget holds, so that counting spills and cuts its partitions again.
+/// More groups than a small budget can hold, so that counting spills and splits its partitions again.
 #[test]
 fn a_large_shuffled_table_is_counted_out_of_core() {
     let directory = tempfile::tempdir().unwrap();

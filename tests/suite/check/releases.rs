@@ -125,7 +125,7 @@ fn a_row_with_another_label_is_a_group_of_its_own() {
     let honest = "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n";
     table(directory.path(), "data", honest);
     assert_eq!(answer(directory.path(), &[])["groups"], 2);
-    // In the middle of a group, so that the rows of the group no longer stand together, and at its end.
+    // In the middle of a group, so that the rows of the group are no longer contiguous, and at its end.
     for relabelled in [
         "group,age,sick\n0,[1,flu\n0,[9,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n",
         "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[9,ague\n1,[2,flu\n1,[2,ague\n",

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 pub use crate::support::naive::Row;
 
-/// Runs `skyveil check` with a table and further arguments.
+/// Runs `skyveil check` with a table and additional arguments.
 pub fn check(table: &Path, arguments: &[&str]) -> Output {
     skyveil(&[&["check", text(table)], arguments].concat())
 }
 
-/// The JSON answer of a check that must have one.
+/// The JSON answer of a check that must produce one.
 pub fn answer(table: &Path, arguments: &[&str]) -> Value {
     let output = check(table, &[arguments, &["--json"]].concat());
     let code = output.status.code();
@@ -74,7 +74,7 @@ pub fn long_batch(rows: &[Row]) -> RecordBatch {
     .unwrap()
 }
 
-/// Writes an Arrow file with batches of a few rows, each of which one worker reads alone.
+/// Writes an Arrow file with batches of a few rows, each read by a single worker.
 pub fn arrow_file(path: &Path, batch: &RecordBatch, rows: usize) {
     let file = std::fs::File::create(path).unwrap();
     let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();

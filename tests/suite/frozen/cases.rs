@@ -1,11 +1,11 @@
-//! The cases: the tables of `datasets` by their policies, in every style that a policy can ask for.
+//! The cases: the tables of `datasets` with their policies, in every style that a policy can request.
 
 use super::reference::{Family, Snapshot};
 use crate::support::{dataset, json, printed, root, skyveil, skyveil_in, text};
 use std::path::Path;
 use std::process::Output;
 
-/// How the rows are published, as a policy says it.
+/// How the rows are published, as written in a policy.
 const STYLES: [(&str, &str); 4] = [
     ("generalized-label", "style = \"generalized\"\nranges = \"label\""),
     ("generalized-bounds", "style = \"generalized\"\nranges = \"bounds\""),
@@ -17,7 +17,7 @@ const IMPLICATIONS: &str = "[privacy]\nmodel = \"implications\"\nimplications = 
 const DIVERSE: &str = "[privacy]\nk_anonymity = 20\nl_diversity = { c = 3, l = 3 }\n";
 const CLOSE: &str = "[privacy]\nk_anonymity = 10\nt_closeness = { t = 0.4 }\nprobabilistic_l_diversity = 2\n";
 
-/// A policy of `datasets`, changed.
+/// A modified policy of `datasets`.
 struct Stated {
     text: String,
 }
@@ -33,7 +33,7 @@ impl Stated {
         self
     }
 
-    /// Other requirements for the same columns.
+    /// Sets other requirements for the same columns.
     fn privacy(mut self, privacy: &str) -> Self {
         let at =
             ["\n[privacy", "\n[[privacy"].iter().filter_map(|start| self.text.find(start)).min().unwrap();
@@ -48,14 +48,14 @@ impl Stated {
     }
 }
 
-/// Notes a JSON answer and the exit code. The words of an error may change, but no case is an error.
+/// Records a JSON answer and the exit code. The wording of an error may change, but no case is an error.
 fn answer(snapshot: &mut Snapshot, name: &str, output: &Output) {
     assert_ne!(output.status.code(), Some(2), "{}", printed(output));
     snapshot.text(&format!("{name}.code"), &output.status.code().unwrap().to_string());
     snapshot.json(name, &json(output));
 }
 
-/// What `anonymize` makes of a table with these flags, and what `check` says to it.
+/// The result of `anonymize` on a table with these flags, and of `check` on that release.
 fn release(table: &Path, policy: &Stated, flags: &[&str]) -> Snapshot {
     let folder = tempfile::tempdir().unwrap();
     for name in ["census-tract.csv", "census-marital.csv", "clinic-work.csv"] {

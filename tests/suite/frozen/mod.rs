@@ -1,11 +1,11 @@
-//! Releases and answers stay what they are: rows in their order, group numbers, labels, the tree, the fields of the
-//! manifest, what `--json` prints, exit codes.
+//! Releases and answers do not change: rows in their order, group numbers, labels, the tree, the fields of the
+//! manifest, the output of `--json`, exit codes.
 //!
-//! Each family of cases has a reference next to this file: a line per field. What is long is kept as a digest, long
-//! lists as digests of runs of their elements, so that a failure says which rows, columns and fields differ and what
-//! they are now. Not compared: `report.html`, sizes and hashes of files (encodings may change), time and memory.
+//! Each family of cases has a reference next to this file: a line per field. Long texts are stored as a digest, long
+//! lists as digests of runs of their elements, so that a failure shows which rows, columns and fields differ and their
+//! current contents. Not compared: `report.html`, sizes and hashes of files (encodings may change), time and memory.
 //!
-//! The reference holds for builds with and without `force-spill`. A change that is meant is written down by
+//! The reference holds for builds with and without `force-spill`. An intended change is recorded with
 //!
 //! ```text
 //! SKYVEIL_FREEZE=1 cargo test --test suite frozen

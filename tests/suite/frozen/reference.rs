@@ -1,4 +1,4 @@
-//! What is kept of a case, and how it is compared.
+//! What is stored for a case, and how it is compared.
 
 use crate::support::{Decoded, decode, root};
 use serde_json::Value;
@@ -6,16 +6,16 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Lists longer than this are kept as this many digests.
+/// Lists longer than this are stored as this many digests.
 const RUNS: usize = 16;
 
-/// Texts longer than this are kept as a digest.
+/// Texts longer than this are stored as a digest.
 const LONG: usize = 120;
 
 /// Fields that depend on the machine or on encodings.
 const VOLATILE: [&str; 6] = ["out", "peak_memory_bytes", "seconds", "spilled_bytes", "bytes", "sha256"];
 
-/// A field: what is kept, and all of it for the message.
+/// A field: what is stored, and the full text for the message.
 struct Field {
     kept: String,
     full: String,
@@ -33,13 +33,13 @@ fn digest(text: &str) -> String {
     format!("#{hex}")
 }
 
-/// A cell so that no text looks like a null.
+/// A cell, written so that no text looks like null.
 fn shown(cell: &Option<String>) -> String {
     cell.as_ref().map_or("null".to_string(), |text| format!("'{text}'"))
 }
 
 impl Snapshot {
-    /// Notes a text under a name.
+    /// Records a text under a name.
     pub fn text(&mut self, name: &str, text: &str) {
         let text = text.replace('\n', "\\n");
         let kept = if text.len() > LONG { digest(&text) } else { text.clone() };
@@ -47,7 +47,7 @@ impl Snapshot {
         assert!(twice.is_none(), "{name} is noted twice");
     }
 
-    /// Notes a list: its length and its elements, or runs of them.
+    /// Records a list: its length and its elements, or runs of them.
     fn list(&mut self, name: &str, elements: &[String]) {
         self.text(&format!("{name}.length"), &elements.len().to_string());
         let run = elements.len().div_ceil(RUNS).max(1);
@@ -61,7 +61,7 @@ impl Snapshot {
         }
     }
 
-    /// Notes every field of a JSON value.
+    /// Records every field of a JSON value.
     pub fn json(&mut self, name: &str, value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -76,7 +76,7 @@ impl Snapshot {
         }
     }
 
-    /// Notes a table: its columns, its rows in their order, and each column alone.
+    /// Records a table: its columns, its rows in order, and each column on its own.
     pub fn table(&mut self, name: &str, table: &Decoded) {
         for (column, (title, data_type)) in table.names.iter().zip(&table.types).enumerate() {
             let cells: Vec<String> = table.rows.iter().map(|row| shown(&row[column])).collect();
@@ -95,7 +95,7 @@ impl Snapshot {
         );
     }
 
-    /// Notes a release directory.
+    /// Records a release directory.
     pub fn release(&mut self, folder: &Path) {
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
         let mut manifest: Value = serde_json::from_str(&read("manifest.json")).unwrap();
@@ -199,7 +199,7 @@ fn differing(case: &str, reference: &Fields<'_>, snapshot: &Snapshot) -> Vec<Str
     differences
 }
 
-/// A changed cell, an exchange of two rows, a new field and a lost one are each reported.
+/// A changed cell, two swapped rows, a new field and a missing one are each reported.
 #[test]
 fn a_change_is_reported() {
     let snapshot = |rows: &[&str], json: &str| {

@@ -10,7 +10,7 @@ pub fn dataset(name: &str) -> PathBuf {
     root().join("datasets").join(name)
 }
 
-/// The folder of the repository.
+/// The root folder of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -20,7 +20,7 @@ pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The command under test: the one built with these tests, or another build that `SKYVEIL_BIN` names.
+/// The command under test: the one built with these tests, or the build given by `SKYVEIL_BIN`.
 pub fn binary() -> PathBuf {
     std::env::var_os("SKYVEIL_BIN").map_or(env!("CARGO_BIN_EXE_skyveil").into(), PathBuf::from)
 }
@@ -53,7 +53,7 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON:\n{}", printed(output)))
 }
 
-/// What a run printed that must end with this code: its errors if that is 2, otherwise its standard output.
+/// The output of a run that must end with this code: its errors if the code is 2, otherwise its standard output.
 #[track_caller]
 pub fn ends_with(code: i32, arguments: &[&str]) -> String {
     let output = skyveil(arguments);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A folder that is gone with the test.
+/// A folder that is removed with the test.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -20,14 +20,14 @@ impl Folder {
         self.path(name).to_str().unwrap().to_string()
     }
 
-    /// Writes a file; its path as an argument.
+    /// Writes a file; returns its path as an argument.
     pub fn write(&self, name: &str, contents: &str) -> String {
         std::fs::write(self.path(name), contents).unwrap();
         self.text(name)
     }
 }
 
-/// Writes text to a new file of a folder.
+/// Writes text to a new file in a folder.
 pub fn text_file(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();

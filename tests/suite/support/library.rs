@@ -1,4 +1,4 @@
-//! The library as the tests use it; no other file of the suite names a path of it.
+//! The parts of the library that the tests use; no other file of the suite uses its paths.
 
 use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
@@ -15,7 +15,7 @@ pub use skyveil::Values;
 pub use skyveil::{Outcome, Summary};
 pub use skyveil::{Rational, parse_fraction};
 
-/// The rows of a table as they are; of some columns, or of all if none is named.
+/// The rows of a table, unchanged; of the given columns, or of all columns if none are given.
 pub fn read(path: &Path, columns: &[&str]) -> RecordBatch {
     let table = Table::open(&[path.to_path_buf()], &ReadOptions::default()).unwrap();
     let all = table.schema().fields().iter().map(|field| field.name().as_str());
@@ -37,7 +37,7 @@ pub fn rows(batch: &RecordBatch) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// Writes a table; its form is that of the file's name.
+/// Writes a table; the format is determined by the file name.
 pub fn write(path: &Path, batch: &RecordBatch) {
     let mut writer = TableWriter::create(path, batch.schema(), &WriteOptions::default()).unwrap();
     writer.write(batch).unwrap();
@@ -59,12 +59,12 @@ impl<'a> Run<'a> {
         Run { paths, policy, memory: 64 << 20, threads: 2, batch_rows: 8192, out }
     }
 
-    /// With subtrees so small that most nodes of small tables are split in the way of large ones.
+    /// Runs with subtrees so small that most nodes of small tables are split like those of large tables.
     pub fn outcome(&self) -> Result<Outcome> {
         self.with_job(|job| job.subtree_bytes = job.subtree_bytes.min(1 << 14))
     }
 
-    /// Of the model "robust", with parts of so many people.
+    /// Runs the model "robust", with parts of this many people.
     pub fn in_parts(&self, part_people: usize, suppressed: &Path) -> Result<Outcome> {
         self.with_job(|job| {
             job.part_people = part_people as u64;

@@ -1,4 +1,4 @@
-//! What the tests share: running the command, folders and files, tables, and a naive model to compare with.
+//! Code shared by the tests: running the command, folders and files, tables, and a naive model to compare with.
 
 pub mod library;
 pub mod naive;

@@ -1,4 +1,4 @@
-//! The breach probability by the formulas, one group after the other, with nothing clever.
+//! The breach probability by the formulas, one group after the other, without optimizations.
 
 use super::library::{Rational, Values, ratio};
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
-//! The source of the crate as text: code without comments, literals and tests, and the literals by themselves.
+//! The source of the crate as text: code without comments, literals and tests, and the literals separately.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// A file of `src`.
 pub struct Source {
-    /// Below `src`, with slashes.
+    /// Relative to `src`, with slashes.
     pub path: String,
-    /// The code line by line, without comments, literals and what only tests use.
+    /// The code line by line, without comments, literals and test-only code.
     pub code: Vec<String>,
     /// String literals outside of tests, each with its line, counted from 1.
     pub literals: Vec<(usize, String)>,
@@ -19,12 +19,12 @@ impl Source {
         self.path.split('/').next().unwrap().trim_end_matches(".rs")
     }
 
-    /// How many modules lie between the root and the file, itself included.
+    /// The number of modules between the root and the file, including the file.
     pub fn depth(&self) -> usize {
         self.path.split('/').count() - usize::from(self.path.ends_with("/mod.rs"))
     }
 
-    /// The identifiers and other characters of the code that are no blanks, with their lines.
+    /// The identifiers and other non-blank characters of the code, with their lines.
     pub fn tokens(&self) -> Vec<(usize, &str)> {
         let mut tokens = Vec::new();
         for (number, line) in (1..).zip(&self.code) {
@@ -44,7 +44,7 @@ impl Source {
     }
 }
 
-/// All files of `src` but those that only tests use, read once.
+/// All files of `src` except those used only by tests, read once.
 pub fn sources() -> &'static [Source] {
     static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(read_sources);
     &SOURCES
@@ -78,7 +78,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Separates code from literals and leaves out comments and tests.
+/// Separates code from literals and removes comments and tests.
 pub fn parse(path: String, text: &str) -> Source {
     let (code, mut literals) = separate(text);
     let mut code: Vec<String> = code.lines().map(str::to_string).collect();
@@ -115,7 +115,7 @@ pub fn item_end(code: &[String], start: usize) -> usize {
     code.len() - 1
 }
 
-/// The code with blanks for comments and literals, line by line as before, and the string literals.
+/// The code with comments and literals replaced by blanks, with the same lines, and the string literals.
 fn separate(text: &str) -> (String, Vec<(usize, String)>) {
     let characters: Vec<char> = text.chars().collect();
     let (mut code, mut literals) = (String::new(), Vec::new());
@@ -159,7 +159,7 @@ fn separate(text: &str) -> (String, Vec<(usize, String)>) {
     (code, literals)
 }
 
-/// Whether a raw string starts here: how long its opening is and how many hashes it has.
+/// Whether a raw string starts here: the length of its opening and the number of hashes.
 fn raw_opening(rest: &[char]) -> Option<(usize, usize)> {
     let start = match rest {
         ['b', 'r', ..] => 2,

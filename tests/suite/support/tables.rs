@@ -6,7 +6,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A table as text, rows in their order; a null has no text.
+/// A table as text, rows in order; null has no text.
 pub struct Decoded {
     pub names: Vec<String>,
     pub types: Vec<String>,
@@ -37,7 +37,7 @@ pub fn decode(folder: &Path) -> Decoded {
     table
 }
 
-/// The type of the values; how they are encoded does not matter.
+/// The type of the values, regardless of their encoding.
 fn logical(data_type: &DataType) -> String {
     match data_type {
         DataType::Dictionary(_, values) => values.to_string(),

@@ -1,9 +1,9 @@
 //! The value of a cell, and the type that fits a column of cells.
 //!
-//! Cells are read strictly: a number with a leading zero or a plus sign is a code, such as a zip code or a
-//! telephone number, and stays text unless a type is declared.
+//! Cells are read strictly: a number with a leading zero or a plus sign is a code, such as a zip code or a telephone
+//! number, and stays text unless a type is declared.
 //!
-//! Invariant: the cells that a type was guessed from can be read as that type.
+//! Invariant: the cells from which a type was guessed can be read as that type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,15 +21,15 @@ pub enum CsvType {
     Boolean,
     /// `2024-02-29`.
     Date,
-    /// `2024-02-29T23:59:59.123456` without a zone; a space may stand for the T, seconds may be missing.
+    /// `2024-02-29T23:59:59.123456` without a zone; a space may replace the T, and seconds may be omitted.
     Timestamp,
-    /// As a timestamp, with `Z` or an offset such as `+01:00`.
+    /// Like a timestamp, with `Z` or an offset such as `+01:00`.
     TimestampUtc,
     /// Anything.
     Text,
 }
 
-/// The zone of [`CsvType::TimestampUtc`], as an offset because zone names need a database of zones.
+/// The zone of [`CsvType::TimestampUtc`], as an offset because zone names need a time zone database.
 pub(super) const UTC: &str = "+00:00";
 
 /// Every type, the narrowest first; text comes last and fits everything.
@@ -83,7 +83,7 @@ impl fmt::Display for CsvType {
 }
 
 impl FromStr for CsvType {
-    /// The sentence that says which names there are.
+    /// The sentence that lists the valid names.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -98,7 +98,7 @@ impl FromStr for CsvType {
 pub(super) enum TypeOrigin {
     /// From the cells: a later cell that looks like a code contradicts it.
     Guessed,
-    /// From the user, who may have codes read as numbers.
+    /// From the user, who may want codes read as numbers.
     Declared,
 }
 
@@ -126,7 +126,7 @@ impl TypeGuess {
         self.fitting.retain(|t| other.fitting.contains(t));
     }
 
-    /// The narrowest fitting type; text where no cell was seen, because it fits whatever comes.
+    /// The narrowest type that fits; text if no cell was seen, because it fits everything.
     pub fn best(&self) -> CsvType {
         match self.fitting.first() {
             Some(narrowest) if self.seen => *narrowest,
@@ -150,7 +150,7 @@ pub(super) fn integer(cell: &str, origin: TypeOrigin) -> Option<i64> {
 }
 
 pub(super) fn float(cell: &str, origin: TypeOrigin) -> Option<f64> {
-    // Words such as `nan` and `inf` are not numbers here, and integers that floats cannot hold are ids.
+    // Words such as `nan` and `inf` are not numbers here, and integers that floats cannot represent are ids.
     let is_number = cell.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     if !is_number || (origin == TypeOrigin::Guessed && looks_like_a_code(cell)) {
         return None;

@@ -1,4 +1,4 @@
-//! From records of text to record batches.
+//! Turns records of text into record batches.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::table::read::contain::damaged;
 use crate::table::read::plan::{FilePlan, StringForm};
 use crate::table::read::scan::Batches;
 
-/// What to do about text of another encoding.
+/// What to do about text in another encoding.
 pub(super) const CONVERT: &str = "convert the file to UTF-8, for example with iconv";
 
 /// The batches of a piece of text.
@@ -147,7 +147,7 @@ impl Reading<'_> {
     }
 }
 
-/// The error of bytes that are not text, naming the row.
+/// The error for bytes that are not text, naming the row.
 pub(super) fn not_utf8(path: &Path, bytes: &[u8], first_row: u64, dialect: Dialect) -> Error {
     let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
     let row = first_row + whole_records(&bytes[..valid], dialect).0 + 1;

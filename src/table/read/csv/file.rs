@@ -19,7 +19,7 @@ use crate::table::read::files::ReadOptions;
 use crate::table::read::plan::FilePlan;
 use crate::table::read::scan::{Piece, Pieces};
 
-/// How much of a file is looked at to guess its types.
+/// How much of a file is used to guess its types.
 pub(super) const PREFIX_BYTES: usize = 4 << 20;
 
 /// The mark that some programs put at the start of UTF-8 text.
@@ -37,7 +37,7 @@ pub(in crate::table::read) struct CsvFile {
 }
 
 impl CsvFile {
-    /// Reads the header and guesses types. Returns also the bytes after the header that it has read.
+    /// Reads the header and guesses types. Also returns the bytes read after the header.
     pub fn open(path: &Path, source: &mut dyn Read, options: &ReadOptions) -> Result<(Self, Vec<u8>)> {
         let delimiter = delimiter(path, options)?;
         let mut prefix = Vec::new();
@@ -49,7 +49,7 @@ impl CsvFile {
         let dialect = Dialect { delimiter, columns: names.len() };
 
         let body = prefix.split_off(header);
-        // The text is cut where the prefix ends: leave out the record that is cut, unless the file ends there too.
+        // The text is cut where the prefix ends: leave out the incomplete record, unless the file ends there too.
         let whole = if length < PREFIX_BYTES { body.len() } else { whole_records(&body, dialect).1 };
         let mut file = CsvFile {
             dialect,
@@ -64,7 +64,7 @@ impl CsvFile {
         Ok((file, body))
     }
 
-    /// Sees the cells of the prefix. Flaws are left for the scan, which can say in which row they are.
+    /// Observes the cells of the prefix. Flaws are left to the scan, which can report the row.
     fn guess(&mut self, path: &Path, body: &[u8]) -> Result<()> {
         let text = match std::str::from_utf8(body) {
             Ok(text) => text,
@@ -99,7 +99,7 @@ impl CsvFile {
         self.types = types.collect();
     }
 
-    /// The schema by the types that were settled.
+    /// The schema with the settled types.
     pub fn schema(&self) -> SchemaRef {
         let fields =
             self.names.iter().zip(&self.types).map(|(name, (t, _))| Field::new(name, t.data_type(), true));
@@ -113,7 +113,7 @@ impl CsvFile {
         Ok(self.pieces_of(path, Box::new(source), plan, batch_rows))
     }
 
-    /// The pieces of a source that stands behind the header.
+    /// The pieces of a source that is positioned after the header.
     pub fn pieces_of<'t>(
         &'t self,
         path: &'t Path,

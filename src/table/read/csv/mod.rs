@@ -1,6 +1,6 @@
 //! Reading CSV files.
 //!
-//! One reader cuts the text into pieces of whole records ([`pieces`]); the workers read the cells ([`decode`]).
+//! One reader splits the text into pieces of whole records ([`pieces`]); the workers read the cells ([`decode`]).
 
 mod cell;
 mod decode;

@@ -8,21 +8,21 @@ use std::path::Path;
 use super::record::{Dialect, is_blank, whole_records};
 use crate::error::{Error, Result};
 
-/// The text that a worker gets at a time.
+/// The amount of text that a worker gets at a time.
 #[cfg(not(test))]
 const PIECE_BYTES: usize = 1 << 20;
 /// Small in tests, so that small files have several pieces.
 #[cfg(test)]
 const PIECE_BYTES: usize = 64;
 
-/// The longest record; beyond it a quote is probably not closed.
+/// The longest record; a longer one probably has an unclosed quote.
 const RECORD_BYTES: usize = 64 << 20;
 
 /// A run of whole records.
 pub(super) struct CsvPiece {
     /// The records.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// Number of records.
     pub rows: u64,
     /// The position of the first in its file.
     pub first_row: u64,
@@ -33,14 +33,14 @@ pub(super) struct CsvPieces<'t> {
     path: &'t Path,
     source: Box<dyn Read + Send + 't>,
     dialect: Dialect,
-    /// The beginning of a record whose end has not been read.
+    /// The beginning of a record whose end has not been read yet.
     rest: Vec<u8>,
     rows: u64,
     ended: bool,
 }
 
 impl<'t> CsvPieces<'t> {
-    /// The pieces of a source that stands behind the header.
+    /// The pieces of a source that is positioned after the header.
     pub fn new(path: &'t Path, source: Box<dyn Read + Send + 't>, dialect: Dialect) -> Self {
         CsvPieces { path, source, dialect, rest: Vec::new(), rows: 0, ended: false }
     }
@@ -52,7 +52,7 @@ impl<'t> CsvPieces<'t> {
             self.fill(&mut bytes, goal)?;
             let (mut rows, mut end) = whole_records(&bytes, self.dialect);
             if self.ended && end < bytes.len() {
-                // What follows the last line end is a record too, complete or not: the worker will see.
+                // The text after the last line end is also a record, complete or not; the worker will find out.
                 rows += u64::from(!is_blank(&bytes[end..], self.dialect));
                 end = bytes.len();
             }

@@ -1,13 +1,13 @@
 //! Records and cells of CSV text (RFC 4180).
 //!
-//! A cell that begins with `"` is quoted up to the next quote that is not doubled, and may hold delimiters and
-//! line ends. A quote elsewhere is an ordinary character. Lines end in `\n` or `\r\n`. Empty lines are no
-//! records, except in a table of one column, where they are an empty cell.
+//! A cell that begins with `"` is quoted up to the next quote that is not doubled, and may contain delimiters and line
+//! ends. A quote elsewhere is an ordinary character. Lines end in `\n` or `\r\n`. Empty lines are not records, except
+//! in a table with one column, where they are an empty cell.
 //!
-//! Not csv-core, because it repairs what must be an error here or changes who is counted: an open quote takes in the
-//! rest of the file, text after a closing quote is joined to the cell, and an empty line is no record even in a
-//! table of one column. It is also no faster: 210 MB without quotes are cut in 0.07 s and read in 0.41 s here, in
-//! 0.39 s and 0.47 s there; with quotes in 0.42 s and 0.54 s here, in 0.40 s and 0.47 s there.
+//! csv-core is not used, because it repairs what must be an error here or changes who is counted: an open quote
+//! swallows the rest of the file, text after a closing quote is joined to the cell, and an empty line is not a record
+//! even in a table with one column. It is also no faster: 210 MB without quotes are split in 0.07 s and read in 0.41 s
+//! here, versus 0.39 s and 0.47 s there; with quotes, in 0.42 s and 0.54 s here, versus 0.40 s and 0.47 s there.
 //!
 //! Invariant: [`whole_records`] and [`CsvCells`] see the same records, or `CsvCells` reports a flaw.
 
@@ -15,16 +15,16 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-/// How the text of a file is written.
+/// The format of the text of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dialect {
-    /// Between two cells of a record.
+    /// Separates two cells of a record.
     pub delimiter: u8,
-    /// Cells of a record.
+    /// Number of cells in a record.
     pub columns: usize,
 }
 
-/// What breaks the rules of the format.
+/// A violation of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// A quote is never closed.
@@ -33,7 +33,7 @@ pub(super) enum Flaw {
     AfterQuote,
     /// A record has more or fewer cells than the header.
     Ragged {
-        /// The cells it has, as far as they were counted.
+        /// The number of cells, as far as they were counted.
         cells: usize,
     },
 }
@@ -58,11 +58,11 @@ pub(super) fn whole_records(text: &[u8], dialect: Dialect) -> (u64, usize) {
     (records, start)
 }
 
-/// Where the line that begins at `from` ends, which may be several lines if it has quotes.
+/// Where the record that begins at `from` ends, which may be several lines later if it has quotes.
 pub(super) fn record_end(text: &[u8], from: usize, delimiter: u8) -> Option<usize> {
     let mut cell = from;
     loop {
-        // A quote at the very end may turn out to be doubled: no line end follows it, so nothing is decided.
+        // A quote at the very end may turn out to be doubled: no line end follows it, so this is undecided.
         let rest = match text.get(cell) {
             Some(b'"') => closing_quote(text, cell)? + 1,
             _ => cell,
@@ -91,18 +91,18 @@ fn closing_quote(text: &[u8], open: usize) -> Option<usize> {
     }
 }
 
-/// Walks over the cells of a text of whole records.
+/// Iterates over the cells of a text of whole records.
 pub(super) struct CsvCells<'a> {
     text: &'a str,
     at: usize,
     dialect: Dialect,
 }
 
-/// A cell, and whether its record goes on.
+/// A cell, and whether its record continues.
 pub(super) struct CsvCell<'a> {
     /// The text between the delimiters, without its quotes.
     pub text: Cow<'a, str>,
-    /// True if it is the last of its record.
+    /// True if it is the last cell of its record.
     pub last: bool,
 }
 
@@ -116,7 +116,7 @@ impl<'a> CsvCells<'a> {
         self.at
     }
 
-    /// Skips lines that are no records; false at the end of the text.
+    /// Skips lines that are not records; false at the end of the text.
     pub fn find_record(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         while self.dialect.columns > 1 {

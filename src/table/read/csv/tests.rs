@@ -114,7 +114,7 @@ proptest! {
 
     #[test]
     fn records_survive_any_text(rows in prop::collection::vec(prop::collection::vec("[a,\"\n\r;é ]{0,6}", 3), 0..30)) {
-        // The first column keeps the others from being an empty line.
+        // With the first column, no record is an empty line.
         let mut text = String::from("k,x,y,z\r\n");
         for row in &rows {
             let cells: Vec<String> = row.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();

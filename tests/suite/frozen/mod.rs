@@ -5,7 +5,8 @@
 //! lists as digests of runs of their elements, so that a failure shows which rows, columns and fields differ and their
 //! current contents. Not compared: `report.html`, sizes and hashes of files (encodings may change), time and memory.
 //!
-//! The reference holds for builds with and without `force-spill`. An intended change is recorded with
+//! With `force-spill` subtrees are tiny, and their size is part of the canonical order: families that depend on it have
+//! a reference `NAME-spilled.txt` of their own. An intended change is recorded, once for each build, with
 //!
 //! ```text
 //! SKYVEIL_FREEZE=1 cargo test --test suite frozen

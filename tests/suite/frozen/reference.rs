@@ -132,7 +132,11 @@ impl Family {
 
     fn path(&self) -> PathBuf {
         let folder = root().join("tests/suite/frozen");
-        folder.join(format!("{}.txt", self.name))
+        let spilled = folder.join(format!("{}-spilled.txt", self.name));
+        match cfg!(feature = "force-spill") && spilled.exists() {
+            true => spilled,
+            false => folder.join(format!("{}.txt", self.name)),
+        }
     }
 
     fn write(&self) {

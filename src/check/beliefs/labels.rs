@@ -98,9 +98,13 @@ impl LabelledGroups {
             }
             Ok(found)
         };
+        let mut held = 0;
         let outcome = release.scan(&wanted, resources.threads, work, |found| {
-            all.extend(found);
-            room.resize(STAGE, all.iter().map(bytes).sum())
+            for group in found {
+                let own = bytes(&group);
+                held += if all.insert(group) { own } else { 0 };
+            }
+            room.resize(STAGE, held)
         });
         resources.progress.finish();
         outcome?;

@@ -9,7 +9,7 @@ use crate::check::{JudgedColumn, Order, Verdict};
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{
-    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Note, WorstByValue,
+    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue,
 };
 use crate::release::findings;
 
@@ -112,7 +112,7 @@ fn head(claim: &Claim) -> Vec<String> {
 
 fn row(claim: &Claim, margin: Option<&Rational>) -> Vec<String> {
     let subject = claim.subject.named().map(|(_, name)| visible(name));
-    let knows = claim.knows.iter().map(|(_, datum)| in_words(datum));
+    let knows = claim.knows.iter().map(|(_, datum)| datum.in_words(|count| count.to_string(), visible));
     let margin = margin.map_or(String::new(), |margin| decimal_at_most(margin, PLACES));
     let measured = [amount_text(&claim.measured.amount), claim.limit.value.to_string(), margin];
     let counts = claim.counts.iter().map(|(_, count)| count.to_string());
@@ -132,27 +132,6 @@ fn amount_text(amount: &Amount) -> String {
             format!("{low} to {high}")
         }
         _ => amount.upper_bound().map_or(String::new(), |bound| decimal_at_least(&bound, PLACES)),
-    }
-}
-
-/// What an adversary knows; a single number if it is the same for all columns.
-fn in_words(datum: &Datum) -> String {
-    match datum {
-        Datum::Count(count) => count.to_string(),
-        Datum::Text(text) => visible(text),
-        Datum::Fields(fields) => {
-            let mut values: Vec<String> = fields.iter().map(|(_, datum)| in_words(datum)).collect();
-            values.dedup();
-            match &values[..] {
-                [one] => one.clone(),
-                _ => {
-                    let named =
-                        fields.iter().map(|(name, own)| format!("{} {}", visible(name), in_words(own)));
-                    named.collect::<Vec<_>>().join(", ")
-                }
-            }
-        }
-        _ => String::new(),
     }
 }
 
@@ -185,8 +164,11 @@ pub(super) fn sentence(claim: &Claim) -> String {
                 Some((kind, name)) => format!("{kind} {}", visible(name)),
                 None => "every value".to_string(),
             };
-            let knows: Vec<String> =
-                claim.knows.iter().map(|(name, datum)| format!("{name} {}", in_words(datum))).collect();
+            let knows: Vec<String> = claim
+                .knows
+                .iter()
+                .map(|(name, datum)| format!("{name} {}", datum.in_words(|count| count.to_string(), visible)))
+                .collect();
             let knows = if knows.is_empty() { String::new() } else { format!(" at {}", knows.join(", ")) };
             format!("{subject}{knows}: {} {measured}, {side} {limit} is required", claim.measured.name)
         }
@@ -270,7 +252,7 @@ pub(super) fn exact_text(exact: &Rational) -> Option<String> {
 mod tests {
     use super::*;
     use crate::math::exact::ratio;
-    use crate::model::finding::{Limit, Measurement, Side};
+    use crate::model::finding::{Datum, Limit, Measurement, Side};
 
     fn moved(widths: [&str; 2], low: f64, counts: [u64; 2]) -> Claim {
         let widths = ["age", "sex"].into_iter().zip(widths.map(|width| Datum::Text(width.to_string())));

@@ -365,6 +365,31 @@ impl Total {
 }
 
 impl Datum {
+    /// In words, with counts and texts as the reader shows them: a single value where all fields agree, otherwise each
+    /// value with its name.
+    pub fn in_words(&self, count: fn(u64) -> String, text: fn(&str) -> String) -> String {
+        match self {
+            Datum::Count(own) => count(*own),
+            Datum::Text(own) => text(own),
+            Datum::Fraction(fraction) => fraction.to_string(),
+            Datum::Fields(fields) => {
+                let mut values: Vec<String> =
+                    fields.iter().map(|(_, datum)| datum.in_words(count, text)).collect();
+                values.dedup();
+                match &values[..] {
+                    [one] => one.clone(),
+                    _ => {
+                        let named = fields
+                            .iter()
+                            .map(|(name, own)| format!("{} {}", text(name), own.in_words(count, text)));
+                        named.collect::<Vec<_>>().join(", ")
+                    }
+                }
+            }
+            _ => String::new(),
+        }
+    }
+
     /// A list of data.
     pub fn list(items: impl IntoIterator<Item = Datum>) -> Self {
         Datum::List(items.into_iter().collect())

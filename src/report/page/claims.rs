@@ -116,30 +116,9 @@ fn subject(claim: &Claim) -> &str {
 fn known(claim: &Claim) -> String {
     let one = |(name, datum): &(&str, Datum)| match datum {
         Datum::Count(count) if claim.knows.len() == 1 => format!("{} {name}", grouped(*count)),
-        _ => format!("{name} {}", in_words(datum)),
+        _ => format!("{name} {}", datum.in_words(grouped, str::to_string)),
     };
     claim.knows.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// A single value if all fields agree.
-fn in_words(datum: &Datum) -> String {
-    match datum {
-        Datum::Text(text) => text.clone(),
-        Datum::Count(count) => grouped(*count),
-        Datum::Fraction(fraction) => fraction.to_string(),
-        Datum::Fields(fields) => {
-            let mut values: Vec<String> = fields.iter().map(|(_, datum)| in_words(datum)).collect();
-            values.dedup();
-            match &values[..] {
-                [one] => one.clone(),
-                _ => {
-                    let named = fields.iter().map(|(name, datum)| format!("{name} {}", in_words(datum)));
-                    named.collect::<Vec<_>>().join(", ")
-                }
-            }
-        }
-        _ => String::new(),
-    }
 }
 
 fn measured(claim: &Claim) -> String {

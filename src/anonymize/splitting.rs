@@ -27,8 +27,9 @@ use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::{Cuts, Quasi};
+use crate::release::cut_tree;
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Input, ReleaseStyle};
+use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::resources::budget::release_freed;
@@ -71,7 +72,8 @@ struct CodedTable<'s> {
     store: PageStore<'s>,
     /// All rows counted together.
     whole: GroupCounts,
-    fingerprint: Fingerprint,
+    /// The rows that were read.
+    input: Fingerprint,
     limits: SubtreeLimits,
     threads: usize,
 }
@@ -107,11 +109,12 @@ impl<'s> CodedTable<'s> {
             reserved = reserved.max(job.memory / 2);
         }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let Encoded { store, whole, fingerprint } =
-            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
+        let hasher = source.hasher(&workplace.key);
+        let Encoded { store, whole, fingerprint: input } =
+            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
         drop(reserved);
         release_freed();
-        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads })
+        Ok(CodedTable { attributes, sensitive, payload, store, whole, input, limits, threads })
     }
 
     fn write_groups(
@@ -175,14 +178,17 @@ impl<'s> CodedTable<'s> {
         drop(self.store);
         output.finish()?;
         release_freed();
-        manifest::write_tree(folder, &tree, labels)?;
+        let mut tree_file = workplace.private.tree_file()?;
+        cut_tree::write(&mut tree_file, &tree, labels)?;
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,
-            input_rows: self.fingerprint.rows,
-            input: Input::Read(self.fingerprint),
+            input_rows: self.input.rows,
+            fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
             searched,
+            tree: Some(tree_file),
+            audit: None,
             distributions: None,
             suppressed: None,
             veto: None,

@@ -6,16 +6,19 @@ use clap::Args;
 
 use super::Answer;
 use super::flags::{read_count, read_point};
+use super::receipt::{self, ReceiptFlags};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
 use crate::check::policy::Task;
+use crate::check::receipt::ReceiptFinding;
 use crate::check::release::GROUP;
 use crate::check::{Check, Order, Skylines, Verdict};
 use crate::error::{Error, Result, Setting};
 use crate::math::skyline::Point;
 use crate::model::finding::Note;
 use crate::model::judge::Requirements;
+use crate::resources::Resources;
 use crate::table::read::Table;
 
 /// Is a release, or any table of groups, safe?
@@ -31,6 +34,8 @@ pub struct CheckArgs {
     /// given several times.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
+    #[command(flatten)]
+    receipt: ReceiptFlags,
     /// A skyline point: someone who knows L values that the target lacks, the values of K others and M members of
     /// the target's family must stay less sure than C. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
@@ -62,8 +67,9 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
         None => vec![task(args)?],
     };
     let original = args.subject.open_original(&args.original, &opened)?;
-    let verdict = with_progress(|progress| {
+    let (bound, verdict) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
+        let bound = compare_receipt(args, &opened, original.as_ref(), &resources)?;
         let groups = [GROUP.to_string()];
         let check = Check {
             subject: &opened.subject(),
@@ -74,20 +80,49 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
             manifest: opened.manifest(),
             skylines: Skylines::Leave,
         };
-        check.judge(&resources)
+        Ok::<_, Error>((bound, check.judge(&resources)?))
     })?;
-    show(args, &verdict)
+    if let Opened::Release(_) = &opened {
+        args.receipt.complain(bound.as_ref(), original.as_ref());
+    }
+    show(args, &verdict, bound.as_ref())
 }
 
-fn show(args: &CheckArgs, verdict: &Verdict) -> Result<Answer> {
+/// Whether the release has this receipt and, if there is an original, comes from it.
+fn compare_receipt(
+    args: &CheckArgs,
+    opened: &Opened,
+    original: Option<&Table>,
+    resources: &Resources<'_>,
+) -> Result<Option<ReceiptFinding>> {
+    match opened {
+        Opened::Release(release) => {
+            args.receipt.compare(&args.subject.paths[0], &release.1, original, resources)
+        }
+        Opened::Table(..) if args.receipt.receipt.is_some() => Err(Error::missing(
+            "only a release has a receipt",
+            "give the directory of the release, or leave the receipt out",
+            Setting::Receipt,
+        )),
+        Opened::Table(..) => Ok(None),
+    }
+}
+
+fn show(args: &CheckArgs, verdict: &Verdict, bound: Option<&ReceiptFinding>) -> Result<Answer> {
     warn(verdict);
     if args.json {
-        print(&format!("{}\n", verdict::to_json(verdict)))?;
+        let mut object = verdict::to_json(verdict);
+        if let Some(bound) = bound {
+            object["receipt"] = receipt::to_json(bound);
+        }
+        print(&format!("{object}\n"))?;
     } else {
         let detail = if args.all { Detail::All } else { Detail::Worst };
-        print(&verdict::to_text(verdict, detail))?;
+        let bound = bound.map_or_else(String::new, receipt::to_text);
+        print(&(verdict::to_text(verdict, detail) + &bound))?;
     }
-    Ok(if verdict.is_safe() { Answer::Yes } else { Answer::No })
+    let holds = verdict.is_safe() && bound.is_none_or(ReceiptFinding::holds);
+    Ok(if holds { Answer::Yes } else { Answer::No })
 }
 
 /// The original of the checked table: a table that holds original values and groups is its own original.

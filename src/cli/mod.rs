@@ -13,6 +13,7 @@ mod explain;
 mod flags;
 mod generate;
 mod init;
+mod receipt;
 mod report;
 mod reproduce;
 mod robust;

@@ -17,7 +17,7 @@ use crate::model::judge::{Adversary, Requirements};
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::made::Origins;
-use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, Worth, to_html};
+use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, Worth, to_html};
 use crate::report::utility::Design;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -94,7 +94,8 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             Worth::from(verdict.first()),
         ),
     };
-    let contents = Contents { verdict: &verdict, asked, origin, worth, compared, kept: &kept };
+    let reader = if args.original.is_empty() { Reader::Public } else { Reader::Owner };
+    let contents = Contents { verdict: &verdict, asked, reader, origin, worth, compared, kept: &kept };
     let page = to_html(&contents);
     match &args.out {
         None => print(&page)?,

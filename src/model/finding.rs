@@ -140,24 +140,13 @@ pub struct WorstByValue {
     pub values: Vec<(String, f64)>,
 }
 
-/// Sums over all groups.
+/// Sums over all groups. They may depend on the original, so they are never published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
     /// The machine-readable name.
     pub name: &'static str,
-    /// Who may see it.
-    pub audience: Audience,
     /// The sums by name.
     pub fields: Vec<(&'static str, Datum)>,
-}
-
-/// Who may see a total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Everybody: it is in the manifest, once per release.
-    Public,
-    /// Only someone who has the original; one for each column.
-    Owner,
 }
 
 /// A piece of evidence in a form that every renderer can write.

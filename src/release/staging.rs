@@ -1,7 +1,8 @@
 //! When does a release become visible?
 //!
 //! Everything is written to a private directory next to the target. Once it is complete and checked, its files, its
-//! folders and the parent are synced in that order around one rename that refuses an existing target. A run that fails
+//! folders and the parent are synced in that order around one rename that refuses an existing target. Private files of
+//! the owner are in place before that rename, so no release is ever without its receipt. A run that fails
 //! or is killed leaves no release behind and never touches an older one.
 //!
 //! There are two locks, both held by an open file and thus released by the operating system however a run ends:
@@ -73,10 +74,14 @@ impl Staging {
         &self.folder
     }
 
-    /// Makes the release durable and visible under its name. When this returns, it survives a loss of power.
-    pub fn publish(mut self) -> Result<()> {
+    /// Makes the finished release durable. What must be in place before it appears is written after this.
+    pub fn seal(&self) -> Result<()> {
         open_to_others(&self.folder)?;
-        sync_below(&self.folder)?;
+        sync_below(&self.folder)
+    }
+
+    /// Makes the sealed release visible under its name. When this returns, it survives a loss of power.
+    pub fn publish(mut self) -> Result<()> {
         // Last, so that a run killed while syncing is still recognized as dead.
         let mark = self.folder.join(MARK);
         std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
@@ -170,7 +175,8 @@ fn no_lock(target: &Path, source: std::io::Error) -> Error {
     )
 }
 
-fn parent(target: &Path) -> &Path {
+/// The folder of a file.
+pub(super) fn parent(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -237,14 +243,15 @@ fn sync_below(folder: &Path) -> Result<()> {
     sync_folder(folder)
 }
 
+/// Syncs the names in a folder.
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| Error::io(folder, source))
 }
 
 /// Folders cannot be synced there; the file system journals its names.
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> Result<()> {
+pub(super) fn sync_folder(_folder: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -316,6 +323,7 @@ mod tests {
         assert!(names(place.path()).is_empty());
         let staging = Staging::create(&target).unwrap();
         std::fs::write(staging.folder().join("data"), "x").unwrap();
+        staging.seal().unwrap();
         staging.publish().unwrap();
         assert_eq!(names(&target), ["data"]);
         assert_eq!(names(place.path()), ["release"]);
@@ -383,6 +391,7 @@ mod tests {
             let run = |number: usize| {
                 let staging = Staging::create(&target)?;
                 std::fs::write(staging.folder().join("run"), number.to_string()).unwrap();
+                staging.seal()?;
                 staging.publish()
             };
             let published: Vec<bool> = std::thread::scope(|scope| {

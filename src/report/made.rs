@@ -13,10 +13,6 @@ pub struct Origins {
     pub version: String,
     /// `generalized` or `bucketized`.
     pub style: &'static str,
-    /// Rows of the input.
-    pub input_rows: u64,
-    /// Binds the release to the input; none if it would disclose values that are not published.
-    pub fingerprint: Option<String>,
     /// The utility of the release.
     pub worth: Worth,
 }
@@ -24,16 +20,15 @@ pub struct Origins {
 impl Origins {
     /// Reads it from the manifest of the release in `folder`.
     pub fn of(manifest: &Manifest, folder: &Path) -> Result<Self> {
-        let (Some(input), Some(utility)) = (&manifest.input, &manifest.utility) else {
+        let Some(utility) = &manifest.utility else {
             return Err(Error::Format {
                 path: folder.join(MANIFEST),
                 problem: "the manifest does not say how the release was made".to_string(),
             });
         };
-        let own = |column: &ColumnPenalty| (column.column.clone(), column.published, column.tight);
+        let own = |column: &ColumnPenalty| (column.column.clone(), column.published);
         let penalty = |penalty: &ManifestPenalty| Penalties {
             published: penalty.published,
-            tight: penalty.tight,
             columns: penalty.columns.iter().map(own).collect(),
         };
         // Groups without labels have no penalty.
@@ -41,8 +36,6 @@ impl Origins {
         Ok(Origins {
             version: manifest.skyveil.clone(),
             style: manifest.style.name(),
-            input_rows: input.rows,
-            fingerprint: input.fingerprint.clone(),
             worth: Worth {
                 average_group_size: utility.average_group_size,
                 discernibility: utility.discernibility.clone(),
@@ -53,12 +46,6 @@ impl Origins {
 
     /// The origin for the page, with the policy of the release.
     pub fn origin<'a>(&'a self, policy: &'a Policy) -> Origin<'a> {
-        Origin::Release {
-            policy,
-            style: self.style,
-            input_rows: self.input_rows,
-            fingerprint: self.fingerprint.clone(),
-            version: &self.version,
-        }
+        Origin::Release { policy, style: self.style, version: &self.version }
     }
 }

@@ -1,7 +1,7 @@
 //! Several sensitive columns, several rows per person, and rows that represent several people.
 
 use crate::support::library::{Outcome, Result, Run, Summary, read, rows, write};
-use crate::support::{dataset, decode, json, scramble, skyveil_in, text as path_text};
+use crate::support::{beside, dataset, decode, json, scramble, skyveil_in, text as path_text};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             files.insert(name, std::fs::read(&path).unwrap());
         }
     }
-    files.insert("tree".to_string(), std::fs::read(folder.join("tree.json")).unwrap());
+    files.insert("tree".to_string(), std::fs::read(beside(folder, ".tree")).unwrap());
     let mut manifest: Value =
         serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     for key in ["policy", "policy_sha256", "files"] {

@@ -19,6 +19,7 @@ mod frozen;
 mod init;
 mod lattice;
 mod policy_reference;
+mod receipts;
 mod report;
 mod reproduce;
 mod robust;

@@ -2,6 +2,7 @@
 
 use crate::check::{JudgedColumn, Verdict};
 use crate::model::Policy;
+use crate::release::manifest::ReleaseStyle;
 use crate::release::penalty::{Utility, rounded_up};
 use crate::report::comparison::Comparison;
 use crate::report::kept::KeptColumn;
@@ -16,6 +17,8 @@ pub struct Contents<'a> {
     pub verdict: &'a Verdict,
     /// Who set the requirements.
     pub asked: Asked,
+    /// Who reads it.
+    pub reader: Reader,
     /// Where the groups come from.
     pub origin: Origin<'a>,
     /// The utility of the release.
@@ -41,6 +44,15 @@ impl Contents<'_> {
     }
 }
 
+/// Who reads the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Everybody: it depends on nothing but the release.
+    Public,
+    /// Someone who has the original.
+    Owner,
+}
+
 /// Who set the requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -60,10 +72,6 @@ pub enum Origin<'a> {
         policy: &'a Policy,
         /// `generalized` or `bucketized`.
         style: &'a str,
-        /// Rows of the input.
-        input_rows: u64,
-        /// Binds the release to the input; none if it could reveal values that are not published.
-        fingerprint: Option<String>,
         /// The version that made the release.
         version: &'a str,
     },
@@ -95,32 +103,25 @@ pub struct Worth {
     pub penalty: Option<Penalties>,
 }
 
-/// Certainty penalties as published and with the tightest labels.
+/// The certainty penalties of the published labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Penalties {
-    /// As published, over all columns.
+    /// Over all columns.
     pub published: f64,
-    /// With the tightest labels, over all columns.
-    pub tight: f64,
-    /// Both for each column.
-    pub columns: Vec<(String, f64, f64)>,
+    /// For each column.
+    pub columns: Vec<(String, f64)>,
 }
 
-impl From<&Utility> for Worth {
-    fn from(utility: &Utility) -> Self {
+impl Worth {
+    /// What the published labels of a release are worth; a bucketized release has none.
+    pub fn of_release(utility: &Utility, style: ReleaseStyle) -> Self {
         let columns = utility.columns.iter();
         Worth {
             average_group_size: utility.average_group_size,
             discernibility: utility.discernibility.to_string(),
-            // Groups without labels have no penalty.
-            penalty: (!utility.columns.is_empty()).then(|| Penalties {
+            penalty: (style == ReleaseStyle::Generalized).then(|| Penalties {
                 published: rounded_up(utility.published_penalty()),
-                tight: rounded_up(utility.tight_penalty()),
-                columns: columns
-                    .map(|column| {
-                        (column.name.clone(), rounded_up(column.published), rounded_up(column.tight))
-                    })
-                    .collect(),
+                columns: columns.map(|column| (column.name.clone(), rounded_up(column.published))).collect(),
             }),
         }
     }

@@ -35,8 +35,7 @@ pub(super) fn utility(contents: &Contents<'_>) -> Markup {
         ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
     ];
     if let Some(penalty) = &worth.penalty {
-        numbers.push(("certainty penalty as published", format!("{:.3}", penalty.published)));
-        numbers.push(("certainty penalty, tightest labels", format!("{:.3}", penalty.tight)));
+        numbers.push(("certainty penalty", format!("{:.3}", penalty.published)));
     }
     let why_not = match contents.origin {
         Origin::Release { .. } => {
@@ -52,32 +51,20 @@ pub(super) fn utility(contents: &Contents<'_>) -> Markup {
             Some(penalty) => {
                 figure { (penalties(penalty).to_element()) }
                 p.note { "Penalties are rounded up." }
-                @if is_bucketized(&contents.origin) {
-                    p.note {
-                        "A bucketized release may publish the quasi-identifiers exactly; the penalties are those of the \
-                         labels that its groups would have."
-                    }
-                }
             }
         }
     }
 }
 
-/// Two bars per column.
+/// A bar per column.
 fn penalties(penalties: &Penalties) -> Chart {
-    let bars = |name: &str, of: fn(&(String, f64, f64)) -> f64| {
-        // Shares that were rounded up may be slightly above 1.
-        Series::bars(
-            name,
-            Cases::Down,
-            penalties.columns.iter().map(move |column| of(column).clamp(0.0, 1.0)),
-        )
-    };
+    // Shares that were rounded up may be slightly above 1.
+    let shares = penalties.columns.iter().map(|column| column.1.clamp(0.0, 1.0));
     Chart {
         title: "Certainty penalty by column".to_string(),
         horizontal: Axis::unit("penalty (0: exact, 1: nothing is known)"),
         vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.0.clone())),
-        series: vec![bars("as published", |column| column.1), bars("tightest labels", |column| column.2)],
+        series: vec![Series::bars("", Cases::Down, shares)],
     }
 }
 

@@ -15,7 +15,7 @@ use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
 use crate::report::REPORT;
 use crate::report::kept::{self, KeptColumn, Standing};
-use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, Worth, to_html};
+use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::table::read::Table;
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ impl Written {
                 version: env!("CARGO_PKG_VERSION"),
             },
             reader: Reader::Public,
-            worth: Worth::of_release(&self.utility, self.style),
+            penalties: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept,
         });
@@ -132,8 +132,7 @@ impl Written {
         workplace: &Workplace<'_>,
     ) -> Result<()> {
         let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
-        let evidence =
-            Evidence { policy: job.policy, style: self.style, columns: &columns, utility: &self.utility };
+        let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns };
         manifest::write(workplace.staging.folder(), &evidence)
     }
 }

@@ -5,7 +5,6 @@
 //! in the private [receipt](super::receipt).
 
 use super::findings;
-use super::penalty::{Utility, rounded_up};
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::Policy;
@@ -28,8 +27,6 @@ pub struct Evidence<'a> {
     pub style: ReleaseStyle,
     /// The result of the independent check for each protected column, at least one.
     pub columns: &'a [PublishedColumn<'a>],
-    /// The utility of the release.
-    pub utility: &'a Utility,
 }
 
 /// What a manifest says about one protected column.
@@ -46,6 +43,8 @@ pub struct PublishedColumn<'a> {
     pub groups: u64,
     /// People in the smallest group.
     pub smallest_group: u64,
+    /// Sum of the squared group sizes.
+    pub discernibility: u128,
 }
 
 /// The manifest of a release, as it is written and read.
@@ -119,26 +118,6 @@ pub struct ManifestUtility {
     pub average_group_size: f64,
     /// Sum of the squared group sizes.
     pub discernibility: String,
-    /// Null if no labels are published.
-    pub certainty_penalty: Option<ManifestPenalty>,
-}
-
-/// The certainty penalties of the published labels, rounded up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ManifestPenalty {
-    /// Over all columns.
-    pub published: f64,
-    /// For each column.
-    pub columns: Vec<ColumnPenalty>,
-}
-
-/// The certainty penalty of one column, rounded up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ColumnPenalty {
-    /// The column.
-    pub column: String,
-    /// Of its published labels.
-    pub published: f64,
 }
 
 /// A file of a release as it was published.
@@ -188,7 +167,10 @@ impl Manifest {
             groups: first.groups,
             smallest_group: first.smallest_group,
             points: points.collect(),
-            utility: Some(worth(evidence.utility, evidence.style)),
+            utility: Some(ManifestUtility {
+                average_group_size: first.individuals as f64 / first.groups.max(1) as f64,
+                discernibility: first.discernibility.to_string(),
+            }),
             files: Some(files),
         })
     }
@@ -202,26 +184,6 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let text = serde_json::to_value(&manifest).and_then(|value| serde_json::to_string_pretty(&value));
     let text = text.map_err(|source| Error::io(&path, source.into()))?;
     std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
-}
-
-fn worth(utility: &Utility, style: ReleaseStyle) -> ManifestUtility {
-    let penalty = || ManifestPenalty {
-        published: rounded_up(utility.published_penalty()),
-        columns: utility
-            .columns
-            .iter()
-            .map(|column| ColumnPenalty {
-                column: column.name.clone(),
-                published: rounded_up(column.published),
-            })
-            .collect(),
-    };
-    ManifestUtility {
-        average_group_size: utility.average_group_size,
-        discernibility: utility.discernibility.to_string(),
-        // A bucketized release shows no labels, so it says nothing about those that its groups would have.
-        certainty_penalty: (style == ReleaseStyle::Generalized).then(penalty),
-    }
 }
 
 /// Every file below `folder`, by name, with its size and hash.

@@ -3,8 +3,7 @@
 //! The normalized certainty penalty of a column is the average width of people's labels, from 0 (every value is exact)
 //! to 1 (nothing is revealed). It is measured twice: as published, and with the tightest label that would cover each
 //! group, which is what other tools report. Widths are shares of the configured domain, or otherwise of the values that
-//! occur. A penalty with all its digits would reveal the least and the greatest of these values, so the published
-//! penalty is [rounded up](rounded_up).
+//! occur, so a penalty reveals values that are not published: it is for the owner alone.
 //!
 //! Memory: a few numbers per quasi-identifier.
 
@@ -47,12 +46,6 @@ impl Utility {
     pub fn tight_penalty(&self) -> f64 {
         average(self.columns.iter().map(|column| column.tight))
     }
-}
-
-/// A penalty as a release shows it: three digits after the decimal point.
-pub fn rounded_up(penalty: f64) -> f64 {
-    // Slightly less, so that 0.3 stays 0.3; and no negative zero.
-    0.0 + (penalty * 1000.0 - 1e-9).ceil() / 1000.0
 }
 
 fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -156,18 +149,6 @@ fn published_width(
             };
             let width = (to.min(greatest) - from.max(least)).max(0.0);
             if greatest > least { width / (greatest - least) } else { 0.0 }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_published_penalty_has_three_digits_and_is_never_less() {
-        for (penalty, told) in [(0.0, 0.0), (0.3, 0.3), (0.123_000_1, 0.124), (0.000_01, 0.001), (1.0, 1.0)] {
-            assert_eq!(rounded_up(penalty).to_string(), told.to_string());
         }
     }
 }

@@ -288,7 +288,6 @@ fn holds_together(page: &str, out: &Path) {
         "cost&lt;b&gt;",
         "Knowledge skyline of Flu",
         "Groups by size",
-        "Certainty penalty by column",
         "Not computed, because it needs the original table",
     ] {
         assert!(page.contains(part), "{part}");

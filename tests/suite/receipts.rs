@@ -66,10 +66,7 @@ impl Place {
 fn what_the_owner_keeps_is_private_and_outside_of_the_release() {
     let place = Place::new(&people());
     place.anonymize("t.csv", "out", &[]);
-    assert_eq!(
-        place.names(),
-        ["out", "out.receipt.json", "out.receipt.key", "out.tree", "p.toml", "t.csv"]
-    );
+    assert_eq!(place.names(), ["out", "out.receipt.json", "out.receipt.key", "out.tree", "p.toml", "t.csv"]);
     let files: Vec<String> = contents(&place.0.path("out")).into_keys().collect();
     assert_eq!(files, ["data/part-00000.parquet", "manifest.json", "report.html"]);
     let receipt = place.receipt("out.receipt.json");
@@ -209,7 +206,10 @@ fn bad_receipts_and_keys_are_refused() {
         assert!(told.contains(name) && told.contains("not the receipt of a release"), "{told}");
     }
     place.ends_with(2, &["check", "out", "--receipt", "absent.json"]);
-    place.ends_with(2, &["check", "t.csv", "--group", "q", "--sensitive", "s", "--receipt", "out.receipt.json"]);
+    place.ends_with(
+        2,
+        &["check", "t.csv", "--group", "q", "--sensitive", "s", "--receipt", "out.receipt.json"],
+    );
     // The same manifest, so only the key tells the two runs apart.
     let original = ["check", "out", "--receipt", "out.receipt.json", "--original", "t.csv", "--key"];
     let told = place.ends_with(2, &[&original[..], &["other.key"]].concat());
@@ -323,7 +323,8 @@ fn no_release_appears_before_its_receipt() {
         // Later and later, until a run gets to its end.
         let appears = |name: &str| place.0.path(name).exists();
         let mut waited = 0;
-        while waited < wait && child.try_wait().unwrap().is_none() && !appears(&format!("{out}.receipt.json")) {
+        while waited < wait && child.try_wait().unwrap().is_none() && !appears(&format!("{out}.receipt.json"))
+        {
             std::thread::sleep(std::time::Duration::from_millis(5));
             waited += 5;
         }

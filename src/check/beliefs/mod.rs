@@ -116,18 +116,15 @@ impl<'a> GroupTables<'a> {
 
 /// Fails unless the original has as many rows as the release has people.
 fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
+    let people = number_of(manifest.individuals, "person", "people");
     match rows.cmp(&manifest.individuals) {
         Ordering::Equal => Ok(()),
-        Ordering::Less => Err(other_table(&format!(
-            "the release has {}, this one has {rows}",
-            number_of(manifest.individuals, "person", "people")
-        ))),
+        Ordering::Less => Err(other_table(&format!("the release has {people}, this one has {rows}"))),
         Ordering::Greater => Err(Error::missing(
             format!(
-                "this table has {rows} rows, the release {}",
-                number_of(manifest.individuals, "person", "people")
+                "this is not the table that the release was made from: the release has {people}, this one has {rows}"
             ),
-            "give the table that it was made from; if people were suppressed, give a table with those who are left, \
+            "give the table that it was made from; if some rows were suppressed, give one with the rows that are left, \
              their original values and their group, and name that",
             Setting::Groups,
         )),

@@ -1,11 +1,11 @@
 //! The contents of a page.
 
-use crate::check::{JudgedColumn, Verdict};
+use crate::check::Verdict;
 use crate::model::Policy;
-use crate::release::manifest::ReleaseStyle;
-use crate::release::penalty::{Utility, rounded_up};
+use crate::release::receipt::Receipt;
 use crate::report::comparison::Comparison;
 use crate::report::kept::KeptColumn;
+use serde::Deserialize;
 
 /// Why the release was not compared with its original; backticks enclose code.
 pub const WITHOUT_ORIGINAL: &str = "it needs the original table (`skyveil report --original TABLE`)";
@@ -21,8 +21,8 @@ pub struct Contents<'a> {
     pub reader: Reader,
     /// Where the groups come from.
     pub origin: Origin<'a>,
-    /// The utility of the release.
-    pub worth: Worth,
+    /// The certainty penalties, which only the owner knows.
+    pub penalties: Option<Penalties>,
     /// How far it is from the original.
     pub compared: Compared,
     /// The columns that are published unchanged.
@@ -92,47 +92,31 @@ pub enum Compared {
     Not(&'static str),
 }
 
-/// The utility of a release.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Worth {
-    /// Average people per group.
-    pub average_group_size: f64,
-    /// Sum of the squared group sizes.
-    pub discernibility: String,
-    /// The certainty penalties; unknown for a table that is not a release.
-    pub penalty: Option<Penalties>,
-}
-
-/// The certainty penalties of the published labels.
-#[derive(Debug, Clone, PartialEq)]
+/// Certainty penalties as a receipt states them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Penalties {
-    /// Over all columns.
+    /// As published, over all columns.
     pub published: f64,
-    /// For each column.
-    pub columns: Vec<(String, f64)>,
+    /// With the tightest labels, over all columns.
+    pub tight: f64,
+    /// Both for each column.
+    pub columns: Vec<ColumnPenalties>,
 }
 
-impl Worth {
-    /// What the published labels of a release are worth; a bucketized release has none.
-    pub fn of_release(utility: &Utility, style: ReleaseStyle) -> Self {
-        let columns = utility.columns.iter();
-        Worth {
-            average_group_size: utility.average_group_size,
-            discernibility: utility.discernibility.to_string(),
-            penalty: (style == ReleaseStyle::Generalized).then(|| Penalties {
-                published: rounded_up(utility.published_penalty()),
-                columns: columns.map(|column| (column.name.clone(), rounded_up(column.published))).collect(),
-            }),
-        }
-    }
+/// The certainty penalties of one column.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ColumnPenalties {
+    /// The column.
+    pub column: String,
+    /// As published.
+    pub published: f64,
+    /// With the tightest labels.
+    pub tight: f64,
 }
 
-impl From<&JudgedColumn> for Worth {
-    fn from(column: &JudgedColumn) -> Self {
-        Worth {
-            average_group_size: column.individuals as f64 / column.groups.max(1) as f64,
-            discernibility: column.sizes.squares().to_string(),
-            penalty: None,
-        }
+impl Penalties {
+    /// The penalties in a receipt, if its release has labels.
+    pub fn of(receipt: &Receipt) -> Option<Self> {
+        serde_json::from_value(receipt.utility["certainty_penalty"].clone()).ok()
     }
 }

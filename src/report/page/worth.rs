@@ -1,8 +1,8 @@
-//! What is the utility of a release? Group sizes, certainty penalties, and how far it is from its original.
+//! What is the utility of a release? Group sizes, and how far it is from its original.
 
 use maud::{Markup, html};
 
-use super::contents::{Compared, Contents, Origin, Penalties};
+use super::contents::{ColumnPenalties, Compared, Contents, Origin, Penalties};
 use super::front::facts;
 use crate::error::number_of;
 use crate::report::chart::{Axis, Cases, Chart, Series};
@@ -29,42 +29,47 @@ pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
 }
 
 pub(super) fn utility(contents: &Contents<'_>) -> Markup {
-    let worth = &contents.worth;
-    let mut numbers = vec![
-        ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
-        ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
-    ];
-    if let Some(penalty) = &worth.penalty {
-        numbers.push(("certainty penalty", format!("{:.3}", penalty.published)));
-    }
-    let why_not = match contents.origin {
-        Origin::Release { .. } => {
-            "the groups have no labels: the quasi-identifiers are published as they are"
-        }
-        Origin::Table { .. } => "only a release says what its labels stand for",
-    };
+    let first = contents.verdict.first();
+    let average = first.individuals as f64 / first.groups.max(1) as f64;
     html! {
         h2 { "What is it still worth?" }
-        (facts(&numbers))
-        @match &worth.penalty {
-            None => p.note { "Not computed, because " (why_not) ": the certainty penalty." },
-            Some(penalty) => {
-                figure { (penalties(penalty).to_element()) }
-                p.note { "Penalties are rounded up." }
+        (facts(&[
+            ("people in a group, on average", format!("{average:.1}")),
+            ("discernibility (sum of squared group sizes)", grouped_digits(&first.sizes.squares().to_string())),
+        ]))
+        @match &contents.penalties {
+            Some(penalties) => {
+                (facts(&[
+                    ("certainty penalty as published", format!("{:.3}", penalties.published)),
+                    ("certainty penalty, tightest labels", format!("{:.3}", penalties.tight)),
+                ]))
+                figure { (chart(penalties).to_element()) }
             }
+            None => p.note {
+                "Not computed, because it depends on values that are not published and is in the owner's receipt: the \
+                 certainty penalty, which is the average width of labels."
+            },
         }
     }
 }
 
-/// A bar per column.
-fn penalties(penalties: &Penalties) -> Chart {
-    // Shares that were rounded up may be slightly above 1.
-    let shares = penalties.columns.iter().map(|column| column.1.clamp(0.0, 1.0));
+/// Two bars per column.
+fn chart(penalties: &Penalties) -> Chart {
+    let bars = |name: &str, of: fn(&ColumnPenalties) -> f64| {
+        Series::bars(
+            name,
+            Cases::Down,
+            penalties.columns.iter().map(move |column| of(column).clamp(0.0, 1.0)),
+        )
+    };
     Chart {
         title: "Certainty penalty by column".to_string(),
         horizontal: Axis::unit("penalty (0: exact, 1: nothing is known)"),
-        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.0.clone())),
-        series: vec![Series::bars("", Cases::Down, shares)],
+        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.column.clone())),
+        series: vec![
+            bars("as published", |column| column.published),
+            bars("tightest labels", |column| column.tight),
+        ],
     }
 }
 

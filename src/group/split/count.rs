@@ -6,6 +6,7 @@
 
 use super::binning::Binning;
 use super::frontier::OpenNode;
+use super::rank::{Run, Spread};
 use super::rows::{InMemory, OnPages};
 use super::triples::{Counter, Triple};
 use crate::encode::codes::Codes;
@@ -38,12 +39,13 @@ pub trait CountRows: Sync {
     /// Counts one column of one node as finely as possible; `None` if the counts of the batch are already as fine.
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Self::Counts>>;
 
-    /// The counts of one column of the node at position `place` in its batch.
+    /// How the people of a node are spread over the codes of a column.
+    fn spread<'c>(&'c self, node: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c>;
+
+    /// The counts of one column of a node.
     fn column<'c>(
         &'c self,
-        counts: &'c Self::Counts,
-        place: usize,
-        node: &OpenNode,
+        node: Counted<'c, Self>,
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnCounts<'c>;
@@ -55,6 +57,24 @@ pub trait CountRows: Sync {
     fn in_memory(&self) -> Option<&Rows>;
 }
 
+/// A node of a batch that was counted.
+pub struct Counted<'c, R: CountRows + ?Sized> {
+    /// The counts of the batch.
+    pub counts: &'c R::Counts,
+    /// The position of the node in the batch.
+    pub place: usize,
+    /// The node.
+    pub node: &'c OpenNode,
+}
+
+impl<R: CountRows + ?Sized> Clone for Counted<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: CountRows + ?Sized> Copy for Counted<'_, R> {}
+
 /// The counts of one column of a node.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnCounts<'c> {
@@ -62,7 +82,28 @@ pub struct ColumnCounts<'c> {
     pub column: &'c Column,
     /// The counts.
     pub triples: &'c [Triple],
+    /// The codes that occur.
+    pub runs: &'c [Run],
+    /// The number of the first triple of each run.
+    pub first_triples: &'c [usize],
     binning: Option<&'c Binning>,
+}
+
+impl Counter {
+    /// What was counted last; there are `values` sensitive values.
+    fn counted<'c>(
+        &'c mut self,
+        column: &'c Column,
+        binning: Option<&'c Binning>,
+        values: usize,
+        people: People,
+    ) -> ColumnCounts<'c> {
+        let (triples, runs, first_triples) = self.runs_of_triples(|triple| match people {
+            People::Listed if usize::from(triple.value) < values => 0,
+            People::Listed | People::Valued => u64::from(triple.count),
+        });
+        ColumnCounts { column, triples, runs, first_triples, binning }
+    }
 }
 
 impl ColumnCounts<'_> {
@@ -90,16 +131,24 @@ impl CountRows for InMemory<'_> {
         Ok(None)
     }
 
+    fn spread<'c>(&'c self, of: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c> {
+        let (rows, extent) = (of.node.rows.clone(), of.node.extent[column].clone());
+        let people = rows.len() as u64;
+        let runs = match &self.rows.columns[column] {
+            Codes::Narrow(codes) => counter.runs(extent, codes[rows].iter().map(|&code| u16::from(code))),
+            Codes::Wide(codes) => counter.runs(extent, codes[rows].iter().copied()),
+        };
+        Spread { column: &self.columns[column], runs, people }
+    }
+
     fn column<'c>(
         &'c self,
-        _counts: &'c (),
-        _place: usize,
-        node: &OpenNode,
+        of: Counted<'c, Self>,
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnCounts<'c> {
-        let triples = count_node(&self.rows, column, node, counter);
-        ColumnCounts { column: &self.columns[column], triples, binning: None }
+        count_node(&self.rows, column, of.node, counter);
+        counter.counted(&self.columns[column], None, of.node.part.values(), self.people())
     }
 
     fn people(&self) -> People {
@@ -111,7 +160,7 @@ impl CountRows for InMemory<'_> {
     }
 }
 
-fn count_node<'c>(rows: &Rows, column: usize, node: &OpenNode, counter: &'c mut Counter) -> &'c [Triple] {
+fn count_node(rows: &Rows, column: usize, node: &OpenNode, counter: &mut Counter) {
     let (extent, values) = (node.extent[column].clone(), node.part.values());
     match (&rows.columns[column], &rows.sensitive) {
         (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(own))) => {
@@ -138,7 +187,7 @@ fn count_node<'c>(rows: &Rows, column: usize, node: &OpenNode, counter: &'c mut 
                 pairs.push((code, values as u16));
                 pairs.extend(own.iter().map(|&value| (code, value)));
             }
-            counter.count(extent, values + 1, pairs.into_iter())
+            counter.count(extent, values + 1, pairs.iter().copied())
         }
     }
 }
@@ -159,6 +208,13 @@ impl Histograms {
     fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
         let stride = stride(binnings, slots);
         Histograms { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes] }
+    }
+
+    /// The binning of a column and its cells for one node.
+    fn column(&self, place: usize, column: usize) -> (&Binning, &[u64]) {
+        let binning = &self.binnings[column];
+        let start = place * self.stride + stride(&self.binnings[..column], self.slots);
+        (binning, &self.cells[start..start + binning.column.codes as usize * self.slots])
     }
 
     /// Adds the counts of other rows, taken for the same nodes in the same bins.
@@ -292,19 +348,25 @@ impl CountRows for OnPages<'_> {
         self.histograms(tree, std::slice::from_ref(node), &binnings).map(Some)
     }
 
+    fn spread<'c>(&'c self, of: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c> {
+        let (binning, cells) = of.counts.column(of.place, column);
+        let people = |cells: &[u64]| match self.people() {
+            People::Valued => cells.iter().sum(),
+            People::Listed => cells.last().copied().unwrap_or(0),
+        };
+        let runs = counter.runs_of(cells.chunks_exact(self.slots).map(people));
+        Spread { column: &binning.column, runs, people: of.node.part.people() }
+    }
+
     fn column<'c>(
         &'c self,
-        counts: &'c Histograms,
-        place: usize,
-        _node: &OpenNode,
+        of: Counted<'c, Self>,
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnCounts<'c> {
-        let binning = &counts.binnings[column];
-        let start = place * counts.stride + stride(&counts.binnings[..column], counts.slots);
-        let cells = &counts.cells[start..start + binning.column.codes as usize * counts.slots];
-        let triples = counter.triples_of(cells, counts.slots);
-        ColumnCounts { column: &binning.column, triples, binning: Some(binning) }
+        let (binning, cells) = of.counts.column(of.place, column);
+        counter.triples_of(cells, self.slots);
+        counter.counted(&binning.column, Some(binning), of.node.part.values(), self.people())
     }
 
     fn people(&self) -> People {

@@ -1,7 +1,7 @@
 use super::frontier::OpenNode;
 use super::grow::group;
 use super::plan::SplitPlan;
-use super::propose::CutOrder;
+use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};

@@ -30,3 +30,4 @@ pub mod rows;
 #[cfg(test)]
 mod tests;
 pub mod triples;
+pub mod walk;

@@ -356,8 +356,9 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     })
 }
 
-/// The distances between sensitive values.
-pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
+/// The distances between the values of the sensitive domain, and the place of each sensitive code in it. The domain is
+/// the one that the policy states, as an order or a hierarchy; otherwise the values that occur.
+pub fn sensitive_domain(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<(Distance, Vec<u32>)> {
     let texts = sensitive.texts();
     let without = |what: &str, remedy: &str| {
         let name = &sensitive.name;
@@ -366,28 +367,36 @@ pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> R
             format!("{remedy} of columns.sensitive.{name}"),
         )
     };
+    let every = |values: usize| (0..values as u32).collect::<Vec<_>>();
     Ok(match nearness {
-        Nearness::Equal => Distance::Flat(texts.len()),
+        Nearness::Equal => (Distance::Flat(texts.len()), every(texts.len())),
         Nearness::Numeric => {
             let number = |text: &String| {
                 parse_fraction(text).map(Some).ok_or_else(|| without("is no number", "change the order"))
             };
-            Distance::Numeric(texts.iter().map(number).collect::<Result<_>>()?)
+            let numbers = texts.iter().map(number).collect::<Result<_>>()?;
+            (Distance::Numeric(numbers), every(texts.len()))
         }
         Nearness::Order(_) => {
             let places = nearness.places(&texts);
-            let (places, _) =
+            let (places, domain) =
                 places.ok_or_else(|| without("its order does not list", "add it to the order"))?;
-            Distance::Numeric(places.into_iter().map(|place| Some(Rational::from(place))).collect())
+            (Distance::Numeric((0..domain).map(|place| Some(Rational::from(place))).collect()), places)
         }
         Nearness::Hierarchy(hierarchy) => {
-            let (parents, leaves) = tree(hierarchy);
-            let node = |text: &String| {
+            let (parents, mut nodes) = tree(hierarchy);
+            let mut places: Vec<u32> = Vec::with_capacity(texts.len());
+            for text in &texts {
                 let leaf = hierarchy.leaf(text);
-                leaf.map(|leaf| leaves[leaf as usize])
-                    .ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))
-            };
-            Distance::Hierarchy { parents, nodes: texts.iter().map(node).collect::<Result<_>>()? }
+                let leaf =
+                    leaf.ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))?;
+                // Values that are not listed share a leaf, and are still different values.
+                places.push(if places.contains(&leaf) { nodes.len() as u32 } else { leaf });
+                if places.last() != Some(&leaf) {
+                    nodes.push(nodes[leaf as usize]);
+                }
+            }
+            (Distance::Hierarchy { parents, nodes }, places)
         }
     })
 }

@@ -36,16 +36,15 @@ impl Smoothing {
     /// sensitive column in errors.
     pub fn new(distance: &Distance, bandwidth: &Rational, column: &str) -> Result<Self> {
         let kernel = Kernel::new(distance, bandwidth, column)?;
-        let places: Vec<u32> = (0..kernel.codes() as u32).collect();
-        Smoothing::with_kernel(&kernel, &places, column)
+        Smoothing::with_kernel(&kernel, kernel.codes(), column)
     }
 
-    /// The smoothing over a domain of which only the values at these places occur.
-    pub fn among(distance: &Distance, places: &[u32], bandwidth: &Rational, column: &str) -> Result<Self> {
-        Smoothing::with_kernel(&Kernel::new(distance, bandwidth, column)?, places, column)
+    /// The smoothing over a domain of which only the first `values` values occur.
+    pub fn among(distance: &Distance, values: usize, bandwidth: &Rational, column: &str) -> Result<Self> {
+        Smoothing::with_kernel(&Kernel::new(distance, bandwidth, column)?, values, column)
     }
 
-    fn with_kernel(kernel: &Kernel, places: &[u32], column: &str) -> Result<Self> {
+    fn with_kernel(kernel: &Kernel, values: usize, column: &str) -> Result<Self> {
         let domain = kernel.codes();
         if domain > LARGEST_DOMAIN {
             return Err(Error::input(
@@ -56,17 +55,15 @@ impl Smoothing {
             ));
         }
         let codes = 0..domain as u32;
-        let mut exact = Vec::with_capacity(domain * places.len());
+        let mut exact = Vec::with_capacity(domain * values);
         for value in codes.clone() {
             let weights: Vec<UBig> = codes.clone().map(|other| kernel.exact(value, other)).collect();
             let total: UBig = weights.iter().sum();
-            let weight = |&place: &u32| {
-                Rational::from_parts(IBig::from(weights[place as usize].clone()), total.clone())
-            };
-            exact.extend(places.iter().map(weight));
+            let occurring = weights.into_iter().take(values);
+            exact.extend(occurring.map(|w| Rational::from_parts(IBig::from(w), total.clone())));
         }
         let floats = exact.iter().map(|weight| weight.to_f64().value()).collect();
-        Ok(Smoothing { values: places.len(), domain, exact, floats })
+        Ok(Smoothing { values, domain, exact, floats })
     }
 
     /// The number of values that occur: the length of a belief.
@@ -159,11 +156,11 @@ mod tests {
 
     #[test]
     fn values_that_do_not_occur_belong_to_the_domain() {
-        let order = Distance::Numeric((0..5).map(|place| Some(ratio(place, 1))).collect());
-        let (all, some) = (Smoothing::new(&order, &ratio(3, 4), "s"), [3, 0]);
-        let (all, some) = (all.unwrap(), Smoothing::among(&order, &some, &ratio(3, 4), "s").unwrap());
+        let order = Distance::Numeric([3, 0, 1, 4, 2].map(|place| Some(ratio(place, 1))).to_vec());
+        let all = Smoothing::new(&order, &ratio(3, 4), "s").unwrap();
+        let some = Smoothing::among(&order, 2, &ratio(3, 4), "s").unwrap();
         let zero = || Rational::ZERO;
-        let everywhere = [ratio(1, 3), zero(), zero(), ratio(2, 3), zero()];
+        let everywhere = [ratio(2, 3), ratio(1, 3), zero(), zero(), zero()];
         assert_eq!(some.exact(&[ratio(2, 3), ratio(1, 3)]), all.exact(&everywhere));
         assert_eq!((some.values(), some.domain()), (2, 5));
         let mut smoothed = Vec::new();

@@ -70,8 +70,8 @@ fn comparison(
     sensitive: &crate::encode::sensitive::SensitiveCoding,
 ) -> Result<BeliefComparison> {
     let Some(bandwidth) = smooth else { return Ok(BeliefComparison::new(None)) };
-    let (distance, places) = original::sensitive_domain(&roles.nearness, sensitive)?;
-    let smoothing = Smoothing::among(&distance, &places, bandwidth, &roles.sensitive)?;
+    let distance = original::sensitive_domain(&roles.nearness, sensitive)?;
+    let smoothing = Smoothing::among(&distance, sensitive.len(), bandwidth, &roles.sensitive)?;
     Ok(BeliefComparison::new(Some(smoothing)))
 }
 

@@ -7,6 +7,7 @@
 //! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
 //! they are sorted, reserved from the budget; counting them spills.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef};
@@ -356,9 +357,9 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     })
 }
 
-/// The distances between the values of the sensitive domain, and the place of each sensitive code in it. The domain is
-/// the one that the policy states, as an order or a hierarchy; otherwise the values that occur.
-pub fn sensitive_domain(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<(Distance, Vec<u32>)> {
+/// The distances between the values of the sensitive domain: those of the sensitive codes, followed by the values that the
+/// policy states, as an order or a hierarchy, and that do not occur.
+pub fn sensitive_domain(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
     let texts = sensitive.texts();
     let without = |what: &str, remedy: &str| {
         let name = &sensitive.name;
@@ -367,36 +368,33 @@ pub fn sensitive_domain(nearness: &Nearness, sensitive: &SensitiveCoding) -> Res
             format!("{remedy} of columns.sensitive.{name}"),
         )
     };
-    let every = |values: usize| (0..values as u32).collect::<Vec<_>>();
     Ok(match nearness {
-        Nearness::Equal => (Distance::Flat(texts.len()), every(texts.len())),
+        Nearness::Equal => Distance::Flat(texts.len()),
         Nearness::Numeric => {
             let number = |text: &String| {
                 parse_fraction(text).map(Some).ok_or_else(|| without("is no number", "change the order"))
             };
-            let numbers = texts.iter().map(number).collect::<Result<_>>()?;
-            (Distance::Numeric(numbers), every(texts.len()))
+            Distance::Numeric(texts.iter().map(number).collect::<Result<_>>()?)
         }
         Nearness::Order(_) => {
             let places = nearness.places(&texts);
-            let (places, domain) =
+            let (mut places, domain) =
                 places.ok_or_else(|| without("its order does not list", "add it to the order"))?;
-            (Distance::Numeric((0..domain).map(|place| Some(Rational::from(place))).collect()), places)
+            let absent: Vec<u32> = (0..domain as u32).filter(|place| !places.contains(place)).collect();
+            places.extend(absent);
+            Distance::Numeric(places.into_iter().map(|place| Some(Rational::from(place))).collect())
         }
         Nearness::Hierarchy(hierarchy) => {
-            let (parents, mut nodes) = tree(hierarchy);
-            let mut places: Vec<u32> = Vec::with_capacity(texts.len());
-            for text in &texts {
+            let (parents, leaves) = tree(hierarchy);
+            let node = |text: &String| {
                 let leaf = hierarchy.leaf(text);
-                let leaf =
-                    leaf.ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))?;
-                // Values that are not listed share a leaf, and are still different values.
-                places.push(if places.contains(&leaf) { nodes.len() as u32 } else { leaf });
-                if places.last() != Some(&leaf) {
-                    nodes.push(nodes[leaf as usize]);
-                }
-            }
-            (Distance::Hierarchy { parents, nodes }, places)
+                leaf.map(|leaf| leaves[leaf as usize])
+                    .ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))
+            };
+            let mut nodes: Vec<u32> = texts.iter().map(node).collect::<Result<_>>()?;
+            let occurring: HashSet<u32> = nodes.iter().copied().collect();
+            nodes.extend(leaves.into_iter().filter(|node| !occurring.contains(node)));
+            Distance::Hierarchy { parents, nodes }
         }
     })
 }

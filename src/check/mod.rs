@@ -9,8 +9,8 @@
 //! [`Judge`](crate::model::judge::Judge) observes one counted group after another. [`share_rules`] counts the
 //! whole table first if a criterion compares groups with it; [`mod@robust`] and [`beliefs`] bring people and
 //! values together by group for adversaries who know more than counts. [`mod@groups`] looks at a few groups
-//! again. [`policy`] and [`release`] determine what is required of which table; [`receipt`] compares a release with the
-//! input that its owner's receipt names.
+//! again. [`policy`] and [`release`] determine what is required of which table; [`integrity`] compares a release
+//! with its manifest, [`receipt`] with the input that its owner's receipt names.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
@@ -21,6 +21,7 @@ pub mod beliefs;
 mod cells;
 mod clustered;
 mod groups;
+pub mod integrity;
 mod job;
 mod judge;
 pub mod policy;

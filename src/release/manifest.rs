@@ -19,6 +19,9 @@ use std::path::Path;
 /// The name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
 
+/// The name of the page about a release.
+pub const REPORT: &str = "report.html";
+
 /// The contents of a manifest.
 pub struct Evidence<'a> {
     /// The policy.
@@ -143,10 +146,8 @@ impl Manifest {
         })
     }
 
-    /// Creates the manifest from the evidence and the files below `folder`.
-    fn new(folder: &Path, evidence: &Evidence<'_>) -> Result<Self> {
-        let mut files = Vec::new();
-        list(folder, folder, &mut files)?;
+    /// The manifest of a release with this evidence and these files.
+    pub fn of(evidence: &Evidence<'_>, files: Vec<ManifestFile>) -> Result<Self> {
         let Some(first) = evidence.columns.first() else {
             return Err(Error::defect("a release without a protected column has no manifest"));
         };
@@ -174,16 +175,21 @@ impl Manifest {
             files: Some(files),
         })
     }
+
+    /// The text of the file.
+    pub fn text(&self) -> Result<String> {
+        // Converted to a value first, which sorts the keys alphabetically.
+        let text = serde_json::to_value(self).and_then(|value| serde_json::to_string_pretty(&value));
+        text.map(|text| text + "\n").map_err(|source| Error::io(MANIFEST, source.into()))
+    }
 }
 
 /// Writes the manifest of the files below `folder`.
 pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
-    let manifest = Manifest::new(folder, evidence)?;
+    let mut files = Vec::new();
+    list(folder, folder, &mut files)?;
     let path = folder.join(MANIFEST);
-    // Converted to a value first, which sorts the keys alphabetically.
-    let text = serde_json::to_value(&manifest).and_then(|value| serde_json::to_string_pretty(&value));
-    let text = text.map_err(|source| Error::io(&path, source.into()))?;
-    std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+    std::fs::write(&path, Manifest::of(evidence, files)?.text()?).map_err(|source| Error::io(&path, source))
 }
 
 /// Every file below `folder`, by name, with its size and hash.

@@ -12,6 +12,3 @@ pub mod html;
 pub mod kept;
 pub mod page;
 pub mod utility;
-
-/// The name of the page in a release.
-pub const REPORT: &str = "report.html";

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod altered;
 mod anonymize;
 mod architecture;
 mod audit;

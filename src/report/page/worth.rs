@@ -31,6 +31,12 @@ pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
 pub(super) fn utility(contents: &Contents<'_>) -> Markup {
     let first = contents.verdict.first();
     let average = first.individuals as f64 / first.groups.max(1) as f64;
+    let why_not = match contents.origin {
+        Origin::Release { .. } => {
+            "it depends on values that are not published, and is in the owner's receipt"
+        }
+        Origin::Table { .. } => "only a release says what its labels stand for",
+    };
     html! {
         h2 { "What is it still worth?" }
         (facts(&[
@@ -45,10 +51,7 @@ pub(super) fn utility(contents: &Contents<'_>) -> Markup {
                 ]))
                 figure { (chart(penalties).to_element()) }
             }
-            None => p.note {
-                "Not computed, because it depends on values that are not published and is in the owner's receipt: the \
-                 certainty penalty, which is the average width of labels."
-            },
+            None => p.note { "Not computed, because " (why_not) ": the certainty penalty, the average width of labels." },
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::fingerprint::Fingerprint;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::source::{Encoded, Source};
@@ -56,7 +56,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
     let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
-    if !test.admits(std::slice::from_ref(&coded.whole), &mut Scratch::default()) {
+    if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
     }
@@ -154,7 +154,7 @@ impl<'s> CodedTable<'s> {
                     limits: self.limits,
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
                 };
-                test.accept(std::slice::from_ref(&self.whole));
+                test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
             }
             Search::Lattice(measure) => {

@@ -103,7 +103,7 @@ impl Growth<'_> {
     ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
         let columns = self.plan.columns;
         let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits.rows as u64);
-        let root = OpenNode::root(columns, whole);
+        let root = OpenNode::root(columns, &whole);
         let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
         let giants: Result<_> =
             leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();

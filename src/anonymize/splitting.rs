@@ -138,7 +138,6 @@ impl<'s> CodedTable<'s> {
         let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
         let mut measure = Measure::new(&columns, &self.attributes, labels);
         let people = self.whole.people;
-        progress.start("splitting", Some(people));
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
@@ -153,11 +152,13 @@ impl<'s> CodedTable<'s> {
                     spill: &workplace.spill,
                     limits: self.limits,
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+                    progress,
                 };
                 test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
             }
             Search::Lattice(measure) => {
+                progress.start("searching the lattice", None);
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
                 let budget = &workplace.resources.budget;
@@ -171,11 +172,13 @@ impl<'s> CodedTable<'s> {
         let Some((tree, searched)) = grown else {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
         };
+        progress.start("writing", None);
         output.push_travelling(&self.store, &tree, &workplace.resources.budget)?;
         drop(self.store);
         output.finish()?;
         release_freed();
         manifest::write_tree(folder, &tree, labels)?;
+        progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,

@@ -218,13 +218,7 @@ fn listed(names: &[&str]) -> String {
     shown.join(", ")
 }
 
-fn published(
-    args: &AnonymizeArgs,
-    policy: &Policy,
-    table: &Table,
-    summary: &Summary,
-    took: &Took,
-) -> String {
+fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Summary, took: &Took) -> String {
     let seconds = took.seconds;
     let utility = &summary.utility;
     let rest = dropped_rest(policy, table);

@@ -131,7 +131,9 @@ fn examine(args: &CheckArgs, altered: &mut Alterations) -> Result<Examined> {
         };
         let verdict = check.judge(&resources)?;
         if let Some((release, policy)) = &own {
-            let promised = release.tasks(policy)?;
+            // The owner's copy of the same policy may find files that the manifest only names.
+            let used = opened.policy().filter(|used| used.hash() == policy.hash()).unwrap_or(policy);
+            let promised = release.tasks(used)?;
             if promised == tasks {
                 altered.extend(release.statements_differ(policy, &verdict)?);
             } else if original.is_some() || !promised.iter().any(|task| task.requirements.needs_original()) {

@@ -4,7 +4,7 @@ use super::Answer;
 use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::robust;
-use super::terminal::{complain, print, visible, with_progress};
+use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Anonymize, Outcome, Search, Summary};
 use crate::error::{Error, Result};
@@ -123,12 +123,17 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &policy, &summary, seconds))?;
+            let printed = print(&published(args, &policy, &summary, seconds));
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
-            Ok(Answer::Yes)
+            match printed {
+                Err(Error::Output { source, .. }) => {
+                    Err(Error::Output { source, made: Some(args.out.clone()) })
+                }
+                other => other.map(|()| Answer::Yes),
+            }
         }
         Outcome::Impossible(findings) => {
             print(&impossible(args, &findings))?;
@@ -228,7 +233,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
         "safe release of {} people in {} groups: {}\n\n",
         summary.records,
         summary.groups,
-        args.out.display()
+        visible_path(&args.out)
     );
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();

@@ -2,7 +2,7 @@
 //!
 //! One file for each subcommand: its flags become a validated job of the library once, and its result
 //! becomes text or JSON. Results go to standard output, warnings and progress to standard error. Exit codes
-//! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
+//! are decided here alone: 0 done or safe, 1 the answer is no, and those of [`failure`].
 
 mod anonymize;
 mod attack;
@@ -10,6 +10,7 @@ mod audit;
 mod check;
 mod disclosure;
 mod explain;
+mod failure;
 mod flags;
 mod generate;
 mod init;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Publishes tables larger than memory that stay safe against an adversary whose knowledge you specify.
 #[derive(Debug, Parser)]
@@ -62,22 +63,19 @@ pub enum Answer {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     silence_contained_panics();
+    // A call that cannot be read is an error too, and told in the same form.
+    let form = match std::env::args_os().any(|argument| argument == "--json") {
+        true => failure::Form::Json,
+        false => failure::Form::Text,
+    };
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are answers; the rest are mistakes. A closed pipe is not worth reporting.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(error) => return failure::of_call(&error, form),
     };
     match run(&arguments.command) {
-        Ok(Answer::Yes) | Err(Error::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
-        Err(error) => {
-            let hint = error.setting().map(flags::hint).unwrap_or_default();
-            terminal::complain("error", &format!("{error}{hint}"));
-            ExitCode::from(2)
-        }
+        Err(error) => failure::of_run(&error, form),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
 use crate::error::{Error, Result};
+use crate::resources::threads::start;
 use crate::table::write::{TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -27,13 +28,13 @@ impl PartWriter {
         let mut table = TableWriter::create(&path, schema, &options)?;
         let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =
             crossbeam_channel::bounded(AHEAD);
-        let writer = std::thread::spawn(move || {
+        let writer = start(move || {
             for batch in receiver {
                 table.write(&batch)?;
             }
             table.finish()?;
             Ok(path)
-        });
+        })?;
         Ok(PartWriter { batches: Some(sender), writer: Some(writer) })
     }
 

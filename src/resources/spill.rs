@@ -29,7 +29,7 @@ pub struct Extent {
 impl Spill {
     /// An empty spill in `directory`, which must exist and be writable.
     pub fn create(directory: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(directory).map_err(|source| Error::io(directory, source))?;
+        let file = tempfile::tempfile_in(directory).map_err(|source| Error::Spill { directory: directory.to_owned(), source })?;
         Ok(Spill { directory: directory.to_owned(), file, end: AtomicU64::new(0) })
     }
 
@@ -52,11 +52,7 @@ impl Spill {
     }
 
     fn error(&self, source: std::io::Error) -> Error {
-        let source = std::io::Error::new(
-            source.kind(),
-            format!("spilling to this directory failed: {source}; choose another one"),
-        );
-        Error::io(&self.directory, source)
+        Error::Spill { directory: self.directory.clone(), source }
     }
 }
 

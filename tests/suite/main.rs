@@ -15,6 +15,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod explore;
+mod failures;
 mod frozen;
 mod init;
 mod lattice;

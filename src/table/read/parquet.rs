@@ -45,7 +45,7 @@ impl ParquetFile {
         let pages = Pages::open(path, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
-            .map_err(|error| damaged(path, error.to_string()))?;
+            .map_err(|error| footer_error(path, error))?;
         let group_rows: Option<Vec<u64>> = metadata
             .metadata()
             .row_groups()
@@ -143,6 +143,17 @@ fn packed(data_type: &DataType) -> Option<DataType> {
         DataType::List(item) => packed_item(item).map(DataType::List),
         DataType::LargeList(item) => packed_item(item).map(DataType::LargeList),
         _ => None,
+    }
+}
+
+/// Reports why the footer cannot be read: the operating system, or the file.
+fn footer_error(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io(path, *source),
+            Err(other) => damaged(path, other.to_string()),
+        },
+        other => damaged(path, other.to_string()),
     }
 }
 

@@ -88,7 +88,9 @@ impl ScanRequest {
                         path.display()
                     ),
                     "a kept column needs the same type in every file: convert the files, or drop the column",
-                ));
+                )
+                .of_column(name)
+                .of_file(path));
             }
             requested.push((index, kind));
         }
@@ -153,6 +155,8 @@ impl FilePlan {
                         ),
                         "store the column with a narrower type, or drop it",
                     )
+                    .of_column(field.name())
+                    .of_file(path)
                 })?,
             };
             columns.push(array);
@@ -174,6 +178,7 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
             ),
             "keep it as it is, drop it, or convert it to numbers, text, dates or a flat list of these",
         )
+        .of_column(field.name())
     })
 }
 
@@ -188,7 +193,7 @@ pub(super) fn missing(schema: &Schema, name: &str) -> Error {
         Some(_) => format!("its columns are: {}", names().collect::<Vec<_>>().join(", ")),
         None => "it has no columns".to_string(),
     };
-    Error::input(format!("the table has no column `{name}`"), remedy)
+    Error::input(format!("the table has no column `{name}`"), remedy).of_column(name)
 }
 
 /// True for strings, whatever their encoding.

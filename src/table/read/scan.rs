@@ -19,6 +19,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};
 use crate::error::Result;
+use crate::resources::threads::start_in;
 
 /// Morsels per thread that may be taken but not yet consumed.
 const AHEAD: usize = 2;
@@ -168,10 +169,10 @@ pub(super) fn scan<T: Send>(
         let _ = give_permit.send(());
     }
     let outcome = std::thread::scope(|scope| {
-        for _ in 0..threads {
+        let started = (0..threads).try_for_each(|_| {
             let (permits, give_result) = (permits.clone(), give_result.clone());
             let (feed, limit, work) = (&feed, &limit, &work);
-            scope.spawn(move || {
+            let worker = start_in(scope, move || {
                 while permits.recv().is_ok() {
                     let Some(result) = run_next(feed, limit, work) else { break };
                     if give_result.send(result).is_err() {
@@ -179,9 +180,17 @@ pub(super) fn scan<T: Send>(
                     }
                 }
             });
-        }
+            worker.map(drop)
+        });
         drop((permits, give_result));
-        let outcome = consume_in_order(results, give_permit, consume);
+        let outcome = match started {
+            Ok(()) => consume_in_order(results, give_permit, consume),
+            // Without anyone to take their results, the threads that did start end.
+            Err(error) => {
+                drop((results, give_permit));
+                MorselOutcome::Done(Err(error))
+            }
+        };
         limit.store(0, Ordering::Relaxed);
         outcome
     });

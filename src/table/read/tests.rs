@@ -537,10 +537,10 @@ fn the_first_error_wins_whatever_the_threads() {
             threads,
             |morsel| Ok(morsel.index()),
             |index| {
-                if index == 3 { Err(Error::ClosedPipe) } else { Ok(()) }
+                if index == 3 { Err(Error::defect("enough")) } else { Ok(()) }
             },
         );
-        assert!(matches!(stop, Err(Error::ClosedPipe)));
+        assert!(matches!(stop, Err(Error::Defect { .. })));
     }
 }
 

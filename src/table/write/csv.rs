@@ -9,20 +9,20 @@ use std::ops::Range;
 use arrow_array::ArrayRef;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::SchemaRef;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::parquet::pool;
 use super::slab::Slab;
-use super::writer::{SinkError, WriteOptions};
+use super::writer::SinkError;
 
 pub(super) struct CsvSink {
     columns: usize,
     file: File,
-    pool: rayon::ThreadPool,
+    pool: ThreadPool,
 }
 
 impl CsvSink {
-    pub fn new(mut file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
+    pub fn new(mut file: File, schema: SchemaRef, pool: ThreadPool) -> Result<Self, SinkError> {
         let fields = schema.fields();
         if let Some(field) = fields.iter().find(|field| field.data_type().is_nested()) {
             let problem = format!("column {} is of type {}", field.name(), field.data_type());
@@ -31,7 +31,7 @@ impl CsvSink {
         let mut header = csv::Writer::from_writer(Vec::new());
         header.write_record(fields.iter().map(|field| field.name()))?;
         file.write_all(&written(header)?)?;
-        Ok(CsvSink { columns: fields.len(), file, pool: pool(options)? })
+        Ok(CsvSink { columns: fields.len(), file, pool })
     }
 
     pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {

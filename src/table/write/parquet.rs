@@ -15,6 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::column::{ColumnChunk, ColumnEncoder};
@@ -29,11 +30,16 @@ pub(super) struct ParquetSink {
     row_groups: usize,
     factory: ArrowRowGroupWriterFactory,
     writer: SerializedFileWriter<File>,
-    pool: rayon::ThreadPool,
+    pool: ThreadPool,
 }
 
 impl ParquetSink {
-    pub fn new(file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
+    pub fn new(
+        file: File,
+        schema: SchemaRef,
+        options: &WriteOptions,
+        pool: ThreadPool,
+    ) -> Result<Self, SinkError> {
         let parquet_schema = ArrowSchemaConverter::new().convert(&schema)?;
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("skyveil version ", env!("CARGO_PKG_VERSION")).to_string())
@@ -63,7 +69,7 @@ impl ParquetSink {
             row_groups: 0,
             factory,
             writer,
-            pool: pool(options)?,
+            pool,
         })
     }
 
@@ -111,15 +117,6 @@ impl ParquetSink {
         self.row_groups += 1;
         Ok(())
     }
-}
-
-/// The threads that encode.
-pub(super) fn pool(options: &WriteOptions) -> Result<rayon::ThreadPool, SinkError> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .thread_name(|index| format!("encode-{index}"))
-        .build()
-        .map_err(|error| SinkError::Io(std::io::Error::other(error)))
 }
 
 /// Whether a reader that sees only the Parquet schema would see different values; the in-memory encoding of strings is

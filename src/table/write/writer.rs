@@ -15,6 +15,7 @@ use super::ipc::IpcSink;
 use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
 use crate::error::{Error, Result};
+use crate::resources::threads::thread_pool;
 
 /// The file formats, chosen by the extension of the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,11 +136,12 @@ impl TableWriter {
         }
         let fields = schema.fields().iter().map(without_metadata).collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
+        let pool = thread_pool(options.threads)?;
         let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
         let unfinished = Unfinished::of(&path, &file);
         let (sink, row_group_rows) = match format {
             OutputFormat::Parquet => {
-                let sink = ParquetSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                let sink = ParquetSink::new(file, schema.clone(), options, pool).map_err(|e| e.at(&path))?;
                 (Sink::Parquet(Box::new(sink)), options.row_group_rows)
             }
             OutputFormat::Arrow => {
@@ -147,7 +149,7 @@ impl TableWriter {
                 (Sink::Arrow(Box::new(sink)), options.row_group_rows.min(SLAB_ROWS))
             }
             OutputFormat::Csv => {
-                let sink = CsvSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                let sink = CsvSink::new(file, schema.clone(), pool).map_err(|e| e.at(&path))?;
                 (Sink::Csv(sink), SLAB_ROWS)
             }
         };

@@ -373,18 +373,21 @@ mod tests {
         assert!(Error::Changed { path: "there".into() }.may_pass());
         assert!(!Error::Memory { stage: "sorting", needed: 2, budget: 1 }.may_pass());
         assert!(!Error::input("wrong", "mend it").may_pass());
-        let output = |made: Option<&str>| Error::Output {
-            source: Errno::NOSPC.into(),
-            made: made.map(PathBuf::from),
-        };
+        let output =
+            |made: Option<&str>| Error::Output { source: Errno::NOSPC.into(), made: made.map(PathBuf::from) };
         assert!(output(None).may_pass() && !output(Some("release")).may_pass());
     }
 
     #[test]
     fn limits_of_the_system_have_a_remedy() {
-        for (errno, remedy) in [(Errno::FBIG, "ulimit -f"), (Errno::MFILE, "ulimit -n"), (Errno::NOSPC, "space")] {
+        for (errno, remedy) in
+            [(Errno::FBIG, "ulimit -f"), (Errno::MFILE, "ulimit -n"), (Errno::NOSPC, "space")]
+        {
             let (problem, told) = io(errno).problem_and_remedy();
-            assert!(problem.starts_with("there: ") && told.is_some_and(|told| told.contains(remedy)), "{errno}");
+            assert!(
+                problem.starts_with("there: ") && told.is_some_and(|told| told.contains(remedy)),
+                "{errno}"
+            );
         }
         assert_eq!(io(Errno::NOENT).problem_and_remedy().1, None);
     }

@@ -28,6 +28,11 @@ use std::time::Instant;
 /// it is complete and checked, and is the same for any --memory, --threads, row order and file format. Peak
 /// memory is at most --memory plus 48 MiB. Exit code 1 if not even the whole table in one group is safe.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil anonymize people.parquet --policy policy.toml --out release
+  skyveil anonymize people.csv --policy policy.toml --out release --memory 256MiB --threads 2 --json
+  skyveil anonymize people.csv --policy policy.toml --out release --search lattice")]
 pub struct AnonymizeArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
     #[arg(required = true, value_name = "TABLE")]

@@ -37,7 +37,9 @@ pub fn of_call(error: &clap::Error, form: Form) -> ExitCode {
     }
     if form == Form::Json {
         let problem = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        tell(json!({ "code": MISTAKE, "message": problem, "remedy": "see --help", "column": null, "file": null }));
+        tell(
+            json!({ "code": MISTAKE, "message": problem, "remedy": "see --help", "column": null, "file": null }),
+        );
     }
     ExitCode::from(MISTAKE)
 }
@@ -94,10 +96,14 @@ mod tests {
 
     #[test]
     fn every_mistake_of_a_policy_is_described() {
-        let one = Mistake { line: Some(3), key: "privacy".into(), problem: "odd".into(), remedy: "mend it".into() };
+        let one =
+            Mistake { line: Some(3), key: "privacy".into(), problem: "odd".into(), remedy: "mend it".into() };
         let error = Error::Policy { file: "p.toml".into(), mistakes: vec![one] };
         let told = described(&error, MISTAKE, "");
         assert_eq!(told["file"], "p.toml");
-        assert_eq!(told["mistakes"][0], json!({"line": 3, "key": "privacy", "message": "odd", "remedy": "mend it"}));
+        assert_eq!(
+            told["mistakes"][0],
+            json!({"line": 3, "key": "privacy", "message": "odd", "remedy": "mend it"})
+        );
     }
 }

@@ -18,6 +18,9 @@ use crate::reproduce::{
 /// the other and goes on where one fails; `page` makes page/results.md from the results that are there; `list` names
 /// the experiments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil reproduce theorem4")]
 pub struct ReproduceArgs {
     /// Which one, or all, page or list.
     #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(names()))]

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -31,9 +32,24 @@ fn write(text: &str) -> Result<()> {
     }
 }
 
+/// Whether only results and errors are printed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on, prints results and errors only.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// Writes a warning or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
 /// so a line end in a name cannot begin a line that looks like ours.
 pub fn complain(kind: &str, text: &str) {
+    if kind == "warning" && is_quiet() {
+        return;
+    }
     let text = escape(text, |rest| rest.starts_with("\n  "));
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
 }
@@ -76,7 +92,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Does some work, with its progress on standard error if that is a terminal.
 pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
-    if !io::stderr().is_terminal() {
+    if is_quiet() || !io::stderr().is_terminal() {
         return work(&progress);
     }
     std::thread::scope(|scope| {

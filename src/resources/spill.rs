@@ -29,7 +29,8 @@ pub struct Extent {
 impl Spill {
     /// An empty spill in `directory`, which must exist and be writable.
     pub fn create(directory: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(directory).map_err(|source| Error::Spill { directory: directory.to_owned(), source })?;
+        let file = tempfile::tempfile_in(directory)
+            .map_err(|source| Error::Spill { directory: directory.to_owned(), source })?;
         Ok(Spill { directory: directory.to_owned(), file, end: AtomicU64::new(0) })
     }
 

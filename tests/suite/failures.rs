@@ -32,7 +32,8 @@ fn a_mistake_is_told_as_json_with_its_parts() {
     let little = error(2, &anonymize(&folder, "other", &["--json", "--memory", "1MiB"]));
     assert!(little["remedy"].as_str().unwrap().ends_with("(--memory)"), "{little}");
 
-    let policy = folder.write("policy.toml", "[columns]\nsensitive = \"illness\"\nquasi = [\"age\"]\n[privacy]\nk = 2\n");
+    let policy = folder
+        .write("policy.toml", "[columns]\nsensitive = \"illness\"\nquasi = [\"age\"]\n[privacy]\nk = 2\n");
     let arguments = ["anonymize", "x.csv", "--policy", &policy, "--out", &folder.text("third"), "--json"];
     let mistakes = error(2, &skyveil(&arguments));
     assert_eq!(mistakes["file"], policy);
@@ -105,7 +106,17 @@ fn threads_that_cannot_be_started_are_an_error() {
     let run = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(binary())
-        .args(["anonymize", text(&table), "--policy", text(&policy), "--out", &out, "--threads", "1024", "--json"])
+        .args([
+            "anonymize",
+            text(&table),
+            "--policy",
+            text(&policy),
+            "--out",
+            &out,
+            "--threads",
+            "1024",
+            "--json",
+        ])
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&run.stderr);
@@ -118,7 +129,8 @@ fn threads_that_cannot_be_started_are_an_error() {
 fn names_cannot_mislead_a_terminal() {
     let folder = Folder::new();
     let name = "evil\u{1b}[2J\u{202e}\nerror: all is well.csv";
-    let run = skyveil(&["check", &folder.text(name), "--group", "g", "--sensitive", "s", "--point", "0,0,0,1"]);
+    let run =
+        skyveil(&["check", &folder.text(name), "--group", "g", "--sensitive", "s", "--point", "0,0,0,1"]);
     let told = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(2));
     assert!(told.contains("evil\\u001b[2J\\u202e\\nerror: all is well.csv"), "{told:?}");

@@ -153,7 +153,8 @@ impl Reading<'_> {
 pub(super) fn not_utf8(path: &Path, bytes: &[u8], first_row: u64, dialect: Dialect) -> Error {
     let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
     let row = first_row + whole_records(&bytes[..valid], dialect).0 + 1;
-    Error::input(format!("{}: row {row} after the header is not UTF-8", path.display()), CONVERT).of_file(path)
+    Error::input(format!("{}: row {row} after the header is not UTF-8", path.display()), CONVERT)
+        .of_file(path)
 }
 
 /// Collects the values of one column.

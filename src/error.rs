@@ -59,10 +59,12 @@ pub enum Error {
         source: io::Error,
     },
     /// A table was written to while it was read.
-    #[error("{} changed while it was read, so nothing can be said about it\n  run again when nothing writes to it", path.display())]
+    #[error("{}", tell_change(file.as_deref(), column.as_deref()))]
     Changed {
-        /// The file.
-        path: PathBuf,
+        /// The file, if it is known which.
+        file: Option<PathBuf>,
+        /// The column that holds something that it did not hold before, if that is how it was noticed.
+        column: Option<String>,
     },
     /// The system starts no more threads.
     #[error("threads could not be started: {source}\n  allow fewer threads, or wait until others have ended")]
@@ -188,6 +190,14 @@ fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
     text
 }
 
+fn tell_change(file: Option<&Path>, column: Option<&str>) -> String {
+    let table = file.map_or("the table".to_string(), |file| file.display().to_string());
+    let how = column.map_or(String::new(), |column| {
+        format!(": column `{column}` holds a value in a later reading that it did not hold in the first")
+    });
+    format!("{table} changed while it was read{how}\n  run again when nothing writes to it")
+}
+
 /// What to do about an error of the operating system, as the second line of a message.
 fn io_remedy(source: &io::Error) -> &'static str {
     match source.kind() {
@@ -273,10 +283,15 @@ impl Error {
 
     /// The same mistake, with the file that it is about. The message names the file too.
     pub fn of_file(mut self, path: impl Into<PathBuf>) -> Self {
-        if let Error::Input { file, .. } = &mut self {
+        if let Error::Input { file, .. } | Error::Changed { file, .. } = &mut self {
             *file = Some(path.into());
         }
         self
+    }
+
+    /// A column holds a value that it did not hold when the table was read before.
+    pub fn changed(column: impl Into<String>) -> Self {
+        Error::Changed { file: None, column: Some(column.into()) }
     }
 
     /// A contradiction within the library.
@@ -323,7 +338,7 @@ impl Error {
     /// The column that the error is about, if it is about one.
     pub fn column(&self) -> Option<&str> {
         match self {
-            Error::Input { column, .. } => column.as_deref(),
+            Error::Input { column, .. } | Error::Changed { column, .. } => column.as_deref(),
             _ => None,
         }
     }
@@ -331,11 +346,10 @@ impl Error {
     /// The file or directory that the error is about, if it is about one.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Error::Input { file, .. } => file.as_deref(),
+            Error::Input { file, .. } | Error::Changed { file, .. } => file.as_deref(),
             Error::Policy { file: path, .. }
             | Error::Io { path, .. }
             | Error::Spill { directory: path, .. }
-            | Error::Changed { path }
             | Error::Format { path, .. }
             | Error::Busy { target: path } => Some(path),
             Error::Output { made, .. } => made.as_deref(),
@@ -370,7 +384,7 @@ mod tests {
             assert!(!io(errno).may_pass(), "{errno}");
         }
         assert!(Error::Busy { target: "there".into() }.may_pass());
-        assert!(Error::Changed { path: "there".into() }.may_pass());
+        assert!(Error::changed("age").may_pass());
         assert!(!Error::Memory { stage: "sorting", needed: 2, budget: 1 }.may_pass());
         assert!(!Error::input("wrong", "mend it").may_pass());
         let output =

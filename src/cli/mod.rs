@@ -19,6 +19,7 @@ mod reproduce;
 mod robust;
 mod shell;
 mod show;
+mod signals;
 mod skyline;
 mod subject;
 mod terminal;
@@ -83,6 +84,8 @@ pub fn main() -> ExitCode {
     if arguments.quiet {
         terminal::be_quiet();
     }
+    keep_memory_private();
+    signals::handle();
     match run(&arguments.command) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
@@ -107,6 +110,13 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Show(args) => show::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
+}
+
+/// No core file and no other process of the user shows what this one holds of people. The library leaves this to its
+/// caller.
+fn keep_memory_private() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// A decoder panic on a damaged file is reported only as an error of that file.

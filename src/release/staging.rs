@@ -10,6 +10,7 @@
 //!   a dead run and is swept by the next one; a directory without that file is not ours and stays.
 
 use crate::error::{Error, Result, Setting};
+use crate::resources::unfinished;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -48,12 +49,13 @@ impl Staging {
         }
         sweep(target, name)?;
         let prefix = staging_prefix(name);
-        let folder = tempfile::Builder::new()
-            .prefix(&prefix)
-            .rand_bytes(12)
-            .tempdir_in(parent(target))
-            .map_err(|source| Error::io(parent(target), source))?
-            .keep();
+        let create = || {
+            let folder =
+                tempfile::Builder::new().prefix(&prefix).rand_bytes(12).tempdir_in(parent(target))?.keep();
+            Ok((folder, ()))
+        };
+        let (folder, ()) =
+            unfinished::make(create).map_err(|source: std::io::Error| Error::io(parent(target), source))?;
         let mark = || -> std::io::Result<File> {
             let mark = File::create_new(folder.join(MARK))?;
             mark.try_lock().map_err(std::io::Error::from)?;
@@ -62,7 +64,7 @@ impl Staging {
         match mark() {
             Ok(mark) => Ok(Staging { target: target.to_path_buf(), folder, mark: Some(mark), _turn: turn }),
             Err(source) => {
-                let _ = std::fs::remove_dir_all(&folder);
+                unfinished::remove(&folder);
                 Err(no_lock(target, source))
             }
         }
@@ -77,11 +79,13 @@ impl Staging {
     pub fn publish(mut self) -> Result<()> {
         open_to_others(&self.folder)?;
         sync_below(&self.folder)?;
-        // Last, so that a run killed while syncing is still recognized as dead.
-        let mark = self.folder.join(MARK);
-        std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
-        sync_folder(&self.folder)?;
-        rename_into_place(&self.folder, &self.target)?;
+        unfinished::publish(&self.target, &[&self.folder], || {
+            // Last, so that a run killed while syncing is still recognized as dead.
+            let mark = self.folder.join(MARK);
+            std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
+            sync_folder(&self.folder)?;
+            rename_into_place(&self.folder, &self.target)
+        })?;
         self.mark = None;
         sync_folder(parent(&self.target))
     }
@@ -90,7 +94,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if self.mark.take().is_some() {
-            let _ = std::fs::remove_dir_all(&self.folder);
+            unfinished::remove(&self.folder);
         }
     }
 }
@@ -108,6 +112,11 @@ impl Turn {
         file.push(name);
         file.push(".lock");
         let path = target.with_file_name(file);
+        let (path, lock) = unfinished::make(|| Self::lock(target, path))?;
+        Ok(Turn { path, _lock: lock })
+    }
+
+    fn lock(target: &Path, path: PathBuf) -> Result<(PathBuf, File)> {
         loop {
             let lock = OpenOptions::new()
                 .create(true)
@@ -124,7 +133,7 @@ impl Turn {
             }
             // The run before us may have removed the file between our opening and locking it.
             if is_at(&lock, &path) {
-                return Ok(Turn { path, _lock: lock });
+                return Ok((path, lock));
             }
         }
     }
@@ -133,7 +142,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         // Removed while locked: anyone who opened it meanwhile finds that it is gone and creates a new one.
-        let _ = std::fs::remove_file(&self.path);
+        unfinished::remove(&self.path);
     }
 }
 

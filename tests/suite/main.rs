@@ -24,5 +24,7 @@ mod report;
 mod reproduce;
 mod robust;
 #[cfg(unix)]
+mod signals;
+#[cfg(unix)]
 mod starved;
 mod support;

@@ -20,6 +20,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
+use super::input_file::InputFile;
 use super::plan::{FilePlan, StringForm, is_string};
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
@@ -34,6 +35,7 @@ const PIECE_ROWS: u64 = 8;
 
 /// A Parquet file whose footer has been read.
 pub(super) struct ParquetFile {
+    input: InputFile,
     metadata: ArrowReaderMetadata,
     /// Rows of each row group.
     group_rows: Vec<u64>,
@@ -41,8 +43,9 @@ pub(super) struct ParquetFile {
 
 impl ParquetFile {
     /// Reads the footer.
-    pub fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let pages = Pages::open(path, bytes_read)?;
+    pub fn open(input: InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let path = input.path();
+        let pages = Pages::open(&input, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
             .map_err(|error| footer_error(path, error))?;
@@ -55,7 +58,7 @@ impl ParquetFile {
         let group_rows = group_rows
             .filter(|rows| rows.iter().try_fold(0u64, |sum, &r| sum.checked_add(r)).is_some())
             .ok_or_else(|| damaged(path, "a row group has an impossible number of rows"))?;
-        Ok(ParquetFile { metadata, group_rows })
+        Ok(ParquetFile { input, metadata, group_rows })
     }
 
     /// The schema as the file declares it.
@@ -71,11 +74,11 @@ impl ParquetFile {
     /// The pieces of the file.
     pub fn pieces<'t>(
         &'t self,
-        path: &'t Path,
         plan: FilePlan,
         batch_rows: usize,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Pieces<'t> {
+        let path = self.input.path();
         let metadata = self.with_packed_strings(&plan);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), plan.indices());
         let shared = Arc::new((metadata, mask, plan));
@@ -84,7 +87,7 @@ impl ParquetFile {
             let shared = shared.clone();
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 let (metadata, mask, _) = &*shared;
-                let pages = Pages::open(path, bytes_read)?;
+                let pages = Pages::open(&self.input, bytes_read)?;
                 let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                     .with_row_groups(groups.clone().collect())
                     .with_projection(mask.clone())
@@ -180,9 +183,9 @@ struct Pages {
 }
 
 impl Pages {
-    fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+    fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let file = input.open()?;
+        let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
         Ok(Pages { file, length, bytes_read: bytes_read.clone() })
     }
 }
@@ -239,7 +242,8 @@ mod tests {
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             let counter = Arc::default();
-            let file = ParquetFile::open(&path, &counter).unwrap();
+            let input = InputFile::new(&path, &path.metadata().unwrap());
+            let file = ParquetFile::open(input, &counter).unwrap();
             let plan = ScanRequest::new(file.schema(), &[ColumnRequest::canonical("x")]).unwrap();
             let plan = plan.plan(&path, file.schema()).unwrap();
             let packed = file.with_packed_strings(&plan);
@@ -250,7 +254,7 @@ mod tests {
             };
             assert_eq!(*item, text_type(), "{stored}");
             // Three rows of two words: the words are stored once.
-            let pieces = file.pieces(&path, plan, 10, &counter).next().unwrap().unwrap();
+            let pieces = file.pieces(plan, 10, &counter).next().unwrap().unwrap();
             let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");

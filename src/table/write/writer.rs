@@ -16,6 +16,7 @@ use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
 use crate::error::{Error, Result};
 use crate::resources::threads::thread_pool;
+use crate::resources::unfinished;
 
 /// The file formats, chosen by the extension of the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +138,7 @@ impl TableWriter {
         let fields = schema.fields().iter().map(without_metadata).collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
         let pool = thread_pool(options.threads)?;
-        let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
-        let unfinished = Unfinished::of(&path, &file);
+        let (file, unfinished) = Unfinished::create(&path).map_err(|source| Error::io(&path, source))?;
         let (sink, row_group_rows) = match format {
             OutputFormat::Parquet => {
                 let sink = ParquetSink::new(file, schema.clone(), options, pool).map_err(|e| e.at(&path))?;
@@ -293,22 +293,27 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// Devices and pipes must not be removed.
-    fn of(path: &Path, file: &File) -> Self {
-        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Unfinished { path: regular.then(|| path.to_path_buf()) }
+    /// Devices and pipes must not be removed, and opening a pipe waits for its reader.
+    fn create(path: &Path) -> io::Result<(File, Self)> {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok((File::create(path)?, Unfinished { path: None }));
+        }
+        let create = || File::create(path).map(|file| (path.to_path_buf(), file));
+        let (path, file) = unfinished::make(create)?;
+        Ok((file, Unfinished { path: Some(path) }))
     }
 
     fn keep(&mut self) {
-        self.path = None;
+        if let Some(path) = self.path.take() {
+            unfinished::keep(&path);
+        }
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // If this fails too, there is nobody to report it to.
-            let _ = std::fs::remove_file(path);
+            unfinished::remove(path);
         }
     }
 }

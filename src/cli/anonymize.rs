@@ -128,7 +128,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
         Outcome::Published(summary) => {
-            let printed = print(&published(args, &policy, &summary, seconds));
+            let printed = print(&published(args, &policy, &table, &summary, seconds));
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
@@ -184,8 +184,30 @@ fn protected(policy: &Policy) -> Vec<String> {
     policy.privacy.targets.iter().map(Target::name).collect()
 }
 
-fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: f64) -> String {
+/// The columns that are dropped because the policy does not name them.
+fn dropped_rest<'t>(policy: &Policy, table: &'t Table) -> Vec<&'t str> {
+    policy.unnamed(table.schema().fields().iter().map(|field| field.name().as_str()))
+}
+
+/// The names, or the first of them.
+fn listed(names: &[&str]) -> String {
+    const MOST: usize = 12;
+    let mut shown: Vec<String> = names.iter().take(MOST).map(|name| visible(name)).collect();
+    if names.len() > MOST {
+        shown.push(format!("and {} more", names.len() - MOST));
+    }
+    shown.join(", ")
+}
+
+fn published(
+    args: &AnonymizeArgs,
+    policy: &Policy,
+    table: &Table,
+    summary: &Summary,
+    seconds: f64,
+) -> String {
     let utility = &summary.utility;
+    let rest = dropped_rest(policy, table);
     if args.json {
         let columns = utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -211,6 +233,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,
             "out": args.out,
+            "rest_dropped": rest,
             "average_group_size": utility.average_group_size,
             "discernibility": utility.discernibility.to_string(),
             "certainty_penalty": penalty,
@@ -258,6 +281,9 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "levels               {chosen:?}, the best of {} lowest safe nodes, {tested} tested\n",
             minimal.len()
         ));
+    }
+    if !rest.is_empty() {
+        text.push_str(&format!("not named, dropped   {}\n", listed(&rest)));
     }
     text.push_str(&took);
     text

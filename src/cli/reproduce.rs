@@ -34,7 +34,7 @@ pub struct ReproduceArgs {
     /// The folder of all results.
     #[arg(long, value_name = "DIR", default_value = "reproduced")]
     pub out: PathBuf,
-    /// UCI Adult, as scripts/fetch-adult.sh writes it.
+    /// UCI Adult, as scripts/fetch.sh adult writes it.
     #[arg(long, value_name = "FILE", default_value = "datasets/fetched/adult.csv")]
     pub data: PathBuf,
     /// Directory for generated tables and releases while an experiment runs. Default: the system's.

@@ -11,7 +11,6 @@ use crate::math::skyline::Values;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
-use crate::resources::spill::Spill;
 use crate::table::read::Table;
 use crate::table::{ColumnKind, RowCounts};
 
@@ -110,7 +109,7 @@ pub fn count(
     let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, resources)?;
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
-    let spill = || Spill::create(&resources.temp).map(Arc::new);
+    let spill = || resources.new_spill().map(Arc::new);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
             let spill = spill()?;

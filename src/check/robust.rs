@@ -24,7 +24,6 @@ use crate::model::robust::judge::{RobustJudge, Robustness, assessed};
 use crate::model::robust::{Distributions, KnownDistributions, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
-use crate::resources::spill::Spill;
 use crate::resources::threads::thread_pool;
 use crate::table::group_keys::{KeyConverter, integer_of_key};
 use crate::table::read::{ColumnRequest, Table};
@@ -106,7 +105,7 @@ fn judge(
     charge: &RobustCharge<'_>,
     resources: &Resources<'_>,
 ) -> Result<RobustJudge> {
-    let spill = Spill::create(&resources.temp)?;
+    let spill = resources.new_spill()?;
     let sorter = Mutex::new(Sorter::new(&resources.budget, &spill)?);
     match subject {
         Subject::Table(table) => {

@@ -115,6 +115,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
     let job = Anonymize {
         temp: args.resources.temp(),
+        spill: args.resources.spill(),
         memory: args.resources.memory,
         threads: args.resources.threads(),
         search: args.search(),

@@ -48,7 +48,9 @@ mod unix {
     fn line(signal: i32, remains: &Remains) -> String {
         let name = signal_name(signal).unwrap_or("a signal");
         match (remains.published.first(), remains.removed) {
-            (Some(release), _) => format!("{name} came when {} was complete; it stays", visible_path(release)),
+            (Some(release), _) => {
+                format!("{name} came when {} was complete; it stays", visible_path(release))
+            }
             (None, 0) => name.to_string(),
             (None, _) => format!("{name}; what this run had made is removed"),
         }

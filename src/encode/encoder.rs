@@ -172,9 +172,10 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => {
-                    coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| Error::changed(&coding.name))
-                }
+                Some(key) => coding
+                    .code_of_text(&scale.text(key))
+                    .map(Some)
+                    .ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -262,8 +263,10 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
                     (None, _) => 0,
                     (Some(key), Some((same, code))) if same == key => code,
                     (Some(key), _) => {
-                        let code =
-                            attribute.coding.number_code(key).ok_or_else(|| Error::changed(&attribute.name))?;
+                        let code = attribute
+                            .coding
+                            .number_code(key)
+                            .ok_or_else(|| Error::changed(&attribute.name))?;
                         let code = attribute.shifted(code) as u16;
                         last = Some((key, code));
                         code

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod progress;
+pub(crate) mod secret;
 pub mod sorter;
 pub mod spill;
 pub(crate) mod tally;
@@ -11,8 +12,10 @@ pub mod unfinished;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::error::Result;
 use budget::Budget;
 use progress::Progress;
+use spill::{Spill, SpillForm};
 
 /// The resources that a stage may use.
 pub struct Resources<'a> {
@@ -22,6 +25,8 @@ pub struct Resources<'a> {
     pub budget: Arc<Budget>,
     /// The directory for data that does not fit in memory.
     pub temp: PathBuf,
+    /// How it is stored there.
+    pub spill: SpillForm,
     /// Where progress is counted.
     pub progress: &'a Progress,
 }
@@ -30,6 +35,11 @@ impl<'a> Resources<'a> {
     /// All processors of the system, and its directory for temporary files.
     pub fn new(budget: Arc<Budget>, progress: &'a Progress) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-        Resources { threads, budget, temp: std::env::temp_dir(), progress }
+        Resources { threads, budget, temp: std::env::temp_dir(), spill: SpillForm::Encrypted, progress }
+    }
+
+    /// An empty spill.
+    pub fn new_spill(&self) -> Result<Spill> {
+        Spill::with(&self.temp, self.spill)
     }
 }

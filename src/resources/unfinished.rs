@@ -50,14 +50,10 @@ pub fn keep(path: &Path) {
 }
 
 /// Publishes `target` by `publish`. If that succeeds, everything in `parts` stays.
-pub fn publish<E>(
-    target: &Path,
-    parts: &[&Path],
-    publish: impl FnOnce() -> Result<(), E>,
-) -> Result<(), E> {
+pub fn publish<E>(target: &Path, parts: &[&Path], publish: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     let mut left = left();
     publish()?;
-    parts.iter().for_each(|part| drop(left.unfinished.remove(*part)));
+    left.unfinished.retain(|path| !parts.contains(&path.as_path()));
     left.published.push(target.to_path_buf());
     Ok(())
 }

@@ -14,7 +14,7 @@ const TERMINATE: i32 = 15;
 fn table(folder: &Folder) {
     let made = skyveil(&["generate", "agrawal", "--rows", "400000", "--out", &folder.text("t.parquet")]);
     assert!(made.status.success());
-    let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\nkeep = [\"car\"]\n\
+    let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\", \"commission\", \"elevel\", \"hyears\"]\nkeep = [\"car\"]\n\
                   [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
                   [privacy]\nk_anonymity = 50\n";
     folder.write("policy.toml", policy);

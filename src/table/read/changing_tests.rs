@@ -15,7 +15,8 @@ const FORMATS: [&str; 4] = ["csv", "parquet", "arrow", "arrows"];
 /// Ages from `first` on.
 fn write(path: &Path, rows: i64, first: i64) {
     let ages: ArrayRef = Arc::new((first..first + rows).collect::<Int64Array>());
-    let names: ArrayRef = Arc::new((0..rows).map(|row| Some(format!("n{}", row % 10))).collect::<StringArray>());
+    let names: ArrayRef =
+        Arc::new((0..rows).map(|row| Some(format!("n{}", row % 10))).collect::<StringArray>());
     let batch = RecordBatch::try_from_iter([("age", ages), ("name", names)]).unwrap();
     if path.extension().is_some_and(|extension| extension == "arrows") {
         let mut writer =
@@ -50,7 +51,7 @@ fn refuses(format: &str, change: impl FnOnce(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("t").with_extension(format);
     write(&path, 1_000, 100);
-    let table = Table::open(&[path.clone()], &ReadOptions::default()).unwrap();
+    let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
     assert_eq!(scan(&table).unwrap(), 1_000, "{format}");
     assert_eq!(scan(&table).unwrap(), 1_000, "{format}");
     change(&path);
@@ -93,7 +94,12 @@ fn a_file_whose_time_is_set_back_is_refused() {
         let text = std::fs::read_to_string(path).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(path, text.replace("100,", "900,")).unwrap();
-        File::options().write(true).open(path).unwrap().set_times(FileTimes::new().set_modified(before)).unwrap();
+        File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_times(FileTimes::new().set_modified(before))
+            .unwrap();
         assert_eq!(path.metadata().unwrap().modified().unwrap(), before);
     });
 }
@@ -104,14 +110,19 @@ fn a_file_that_changes_during_a_scan_is_refused_whatever_else_went_wrong() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t").with_extension(format);
         write(&path, 1_000, 100);
-        let table = Table::open(&[path.clone()], &ReadOptions::default()).unwrap();
+        let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
         let mut changed = false;
-        let outcome = table.scan(&[ColumnRequest::canonical("age")], 1, |morsel| Ok(morsel.count()), |_| {
-            if !std::mem::replace(&mut changed, true) {
-                write(&path, 10, 500);
-            }
-            Ok(())
-        });
+        let outcome = table.scan(
+            &[ColumnRequest::canonical("age")],
+            1,
+            |morsel| Ok(morsel.count()),
+            |_| {
+                if !std::mem::replace(&mut changed, true) {
+                    write(&path, 10, 500);
+                }
+                Ok(())
+            },
+        );
         assert!(matches!(outcome, Err(Error::Changed { .. })), "{format}: {outcome:?}");
     }
 }
@@ -122,7 +133,7 @@ fn every_scan_finds_the_same_number_of_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     write(&path, 1_000, 100);
-    let table = Table::open(&[path.clone()], &ReadOptions::default()).unwrap();
+    let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
     table.files()[0].pretend_rows(999);
     assert!(matches!(scan(&table), Err(Error::Changed { .. })));
 }
@@ -132,9 +143,13 @@ fn a_value_that_was_not_there_before_names_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     write(&path, 10, 100);
-    let table = Table::open(&[path.clone()], &ReadOptions::default()).unwrap();
-    let outcome =
-        table.scan(&[ColumnRequest::canonical("age")], 1, |_| Err::<(), _>(Error::changed("age")), |()| Ok(()));
+    let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
+    let outcome = table.scan(
+        &[ColumnRequest::canonical("age")],
+        1,
+        |_| Err::<(), _>(Error::changed("age")),
+        |()| Ok(()),
+    );
     let error = outcome.unwrap_err();
     assert_eq!((error.column(), error.file()), (Some("age"), Some(&*path)));
     assert!(error.may_pass() && error.to_string().contains("`age`"), "{error}");

@@ -70,10 +70,7 @@ impl Identity {
             device: metadata.dev(),
             inode: metadata.ino(),
             length: metadata.len(),
-            times: [
-                (metadata.mtime(), metadata.mtime_nsec()),
-                (metadata.ctime(), metadata.ctime_nsec()),
-            ],
+            times: [(metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec())],
         }
     }
 }

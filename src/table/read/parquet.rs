@@ -167,8 +167,14 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
     } else {
         format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
     };
-    // The reader flattens its errors to text; unsupported features are the only kind worth distinguishing.
-    match error.to_string().split_once("NYI: ") {
+    // The reader flattens its errors to text. Those of the system end in a number; of the others, only unsupported
+    // features are worth distinguishing.
+    let text = error.to_string();
+    let number = text.split_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    if let Some(number) = number {
+        return Error::io(path, std::io::Error::from_raw_os_error(number));
+    }
+    match text.split_once("NYI: ") {
         Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
         None => damaged(path, format!("{place} cannot be decoded")),
     }

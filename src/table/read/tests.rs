@@ -586,8 +586,8 @@ fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
         let open = move || -> Result<scan::Pieces<'static>> {
             Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
         };
-        let rows_found = Default::default();
-        let file = scan::FileScan { path: Path::new("t"), rows_found: &rows_found, open: Box::new(open) };
+        let rows_found = Box::leak(Box::default());
+        let file = scan::FileScan { path: Path::new("t"), rows_found, open: Box::new(open) };
         let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
         let result = scan::scan(vec![file], 2, count, |_| Ok(()));
         assert!(message(result).contains("does not hold the rows it announces"));

@@ -100,6 +100,14 @@ pub enum Error {
         /// What the other run is writing.
         target: PathBuf,
     },
+    /// A release is in place, but the system could not make its name durable.
+    #[error("{} is complete, but may not survive a loss of power: {source}\n  check it later, or remove it and run again", path.display())]
+    Undurable {
+        /// The release.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The answer was found, but could not be written to standard output.
     #[error("standard output: {source}{}", output_remedy(made.as_deref()))]
     Output {
@@ -322,6 +330,7 @@ impl Error {
             | Error::Defect { .. }
             | Error::Policy { .. }
             | Error::Format { .. }
+            | Error::Undurable { .. }
             | Error::Memory { .. } => false,
         }
     }
@@ -351,6 +360,7 @@ impl Error {
             | Error::Io { path, .. }
             | Error::Spill { directory: path, .. }
             | Error::Format { path, .. }
+            | Error::Undurable { path, .. }
             | Error::Busy { target: path } => Some(path),
             Error::Output { made, .. } => made.as_deref(),
             Error::Defect { .. } | Error::Memory { .. } | Error::Threads { .. } => None,

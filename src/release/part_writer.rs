@@ -3,6 +3,7 @@
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
 use crate::error::{Error, Result};
+use crate::resources::disk;
 use crate::resources::threads::start;
 use crate::table::write::{TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
@@ -23,7 +24,7 @@ pub struct PartWriter {
 impl PartWriter {
     /// Writes `folder/part-00000.parquet`, creating the folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         let path = folder.join("part-00000.parquet");
         let mut table = TableWriter::create(&path, schema, &options)?;
         let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =

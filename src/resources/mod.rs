@@ -1,6 +1,9 @@
 //! Which resources may a run use, and how far has it progressed?
 
 pub mod budget;
+pub mod disk;
+#[cfg(test)]
+pub(crate) mod faults;
 pub mod progress;
 pub(crate) mod secret;
 pub mod sorter;

@@ -8,12 +8,12 @@
 //! twice: every place is written once, because the file only grows, and every spill has a key of its own. Changes by
 //! others are not detected; only the superuser could make them.
 
+use super::disk::DiskFile;
 use super::secret::secret;
 use crate::error::{Error, Result};
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ pub enum SpillForm {
 #[derive(Debug)]
 pub struct Spill {
     directory: PathBuf,
-    file: File,
+    file: DiskFile,
     end: AtomicU64,
     keystream: Option<Keystream>,
 }
@@ -53,7 +53,7 @@ impl Spill {
 
     /// An empty spill in `directory`, which must exist and be writable.
     pub fn with(directory: &Path, form: SpillForm) -> Result<Self> {
-        let file = tempfile::tempfile_in(directory)
+        let file = DiskFile::nameless(directory)
             .map_err(|source| Error::Spill { directory: directory.to_owned(), source })?;
         let keystream = match form {
             SpillForm::Encrypted => {
@@ -74,7 +74,7 @@ impl Spill {
 
     /// Reads a part of the file, given by its offset and the length of `buffer`.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        read_exact_at(&self.file, buffer, offset).map_err(|source| self.error(source))?;
+        self.file.read_exact_at(buffer, offset).map_err(|source| self.error(source))?;
         if let Some(keystream) = &self.keystream {
             keystream.apply(offset, buffer);
         }
@@ -82,13 +82,13 @@ impl Spill {
     }
 
     fn write(&self, offset: u64, blob: &[u8]) -> std::io::Result<()> {
-        let Some(keystream) = &self.keystream else { return write_all_at(&self.file, blob, offset) };
+        let Some(keystream) = &self.keystream else { return self.file.write_all_at(blob, offset) };
         let mut room = vec![0; blob.len().min(CHUNK)];
         for (part, at) in blob.chunks(CHUNK).zip((offset..).step_by(CHUNK)) {
             let sealed = &mut room[..part.len()];
             sealed.copy_from_slice(part);
             keystream.apply(at, sealed);
-            write_all_at(&self.file, sealed, at)?;
+            self.file.write_all_at(sealed, at)?;
         }
         Ok(())
     }
@@ -142,48 +142,12 @@ impl fmt::Debug for Keystream {
     }
 }
 
-#[cfg(unix)]
-fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        if written == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        bytes = &bytes[written..];
-        offset += written as u64;
-    }
-    Ok(())
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[read..];
-        offset += read as u64;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 impl Spill {
     /// The bytes on the disk.
     pub(crate) fn stored(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes() as usize];
-        read_exact_at(&self.file, &mut bytes, 0).unwrap();
+        self.file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
     }
 }

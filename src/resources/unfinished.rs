@@ -7,6 +7,7 @@
 //! Invariant: whatever is made is made and listed in one step, and whatever is finished is finished and taken off in
 //! one step, as a signal sees it.
 
+use super::disk;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -85,8 +86,8 @@ pub fn remove_all() -> Remains {
 fn remove_any(path: &Path) -> std::io::Result<()> {
     match path.symlink_metadata() {
         Err(_) => Ok(()),
-        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
-        Ok(_) => std::fs::remove_file(path),
+        Ok(metadata) if metadata.is_dir() => disk::remove_dir_all(path),
+        Ok(_) => disk::remove_file(path),
     }
 }
 

@@ -11,6 +11,7 @@ mod audit;
 mod beliefs;
 mod check;
 mod columns;
+mod corpus;
 mod datasets;
 mod disclosure;
 mod documents;
@@ -20,6 +21,8 @@ mod frozen;
 mod init;
 mod lattice;
 mod policy_reference;
+#[cfg(unix)]
+mod races;
 mod report;
 mod reproduce;
 mod robust;

@@ -2,7 +2,6 @@
 //!
 //! Memory: the text of one slab. Threads format parts of a slab; the parts are written in order.
 
-use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 
@@ -14,15 +13,16 @@ use rayon::prelude::*;
 
 use super::slab::Slab;
 use super::writer::SinkError;
+use crate::resources::disk::DiskFile;
 
 pub(super) struct CsvSink {
     columns: usize,
-    file: File,
+    file: DiskFile,
     pool: ThreadPool,
 }
 
 impl CsvSink {
-    pub fn new(mut file: File, schema: SchemaRef, pool: ThreadPool) -> Result<Self, SinkError> {
+    pub fn new(mut file: DiskFile, schema: SchemaRef, pool: ThreadPool) -> Result<Self, SinkError> {
         let fields = schema.fields();
         if let Some(field) = fields.iter().find(|field| field.data_type().is_nested()) {
             let problem = format!("column {} is of type {}", field.name(), field.data_type());

@@ -4,7 +4,6 @@
 //! column chunk is encoded by one thread at a time. The file says which program wrote it, not from which source: no
 //! metadata of a source, and no Arrow schema unless a type needs it.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -21,6 +20,7 @@ use rayon::prelude::*;
 use super::column::{ColumnChunk, ColumnEncoder};
 use super::slab::{Slab, SlabEnd};
 use super::writer::{Compression, SinkError, StoredStatistics, WriteOptions};
+use crate::resources::disk::DiskFile;
 
 pub(super) struct ParquetSink {
     schema: SchemaRef,
@@ -29,13 +29,13 @@ pub(super) struct ParquetSink {
     columns: Vec<ColumnEncoder>,
     row_groups: usize,
     factory: ArrowRowGroupWriterFactory,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<DiskFile>,
     pool: ThreadPool,
 }
 
 impl ParquetSink {
     pub fn new(
-        file: File,
+        file: DiskFile,
         schema: SchemaRef,
         options: &WriteOptions,
         pool: ThreadPool,

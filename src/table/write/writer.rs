@@ -1,6 +1,5 @@
 //! Writes a table to one file.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use super::ipc::IpcSink;
 use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
 use crate::error::{Error, Result};
+use crate::resources::disk::DiskFile;
 use crate::resources::threads::thread_pool;
 use crate::resources::unfinished;
 
@@ -294,11 +294,11 @@ struct Unfinished {
 
 impl Unfinished {
     /// Devices and pipes must not be removed, and opening a pipe waits for its reader.
-    fn create(path: &Path) -> io::Result<(File, Self)> {
+    fn create(path: &Path) -> io::Result<(DiskFile, Self)> {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok((File::create(path)?, Unfinished { path: None }));
+            return Ok((DiskFile::create(path)?, Unfinished { path: None }));
         }
-        let create = || File::create(path).map(|file| (path.to_path_buf(), file));
+        let create = || DiskFile::create(path).map(|file| (path.to_path_buf(), file));
         let (path, file) = unfinished::make(create)?;
         Ok((file, Unfinished { path: Some(path) }))
     }

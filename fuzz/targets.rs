@@ -2,7 +2,11 @@
 //!
 //! Nothing panics on any input. Where there is a naive model or a second way, both agree.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "each target uses one of them, and stops where it cannot go on")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each target uses one of them, and stops where it cannot go on"
+)]
 
 #[path = "../tests/suite/support/naive.rs"]
 mod naive;
@@ -19,8 +23,8 @@ mod library {
 use arrow_cast::display::array_value_to_string;
 use library::{Rational, Values};
 use skyveil::{
-    Anonymize, Budget, ColumnKind, ColumnRequest, LabelReader, Morsel, Outcome, Policy, Progress, ReadOptions,
-    Release, Resources, Result, Table, parse_fraction,
+    Anonymize, Budget, ColumnKind, ColumnRequest, LabelReader, Morsel, Outcome, Policy, Progress,
+    ReadOptions, Release, Resources, Result, Table, parse_fraction,
 };
 use std::io::Cursor;
 use std::path::Path;
@@ -43,7 +47,9 @@ pub fn policy(data: &[u8]) {
 pub fn labels(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (label, value) = text.split_once('\n').unwrap_or((text, "1"));
-    for kind in [ColumnKind::Integer, ColumnKind::Float, ColumnKind::Text, ColumnKind::Date, ColumnKind::Boolean] {
+    for kind in
+        [ColumnKind::Integer, ColumnKind::Float, ColumnKind::Text, ColumnKind::Date, ColumnKind::Boolean]
+    {
         let reader = LabelReader::unstated(&kind);
         if let (Ok(label), Ok(cell)) = (reader.read(label), reader.cell(value)) {
             reader.covers(&label, cell);
@@ -87,7 +93,8 @@ fn rows(table: &Table, threads: usize) -> Result<Vec<Vec<String>>> {
         let mut part = Vec::new();
         for batch in morsel {
             let batch = batch?;
-            let text = |row: usize| batch.columns().iter().map(move |c| array_value_to_string(c, row).unwrap());
+            let text =
+                |row: usize| batch.columns().iter().map(move |c| array_value_to_string(c, row).unwrap());
             part.extend((0..batch.num_rows()).map(|row| text(row).collect::<Vec<String>>()));
         }
         Ok(part)

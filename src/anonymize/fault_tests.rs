@@ -40,7 +40,8 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The release in a folder relative to it.
 fn release(folder: &Path) -> Option<BTreeMap<PathBuf, Vec<u8>>> {
     let release = folder.join("release");
-    let relative = |(path, bytes): (PathBuf, Vec<u8>)| (path.strip_prefix(&release).unwrap().to_owned(), bytes);
+    let relative =
+        |(path, bytes): (PathBuf, Vec<u8>)| (path.strip_prefix(&release).unwrap().to_owned(), bytes);
     release.exists().then(|| contents(&release).into_iter().map(relative).collect())
 }
 
@@ -74,7 +75,8 @@ fn fail_everywhere(fault: Fault) -> u64 {
             run(place.path()).unwrap();
             assert_eq!(release(place.path()).as_ref(), Some(&reference), "{fault:?} at {at}");
         }
-        let hidden = contents(place.path()).into_keys().find(|path| !path.starts_with(place.path().join("release")));
+        let hidden =
+            contents(place.path()).into_keys().find(|path| !path.starts_with(place.path().join("release")));
         assert!(left.is_some() || hidden.is_none(), "{fault:?} at {at}: {hidden:?} is left");
     }
     unreachable!()

@@ -348,7 +348,8 @@ mod tests {
         assert!(!dead.exists() && foreign.exists() && alive.exists());
         drop(staging);
         assert!(foreign.join("part").exists());
-        let left = [".release.unfinished-alive", ".release.unfinished-alive.mark", ".release.unfinished-notes"];
+        let left =
+            [".release.unfinished-alive", ".release.unfinished-alive.mark", ".release.unfinished-notes"];
         assert_eq!(names(place.path()), left);
     }
 

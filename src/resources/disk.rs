@@ -53,7 +53,7 @@ impl DiskFile {
 
     /// An unnamed file in a folder.
     pub fn nameless(folder: &Path) -> io::Result<Self> {
-        step(DiskOperation::Create, folder)?;
+        step(DiskOperation::Write, folder)?;
         tempfile::tempfile_in(folder).map(|file| DiskFile::of(file, folder))
     }
 
@@ -181,11 +181,7 @@ pub fn sync_folder(_path: &Path) -> io::Result<()> {
 }
 
 /// Gives a folder another name, in the way of `rename`.
-pub fn rename(
-    from: &Path,
-    to: &Path,
-    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn rename(from: &Path, to: &Path, rename: impl FnOnce(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     step(DiskOperation::Rename(to), from)?;
     rename(from, to)
 }

@@ -38,7 +38,11 @@ fn names(folder: &Folder) -> Vec<String> {
 fn remove(folder: &Folder, before: &[String]) {
     for name in names(folder).into_iter().filter(|name| !before.contains(name)) {
         let path = folder.path(&name);
-        if path.is_dir() { std::fs::remove_dir_all(path).unwrap() } else { std::fs::remove_file(path).unwrap() }
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap()
+        } else {
+            std::fs::remove_file(path).unwrap()
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Memory: the encoded pages of one column chunk.
 
-
 use arrow_array::ArrayRef;
 use arrow_schema::{FieldRef, Schema};
 use parquet::arrow::arrow_writer::{
@@ -79,7 +78,10 @@ impl ColumnEncoder {
 
 impl ColumnChunk {
     /// Appends the chunk to the file; call in the order of the columns.
-    pub fn append_to(self, row_group: &mut SerializedRowGroupWriter<'_, DiskFile>) -> Result<(), ParquetError> {
+    pub fn append_to(
+        self,
+        row_group: &mut SerializedRowGroupWriter<'_, DiskFile>,
+    ) -> Result<(), ParquetError> {
         match self {
             ColumnChunk::Values(leaves) => {
                 leaves.into_iter().try_for_each(|leaf| leaf.append_to_row_group(row_group))

@@ -287,7 +287,10 @@ pub(super) struct RunChunk {
 }
 
 impl RunChunk {
-    pub fn append_to(self, row_group: &mut SerializedRowGroupWriter<'_, DiskFile>) -> Result<(), ParquetError> {
+    pub fn append_to(
+        self,
+        row_group: &mut SerializedRowGroupWriter<'_, DiskFile>,
+    ) -> Result<(), ParquetError> {
         row_group.append_column(&self.bytes, self.close)
     }
 }

@@ -8,6 +8,7 @@
     reason = "each target uses one of them, and stops where it cannot go on"
 )]
 
+#[allow(clippy::duplicate_mod, reason = "the fuzz targets are built without the suite")]
 #[path = "../tests/suite/support/naive.rs"]
 mod naive;
 
@@ -77,7 +78,7 @@ pub fn csv(data: &[u8]) {
     std::fs::write(&path, data).unwrap();
     let options = |batch_rows| ReadOptions { batch_rows, ..ReadOptions::default() };
     let file = |batch_rows, threads| {
-        Table::open(&[path.clone()], &options(batch_rows)).and_then(|table| rows(&table, threads))
+        Table::open(std::slice::from_ref(&path), &options(batch_rows)).and_then(|table| rows(&table, threads))
     };
     let pipe = Table::from_reader("t.csv", Box::new(Cursor::new(data.to_vec())), &options(3));
     let pipe = pipe.and_then(|table| rows(&table, 2));

@@ -127,9 +127,10 @@ impl State {
     }
 }
 
+#[cfg(test)]
 mod tests {
-    use super::super::disk;
     use super::*;
+    use crate::resources::disk;
 
     fn rename(from: &Path, to: &Path) -> io::Result<()> {
         disk::rename(from, to, |from, to| std::fs::rename(from, to))

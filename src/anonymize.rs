@@ -9,6 +9,8 @@
 //! addition.
 
 mod bucket_tables;
+#[cfg(test)]
+mod fault_tests;
 mod given;
 mod job;
 mod receipts;
@@ -70,8 +72,12 @@ impl Anonymize<'_> {
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;
-        workplace.staging.publish()?;
-        owners.keep();
+        let published = workplace.staging.publish(&owners.paths());
+        // A release that appeared has its receipt, whatever happened next.
+        if published.is_ok() || matches!(published, Err(Error::Undurable { .. })) {
+            owners.keep();
+        }
+        published?;
         Ok(Outcome::Published(Summary {
             records: judged.individuals,
             groups: judged.groups,

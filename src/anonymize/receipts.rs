@@ -19,6 +19,7 @@ use crate::resources::threads::thread_pool;
 use rayon::prelude::*;
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 /// The private files of a finished release.
@@ -91,6 +92,11 @@ impl OwnersFiles {
     /// Gives every file its name; dropping this takes them back.
     pub(super) fn place(&mut self) -> Result<()> {
         self.files.iter_mut().try_for_each(PrivateFile::place)
+    }
+
+    /// Where the files are once they are placed.
+    pub(super) fn paths(&self) -> Vec<&Path> {
+        self.files.iter().map(PrivateFile::path).collect()
     }
 
     /// The release is in place: the files stay.

@@ -15,6 +15,7 @@ use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
+use crate::resources::disk;
 use crate::table::read::Table;
 use serde_json::Value;
 
@@ -121,7 +122,7 @@ impl Written {
             kept,
         });
         let path = workplace.staging.folder().join(REPORT);
-        std::fs::write(&path, page).map_err(|source| Error::io(&path, source))
+        disk::write(&path, page).map_err(|source| Error::io(&path, source))
     }
 
     pub(super) fn write_manifest(

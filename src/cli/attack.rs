@@ -188,6 +188,7 @@ fn resources<'a>(args: &AttackArgs, progress: &'a Progress) -> Resources<'a> {
         threads: args.resources.threads(),
         budget: args.resources.budget(),
         temp: args.resources.temp(),
+        spill: args.resources.spill(),
         progress,
     }
 }

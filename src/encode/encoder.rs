@@ -103,7 +103,7 @@ impl<'a> Encoder<'a> {
         let columns = self.sensitive.columns();
         if let ([column], [array]) = (columns, arrays) {
             for code in sensitive_codes(column, array)? {
-                codes.push(code.ok_or_else(|| changed(&column.name))?);
+                codes.push(code.ok_or_else(|| Error::changed(&column.name))?);
             }
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl<'a> Encoder<'a> {
         let mut own = vec![0; columns.len()];
         for row in 0..values.first().map_or(0, Vec::len) {
             own.iter_mut().zip(&values).for_each(|(own, values)| *own = values[row]);
-            codes.push(self.sensitive.code(&own).ok_or_else(|| changed(&columns[0].name))?);
+            codes.push(self.sensitive.code(&own).ok_or_else(|| Error::changed(&columns[0].name))?);
         }
         Ok(())
     }
@@ -154,19 +154,20 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             let keys = keys(array, *scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow_array::types::Int32Type>().is_none() => {
             let kind = crate::table::ColumnKind::of(array.data_type());
-            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
+            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| Error::changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => {
-                    coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
-                }
+                Some(key) => coding
+                    .code_of_text(&scale.text(key))
+                    .map(Some)
+                    .ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -176,7 +177,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
                 texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
             let code = |row: usize| match texts.entry(row) {
                 None => Ok(coding.null),
-                Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(entry) => entries[entry].map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -186,14 +187,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
 /// The sensitive code of each row of a single-valued column.
 pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u16>> {
     let codes = sensitive_codes(column, array)?.into_iter();
-    codes.map(|code| code.ok_or_else(|| changed(&column.name))).collect()
-}
-
-fn changed(column: &str) -> Error {
-    Error::input(
-        format!("column {column:?} holds a value in the second reading that it did not hold in the first"),
-        "the table changed while it was read; run again when nobody writes to it",
-    )
+    codes.map(|code| code.ok_or_else(|| Error::changed(&column.name))).collect()
 }
 
 impl Lookup {
@@ -240,7 +234,7 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
         && !attribute.nulls
         && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0)
     {
-        return Err(changed(&attribute.name));
+        return Err(Error::changed(&attribute.name));
     }
     match lookup {
         Lookup::Table { low, codes: table, .. } => {
@@ -261,8 +255,10 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
                     (None, _) => 0,
                     (Some(key), Some((same, code))) if same == key => code,
                     (Some(key), _) => {
-                        let code =
-                            attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
+                        let code = attribute
+                            .coding
+                            .number_code(key)
+                            .ok_or_else(|| Error::changed(&attribute.name))?;
                         let code = attribute.shifted(code) as u16;
                         last = Some((key, code));
                         code
@@ -287,7 +283,7 @@ fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> R
             None => None,
             Some(entry) => entries[entry],
         };
-        codes.push(code.ok_or_else(|| changed(&attribute.name))?);
+        codes.push(code.ok_or_else(|| Error::changed(&attribute.name))?);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::Finding;
+use crate::resources::disk;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -189,7 +190,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     let mut files = Vec::new();
     list(folder, folder, &mut files)?;
     let path = folder.join(MANIFEST);
-    std::fs::write(&path, Manifest::of(evidence, files)?.text()?).map_err(|source| Error::io(&path, source))
+    disk::write(&path, Manifest::of(evidence, files)?.text()?).map_err(|source| Error::io(&path, source))
 }
 
 /// Every file below `folder`, by name, with its size and hash.

@@ -6,12 +6,14 @@
 //! shows that its run is alive.
 
 use super::manifest::hash;
-use super::staging::{parent, sync_folder};
+use super::staging::parent;
 use crate::error::{Error, Result, Setting};
+use crate::resources::disk::{self, DiskFile};
+use crate::resources::unfinished;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
-use tempfile::{Builder, NamedTempFile};
 
 /// A file for the owner alone, removed on drop unless it was kept.
 #[derive(Debug)]
@@ -25,7 +27,8 @@ pub struct PrivateFile {
 #[derive(Debug)]
 enum State {
     Nothing,
-    Unfinished(NamedTempFile),
+    /// Under a temporary name; the lock shows that its run is alive.
+    Unfinished(PathBuf, #[expect(dead_code, reason = "held until the file is placed")] File),
     Placed,
     Kept,
 }
@@ -49,56 +52,57 @@ impl PrivateFile {
     }
 
     /// Creates the file under a temporary name.
-    pub fn create(&mut self) -> Result<&mut File> {
+    pub fn create(&mut self) -> Result<DiskFile> {
         let io = |source| Error::io(&self.path, source);
-        let name = self.path.file_name().unwrap_or_default();
-        let file = Builder::new().prefix(&prefix(name)).tempfile_in(parent(&self.path)).map_err(io)?;
+        let prefix = prefix(self.path.file_name().unwrap_or_default());
+        let create = || disk::create_named_between(parent(&self.path), &prefix, "");
+        let (path, lock) = unfinished::make(|| create().map(|(lock, path)| (path, lock))).map_err(io)?;
+        // A failure from here on has something to remove.
+        let locked = lock.try_lock();
+        let file = DiskFile::create(&path);
+        self.state = State::Unfinished(path, lock);
         // Without a lock a sweep takes it for the file of a dead run; a file system without locks has no release.
-        file.as_file().try_lock().map_err(|error| io(error.into()))?;
-        self.state = State::Unfinished(file);
-        match &mut self.state {
-            State::Unfinished(file) => Ok(file.as_file_mut()),
-            _ => Err(Error::defect("a private file is gone")),
-        }
+        locked.map_err(|error| io(error.into()))?;
+        file.map_err(io)
     }
 
     /// The hash of what was written so far.
     pub fn sha256(&self) -> Result<String> {
         match &self.state {
-            State::Unfinished(file) => hash(file.path()).map(|(_, hash)| hash),
+            State::Unfinished(path, _) => hash(path).map(|(_, hash)| hash),
             _ => hash(&self.path).map(|(_, hash)| hash),
         }
     }
 
     /// Makes the file durable and gives it its name, which must still be free.
     pub fn place(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::Nothing) {
-            State::Unfinished(file) => {
-                file.as_file().sync_all().map_err(|source| Error::io(&self.path, source))?;
-                file.persist_noclobber(&self.path).map_err(|error| match error.error.kind() {
-                    std::io::ErrorKind::AlreadyExists => exists(&self.path, self.what),
-                    _ => Error::io(&self.path, error.error),
-                })?;
-                self.state = State::Placed;
-                sync_folder(parent(&self.path))
-            }
-            other => {
-                self.state = other;
-                Ok(())
-            }
-        }
+        let State::Unfinished(unfinished, _) = &self.state else { return Ok(()) };
+        let io = |source| Error::io(&self.path, source);
+        let from = unfinished.clone();
+        disk::sync_file(&from).map_err(io)?;
+        let rename = || disk::rename(&from, &self.path, rename_to_new).map(|()| (self.path.clone(), ()));
+        unfinished::make(rename).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(&self.path, self.what),
+            _ => io(error),
+        })?;
+        unfinished::keep(&from);
+        self.state = State::Placed;
+        disk::sync_folder(parent(&self.path)).map_err(|source| Error::io(&self.path, source))
     }
 
     /// The release is in place: the file stays.
     pub fn keep(mut self) {
+        unfinished::keep(&self.path);
         self.state = State::Kept;
     }
 }
 
 impl Drop for PrivateFile {
     fn drop(&mut self) {
-        if matches!(self.state, State::Placed) {
-            let _ = std::fs::remove_file(&self.path);
+        match &self.state {
+            State::Unfinished(path, _) => unfinished::remove(path),
+            State::Placed => unfinished::remove(&self.path),
+            State::Nothing | State::Kept => {}
         }
     }
 }
@@ -128,10 +132,16 @@ fn sweep(path: &Path, name: &OsStr) -> Result<()> {
             && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
         {
             let path = entry.path();
-            std::fs::remove_file(&path).map_err(|source| Error::io(&path, source))?;
+            disk::remove_file(&path).map_err(|source| Error::io(&path, source))?;
         }
     }
     Ok(())
+}
+
+/// Gives a file a name that is free; a second name is a step that fails if it is taken.
+fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::hard_link(from, to)?;
+    std::fs::remove_file(from)
 }
 
 /// Fails if a private file would be inside of a release.

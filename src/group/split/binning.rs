@@ -22,7 +22,7 @@ impl Binning {
     /// Creates at most `most` bins; exactly one per code if that is enough.
     pub fn new(column: &Column, most: u32) -> Self {
         let start = match &column.splitting {
-            Splitting::Ordered { .. } => {
+            Splitting::Ordered => {
                 let per_bin = column.codes.div_ceil(most.max(1)).next_power_of_two();
                 (0..column.codes).step_by(per_bin as usize).collect()
             }
@@ -62,9 +62,7 @@ fn frontier(tree: &CodeTree, most: u32) -> Vec<u32> {
 fn binned(column: &Column, start: &[u32], bin: &[u16]) -> Column {
     let codes = start.len() as u32;
     let splitting = match &column.splitting {
-        Splitting::Ordered { roundness } => {
-            Splitting::Ordered { roundness: start.iter().map(|&code| roundness[code as usize]).collect() }
-        }
+        Splitting::Ordered => Splitting::Ordered,
         Splitting::Tree(tree) => Splitting::Tree(tree.binned(codes, bin)),
     };
     let width = match &column.width {

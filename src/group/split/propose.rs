@@ -194,7 +194,7 @@ impl Candidates<'_> {
         }
         let runs = self.runs();
         match &self.column.splitting {
-            Splitting::Ordered { .. } => self.propose_ordered(&runs, order, criterion),
+            Splitting::Ordered => self.propose_ordered(&runs, order, criterion),
             Splitting::Tree(tree) => {
                 let (first, last) = (runs.first()?, runs.last()?);
                 let cover = tree.smallest_cover((first.code, last.code));
@@ -331,8 +331,8 @@ impl Candidates<'_> {
     }
 
     fn proposal(&self, runs: &[Run], start: usize, rank: Rank, parts: Vec<GroupCounts>) -> ProposedCut {
-        let boundary = self.column.boundary(runs[start - 1].code, runs[start].code);
-        ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, rank }
+        let boundaries = [runs[start].code].into();
+        ProposedCut { cut: Cut { column: self.number, boundaries }, parts, rank }
     }
 
     /// The one cut of a hierarchy: every child with people becomes a part.

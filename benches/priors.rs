@@ -1,7 +1,7 @@
 //! How much faster are priors computed by contraction than by the sum over all pairs?
 //!
 //! `cargo bench --features bench-internals --bench priors -- [TABLE SENSITIVE QUASI,.. [BANDWIDTH]]`; default: UCI
-//! Adult, which scripts/fetch-adult.sh downloads, with six quasi-identifiers and bandwidth 0.3. Both methods start from
+//! Adult, which scripts/fetch.sh adult downloads, with six quasi-identifiers and bandwidth 0.3. Both methods start from
 //! the merged combinations and run on all threads.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -23,7 +23,7 @@ fn main() {
     let quasi: Vec<String> = argument(2, QUASI).split(',').map(String::from).collect();
     let width = parse_fraction(&argument(3, "0.3")).unwrap();
     if !std::path::Path::new(&path).exists() {
-        println!("{path} is missing; scripts/fetch-adult.sh brings it");
+        println!("{path} is missing; scripts/fetch.sh adult brings it");
         return;
     }
     let table = Table::open(&[path.into()], &ReadOptions::default()).unwrap();

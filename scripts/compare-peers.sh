@@ -5,7 +5,7 @@
 #   OUT      writes OUT/peers/{numbers.csv,result.json} too, which `skyveil reproduce page --out OUT` takes up
 #   MINUTES  after which a peer is given up (10)
 #   ROWS     of the Agrawal table (1000000)
-# Needs python3 with venv; scripts/fetch-adult.sh first for Adult.
+# Needs python3 with venv; scripts/fetch.sh adult first for Adult.
 set -euo pipefail
 out=$(realpath -m "${1:-/nonexistent}")
 cd "$(dirname "$0")/.."

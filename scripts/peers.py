@@ -237,7 +237,7 @@ def main():
         drop = [column for column in header if column not in ADULT + ["occupation"]]
         rows += compare(skyveil, work, "adult", adult, ADULT, "occupation", drop, 10, minutes)
     else:
-        print("without Adult: run scripts/fetch-adult.sh first", file=sys.stderr)
+        print("without Adult: run scripts/fetch.sh adult first", file=sys.stderr)
     table = os.path.join(work, "agrawal.parquet")
     made = ["generate", "agrawal", "--rows", str(agrawal_rows), "--out", table]
     subprocess.run([skyveil] + made, check=True, stdout=subprocess.DEVNULL)

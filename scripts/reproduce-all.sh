@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 mkdir -p "$out"
 cargo build --release --quiet
 skyveil=$PWD/target/release/skyveil
-[ -f datasets/fetched/adult.csv ] || scripts/fetch-adult.sh
+[ -f datasets/fetched/adult.csv ] || scripts/fetch.sh adult
 failed=
 for experiment in $("$skyveil" reproduce list | cut -d' ' -f1); do
   echo "$(date +%H:%M:%S) $experiment"

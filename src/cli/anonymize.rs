@@ -28,6 +28,11 @@ use std::time::Instant;
 /// it is complete and checked, and is the same for any --memory, --threads, row order and file format. Peak
 /// memory is at most --memory plus 48 MiB. Exit code 1 if not even the whole table in one group is safe.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil anonymize people.parquet --policy policy.toml --out release
+  skyveil anonymize people.csv --policy policy.toml --out release --memory 256MiB --threads 2 --json
+  skyveil anonymize people.csv --policy policy.toml --out release --search lattice")]
 pub struct AnonymizeArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
     #[arg(required = true, value_name = "TABLE")]
@@ -123,7 +128,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let seconds = start.elapsed().as_secs_f64();
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &policy, &summary, seconds))?;
+            print(&published(args, &policy, &table, &summary, seconds))?;
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
@@ -174,8 +179,30 @@ fn protected(policy: &Policy) -> Vec<String> {
     policy.privacy.targets.iter().map(Target::name).collect()
 }
 
-fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: f64) -> String {
+/// The columns that are dropped because the policy does not name them.
+fn dropped_rest<'t>(policy: &Policy, table: &'t Table) -> Vec<&'t str> {
+    policy.unnamed(table.schema().fields().iter().map(|field| field.name().as_str()))
+}
+
+/// The names, or the first of them.
+fn listed(names: &[&str]) -> String {
+    const MOST: usize = 12;
+    let mut shown: Vec<String> = names.iter().take(MOST).map(|name| visible(name)).collect();
+    if names.len() > MOST {
+        shown.push(format!("and {} more", names.len() - MOST));
+    }
+    shown.join(", ")
+}
+
+fn published(
+    args: &AnonymizeArgs,
+    policy: &Policy,
+    table: &Table,
+    summary: &Summary,
+    seconds: f64,
+) -> String {
     let utility = &summary.utility;
+    let rest = dropped_rest(policy, table);
     if args.json {
         let columns = utility.columns.iter().map(
             |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
@@ -201,6 +228,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,
             "out": args.out,
+            "rest_dropped": rest,
             "average_group_size": utility.average_group_size,
             "discernibility": utility.discernibility.to_string(),
             "certainty_penalty": penalty,
@@ -248,6 +276,9 @@ fn published(args: &AnonymizeArgs, policy: &Policy, summary: &Summary, seconds: 
             "levels               {chosen:?}, the best of {} lowest safe nodes, {tested} tested\n",
             minimal.len()
         ));
+    }
+    if !rest.is_empty() {
+        text.push_str(&format!("not named, dropped   {}\n", listed(&rest)));
     }
     text.push_str(&took);
     text

@@ -30,6 +30,10 @@ use crate::table::read::Table;
 /// tools, as long as a column identifies the groups. Memory grows with the number of distinct combinations of
 /// quasi-identifiers.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil attack release --original people.parquet --bandwidth 0.3
+  skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
     /// group.

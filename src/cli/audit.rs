@@ -22,6 +22,10 @@ use std::path::PathBuf;
 /// one: if the inclusive or the exclusive strategy does), 1 if not, 2 for mistakes. The table is read into
 /// memory: at most 20,000 people.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil audit people.csv --policy policy.toml
+  skyveil audit people.csv --policy policy.toml --functions groups.csv")]
 pub struct AuditArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them; one row per person.
     #[arg(required = true, value_name = "TABLE")]

@@ -24,6 +24,11 @@ use crate::table::read::Table;
 /// stand together is read once, in memory that does not grow with its rows; any other is counted by group out
 /// of core.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil check release
+  skyveil check release --policy policy.toml --json
+  skyveil check groups.csv --group class --sensitive disease --point 2,3,1,0.8")]
 pub struct CheckArgs {
     #[command(flatten)]
     subject: SubjectFlags,

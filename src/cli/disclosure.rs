@@ -24,6 +24,10 @@ use crate::report::chart::{Axis, Chart, Series, to_document};
 /// all sets of 0 to K implications, the same for negated atoms ("this person lacks that value"), and atoms that
 /// attain them. Where the rows of each group stand together, the table is read once.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil disclosure release --up-to 5
+  skyveil disclosure groups.csv --group class --sensitive disease --up-to 12 --svg curve.svg")]
 pub struct DisclosureArgs {
     #[command(flatten)]
     subject: SubjectFlags,

@@ -19,6 +19,9 @@ use crate::model::skyline::knowledge::WantedSkylines;
 /// Shows the worst case for one value and one size of knowledge: the group of the target, the values to rule
 /// out, whom to ask, the family, and how sure each step makes. Names values and rows of the table.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil explain release --value HIV --point 2,3,1")]
 pub struct ExplainArgs {
     #[command(flatten)]
     subject: SubjectFlags,

@@ -18,6 +18,10 @@ use crate::table::write::WrittenFile;
 /// The same kind, rows and seed give the same bytes on any number of threads, and a longer table begins with the
 /// rows of a shorter one. Memory does not grow with the rows: a few chunks per thread and one row group.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil generate census --rows 100000 --out census.parquet
+  skyveil generate agrawal --rows 10000000 --seed 7 --out agrawal.parquet")]
 pub struct GenerateArgs {
     /// Which table.
     #[arg(value_enum)]

@@ -24,6 +24,10 @@ use std::path::{Path, PathBuf};
 /// gets a role and the reason for it; nothing is proposed to be published as it is. No value of the table is printed,
 /// except by --hierarchy, which lists the values of one column.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil init people.csv --out policy.toml
+  skyveil init people.csv --hierarchy occupation --out occupation.csv")]
 pub struct InitArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
     #[arg(required = true, value_name = "TABLE")]

@@ -16,6 +16,8 @@ mod init;
 mod report;
 mod reproduce;
 mod robust;
+mod shell;
+mod show;
 mod skyline;
 mod subject;
 mod terminal;
@@ -33,6 +35,9 @@ use crate::error::{Error, Result};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Print no progress and no warnings.
+    #[arg(long, short, global = true)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -41,12 +46,15 @@ enum Command {
     Attack(attack::AttackArgs),
     Audit(audit::AuditArgs),
     Check(check::CheckArgs),
+    Completions(shell::CompletionsArgs),
     Disclosure(disclosure::DisclosureArgs),
     Explain(explain::ExplainArgs),
     Generate(generate::GenerateArgs),
     Init(init::InitArgs),
+    Man(shell::ManArgs),
     Report(report::ReportArgs),
     Reproduce(reproduce::ReproduceArgs),
+    Show(show::ShowArgs),
     Skyline(skyline::SkylineArgs),
 }
 
@@ -70,6 +78,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
+    if arguments.quiet {
+        terminal::be_quiet();
+    }
     match run(&arguments.command) {
         Ok(Answer::Yes) | Err(Error::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
@@ -87,12 +98,15 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Attack(args) => attack::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Check(args) => check::run(args),
+        Command::Completions(args) => shell::completions(args),
         Command::Disclosure(args) => disclosure::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Init(args) => init::run(args),
+        Command::Man(args) => shell::man(args),
         Command::Report(args) => report::run(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Show(args) => show::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
 }
@@ -105,4 +119,25 @@ fn silence_contained_panics() {
             print(info);
         }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_shows_examples_that_can_be_called() {
+        Arguments::command().debug_assert();
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+            assert!(!examples.is_empty(), "{} has no examples", command.get_name());
+            for example in examples {
+                let words = example.split(['|', '>']).next().unwrap_or_default().replace('\'', "");
+                let parsed = Arguments::try_parse_from(words.split_whitespace());
+                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            }
+        }
+    }
 }

@@ -27,6 +27,10 @@ use crate::table::read::Table;
 /// The groups are checked again for it; the page needs no other file. Exit code 1 if they are not safe by the
 /// policy or the points. Beliefs are not judged again, which the page says: `skyveil check --original` does that.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil report release --out page.html
+  skyveil report release --original people.parquet --out page.html")]
 pub struct ReportArgs {
     #[command(flatten)]
     subject: SubjectFlags,

@@ -18,6 +18,9 @@ use crate::reproduce::{
 /// the other and goes on where one fails; `page` makes page/results.md from the results that are there; `list` names
 /// the experiments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil reproduce theorem4")]
 pub struct ReproduceArgs {
     /// Which one, or all, page or list.
     #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(names()))]
@@ -31,7 +34,7 @@ pub struct ReproduceArgs {
     /// The folder of all results.
     #[arg(long, value_name = "DIR", default_value = "reproduced")]
     pub out: PathBuf,
-    /// UCI Adult, as scripts/fetch-adult.sh writes it.
+    /// UCI Adult, as scripts/fetch.sh adult writes it.
     #[arg(long, value_name = "FILE", default_value = "datasets/fetched/adult.csv")]
     pub data: PathBuf,
     /// Directory for generated tables and releases while an experiment runs. Default: the system's.

@@ -23,6 +23,10 @@ use crate::report::chart::{knowledge_skyline, to_document};
 /// Finds every point L,K,M that keeps an adversary below the confidence while no larger one does. The table is
 /// read as `check` reads it, once where the rows of each group stand together, whatever the number of points.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  skyveil skyline release --value HIV --confidence 0.5
+  skyveil skyline release --all --confidence 4/5 --json")]
 pub struct SkylineArgs {
     #[command(flatten)]
     subject: SubjectFlags,

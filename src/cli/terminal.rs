@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -20,8 +21,23 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
+/// Whether only results and errors are printed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on, prints results and errors only.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// Writes a warning or an error to standard error, ignoring failures.
 pub fn complain(kind: &str, text: &str) {
+    if kind == "warning" && is_quiet() {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
 }
 
@@ -36,7 +52,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Does some work, with its progress on standard error if that is a terminal.
 pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
-    if !io::stderr().is_terminal() {
+    if is_quiet() || !io::stderr().is_terminal() {
         return work(&progress);
     }
     std::thread::scope(|scope| {

@@ -177,15 +177,21 @@ pub(super) fn sentence(claim: &Claim) -> String {
 
 /// Columns side by side: the first left-aligned, the others right-aligned.
 pub(super) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
+    aligned_by(rows, |column| column == 0)
+}
+
+/// Columns side by side, left-aligned where `left` says so.
+pub(super) fn aligned_by<R: AsRef<[String]>>(rows: &[R], left: impl Fn(usize) -> bool) -> String {
     let columns = rows.first().map_or(0, |row| row.as_ref().len());
     let width = |i: usize| rows.iter().map(|row| row.as_ref()[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
         for (i, (cell, &width)) in row.as_ref().iter().zip(&widths).enumerate() {
-            match i {
-                0 => text.push_str(&format!("{cell:<width$}")),
-                _ => text.push_str(&format!("  {cell:>width$}")),
+            text.push_str(if i == 0 { "" } else { "  " });
+            match left(i) {
+                true => text.push_str(&format!("{cell:<width$}")),
+                false => text.push_str(&format!("{cell:>width$}")),
             }
         }
         text.truncate(text.trim_end().len());

@@ -628,15 +628,28 @@ fn columns_of_the_table_that_do_not_fit_are_all_named() {
         why.to_string(),
         "p.toml: 3 mistakes in the policy\n  \
          line 9: columns.quasi: the table has no column \"zip\"; did you mean \"zipp\"?\n  \
-         columns: column \"zipp\" of the table has no role; add it to columns.quasi if others may know it of a person, to drop, or to keep\n  \
-         columns: the table has two columns \"age\"; rename one of them in the table"
+         columns: the table has two columns \"age\"; rename one of them in the table\n  \
+         columns: column \"zipp\" of the table has no role; add it to columns.quasi if others may know it of a person, to drop, or to keep"
+    );
+}
+
+#[test]
+fn the_rest_of_the_columns_is_dropped_only_if_the_policy_says_so() {
+    let names = ["age", "zip", "city", "name", "ssn", "disease", "cost", "a", "b \"c\""];
+    let why = policy(DESIGN).bind(&names).unwrap_err().to_string();
+    assert!(why.contains("2 columns of the table have no role"), "{why}");
+    assert!(why.contains("rest = \"drop\"") && why.contains("drop = [\"a\", \"b \\\"c\\\"\"]"), "{why}");
+    let roles = policy(&DESIGN.replacen("[columns]", "[columns]\nrest = \"drop\"", 1)).bind(&names).unwrap();
+    assert_eq!(roles[7..], [Role::Drop, Role::Drop]);
+    assert!(
+        mistakes(&DESIGN.replacen("[columns]", "[columns]\nrest = \"keep\"", 1)).contains("columns.rest")
     );
 }
 
 /// Every key that a policy may hold, in forms that must survive the canonical text.
 const RICH: &[&str] = &[
     "[columns]\nsensitive = [\"b b\", \"a\\\"\"]\njoint = [\"b b\", \"a\\\"\"]\nnull_is = \"none\"\ncount = \"n\"\n\
-     drop = [\"z\", \"y\"]\ntypes = { n = \"integer\" }\ndelimiter = \"\\t\"\nquasi = [\"q\"]\n[privacy]\nskyline = [{ for = [3, true], l = 1, confidence = 0.1 }]\n\
+     drop = [\"z\", \"y\"]\nrest = \"drop\"\ntypes = { n = \"integer\" }\ndelimiter = \"\\t\"\nquasi = [\"q\"]\n[privacy]\nskyline = [{ for = [3, true], l = 1, confidence = 0.1 }]\n\
      [publish]\ncuts = \"mondrian\"\nranges = \"bounds\"\n",
     "[columns.sensitive.d]\norder = \"numeric\"\n[columns.quasi]\na = { ends = [[0, 1.50, 9], [0, 9]] }\nb = { order = [\"x\", \"y\"], other = \"y\" }\n\
      c = { grid = 0.5, domain = [-1.5, 1e2] }\ne = { grid = \"month\", domain = [2020-01-01, \"2021-01-01\"] }\n\

@@ -1,6 +1,6 @@
 //! Does every column of the table have exactly one role?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::document::TableRules;
 use super::parse::{closest, quoted};
@@ -30,9 +30,15 @@ pub fn overlooked_delimiter(table: &[impl AsRef<str>]) -> Option<char> {
 }
 
 impl TableRules {
+    /// The columns of a table that the policy does not name.
+    pub fn unnamed<'t>(&self, table: impl IntoIterator<Item = &'t str>) -> Vec<&'t str> {
+        table.into_iter().filter(|name| !self.places.contains_key(*name)).collect()
+    }
+
     /// The role of each column of a table, in table order.
     ///
     /// Columns without a role, named columns that are missing, and duplicate column names are all reported together.
+    /// Columns without a role are dropped if the policy says so of the rest.
     pub fn bind(&self, table: &[impl AsRef<str>]) -> Result<Vec<Role>> {
         let mut roles: HashMap<&str, Role> = HashMap::new();
         let columns = &self.columns;
@@ -62,24 +68,25 @@ impl TableRules {
             }
         }
         mistakes.sort_by_key(|mistake| mistake.line);
-        for (at, name) in names.iter().enumerate() {
-            let nowhere = |problem: String, remedy: &str| Mistake {
-                line: None,
-                key: "columns".to_string(),
-                problem,
-                remedy: remedy.to_string(),
-            };
-            if names[..at].contains(name) {
+        let nowhere = |problem: String, remedy: String| {
+            let key = "columns".to_string();
+            Mistake { line: None, key, problem, remedy }
+        };
+        let mut without_role = Vec::new();
+        let mut seen = HashSet::new();
+        for name in &names {
+            if !seen.insert(name) {
                 let problem = format!("the table has two columns {}", quoted(name));
-                mistakes.push(nowhere(problem, "rename one of them in the table"));
+                mistakes.push(nowhere(problem, "rename one of them in the table".to_string()));
             }
             match roles.get(name) {
                 Some(role) => bound.push(*role),
-                None => mistakes.push(nowhere(
-                    format!("column {} of the table has no role", quoted(name)),
-                    "add it to columns.quasi if others may know it of a person, to drop, or to keep",
-                )),
+                None if columns.rest_is_dropped => bound.push(Role::Drop),
+                None => without_role.push(*name),
             }
+        }
+        if !without_role.is_empty() {
+            mistakes.push(nowhere(role_missing(&without_role), role_remedy(&without_role)));
         }
         if mistakes.is_empty() {
             return Ok(bound);
@@ -90,5 +97,26 @@ impl TableRules {
             mistakes = vec![Mistake { line: None, key: "columns".to_string(), problem, remedy }];
         }
         Err(Error::Policy { file: self.file.clone(), mistakes })
+    }
+}
+
+fn role_missing(names: &[&str]) -> String {
+    match names {
+        [only] => format!("column {} of the table has no role", quoted(only)),
+        several => format!("{} columns of the table have no role", several.len()),
+    }
+}
+
+/// What to do about columns without a role: one line to paste.
+fn role_remedy(names: &[&str]) -> String {
+    match names {
+        [_] => "add it to columns.quasi if others may know it of a person, to drop, or to keep".to_string(),
+        several => {
+            let names: Vec<String> = several.iter().map(|name| quoted(name)).collect();
+            let names = names.join(", ");
+            format!(
+                "make those that others may know quasi-identifiers, and write rest = \"drop\" below [columns], or drop = [{names}]"
+            )
+        }
     }
 }

@@ -39,6 +39,9 @@ fn write_columns(columns: &Columns, text: &mut String) -> fmt::Result {
             writeln!(text, "{key} = {}", list_text(names.iter().map(|name| quoted(name))))?;
         }
     }
+    if columns.rest_is_dropped {
+        writeln!(text, "rest = \"drop\"")?;
+    }
     for (key, name) in [("individual", &columns.individual), ("count", &columns.count)] {
         if let Some(name) = name {
             writeln!(text, "{key} = {}", quoted(name))?;

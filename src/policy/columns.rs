@@ -20,6 +20,8 @@ pub struct Columns {
     pub quasi: Vec<Quasi>,
     /// Columns that are not published, by name.
     pub drop: Vec<String>,
+    /// Whether columns that the policy does not name are not published either.
+    pub rest_is_dropped: bool,
     /// Columns that are published unchanged, by name.
     pub keep: Vec<String>,
     /// The column that identifies people in a table with several rows per person.
@@ -118,8 +120,19 @@ impl ColumnType {
     }
 }
 
-const KEYS: [&str; 10] =
-    ["sensitive", "joint", "quasi", "drop", "keep", "individual", "count", "null_is", "types", "delimiter"];
+const KEYS: [&str; 11] = [
+    "sensitive",
+    "joint",
+    "quasi",
+    "drop",
+    "rest",
+    "keep",
+    "individual",
+    "count",
+    "null_is",
+    "types",
+    "delimiter",
+];
 
 /// Where each column is named: the key of its role, and the position in the text.
 pub(super) type Places = BTreeMap<String, (String, usize)>;
@@ -150,10 +163,24 @@ impl Columns {
         let joint = read_joint(section, &sensitive, mistakes);
         let types = read_types(section, &places, mistakes);
         let delimiter = section.get("delimiter").and_then(|item| read_delimiter(&item, mistakes));
+        let rest_is_dropped =
+            section.get("rest").and_then(|item| item.choice(&[("drop", true)], mistakes)).unwrap_or(false);
         let (mut drop, mut keep) = (drop, keep);
         drop.sort();
         keep.sort();
-        (Columns { sensitive, joint, quasi, drop, keep, individual, count, types, delimiter }, places)
+        let columns = Columns {
+            sensitive,
+            joint,
+            quasi,
+            drop,
+            rest_is_dropped,
+            keep,
+            individual,
+            count,
+            types,
+            delimiter,
+        };
+        (columns, places)
     }
 
     /// The sensitive column with this name.

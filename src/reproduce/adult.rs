@@ -34,7 +34,7 @@ impl Coded {
         let map = map.ok_or_else(|| {
             Error::input(
                 format!("column `{}` holds a value that Adult does not have", self.name),
-                "give the file that scripts/fetch-adult.sh writes",
+                "give the file that scripts/fetch.sh adult writes",
             )
         })?;
         Ok(Coded {
@@ -52,7 +52,7 @@ pub fn require(path: &Path) -> Result<()> {
     }
     Err(Error::input(
         format!("this experiment needs UCI Adult, and {} is not there", path.display()),
-        "run scripts/fetch-adult.sh first, or give the file with --data",
+        "run scripts/fetch.sh adult first, or give the file with --data",
     ))
 }
 

@@ -37,7 +37,7 @@ impl RunSize {
 pub struct ExperimentSetting<'a> {
     /// How much is run.
     pub scale: RunSize,
-    /// UCI Adult with a header, as `scripts/fetch-adult.sh` writes it.
+    /// UCI Adult with a header, as `scripts/fetch.sh adult` writes it.
     pub adult: &'a Path,
     /// Where generated tables, releases and spills may be stored during the run.
     pub temp: &'a Path,

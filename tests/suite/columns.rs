@@ -1,7 +1,9 @@
 //! Several sensitive columns, several rows per person, and rows that represent several people.
 
 use crate::support::library::{Outcome, Result, Run, Summary, read, rows, write};
-use crate::support::{dataset, decode, json, scramble, skyveil_in, text as path_text};
+use crate::support::{
+    Folder, dataset, decode, json, printed, scramble, skyveil, skyveil_in, text as path_text,
+};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use proptest::prelude::*;
@@ -606,4 +608,30 @@ proptest! {
             outcomes => prop_assert!(false, "{:?}", outcomes),
         }
     }
+}
+
+#[test]
+fn columns_that_the_policy_does_not_name_are_dropped_as_the_rest_and_listed() {
+    let folder = Folder::new();
+    let table =
+        folder.write("people.csv", "name,age,disease,phone\na,1,flu,5\nb,2,cold,6\nc,3,flu,7\nd,4,cold,8\n");
+    let policy = |rest: &str| {
+        let text = format!(
+            "[columns]\nsensitive = \"disease\"\n{rest}\n[columns.quasi.age]\ndomain = [0, 10]\ngrid = 1\n\
+             [privacy]\nl_diversity = {{ c = 2, l = 2 }}\n"
+        );
+        folder.write("policy.toml", &text)
+    };
+    let call = |policy: &str, out: &str| {
+        skyveil(&["anonymize", &table, "--policy", policy, "--out", &folder.text(out)])
+    };
+    let refused = call(&policy(""), "none");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(printed(&refused).contains("drop = [\"name\", \"phone\"]"), "{}", printed(&refused));
+    let dropped = call(&policy("rest = \"drop\""), "release");
+    assert!(dropped.status.success(), "{}", printed(&dropped));
+    assert!(printed(&dropped).contains("not named, dropped   name, phone"), "{}", printed(&dropped));
+    let listed = call(&policy("drop = [\"name\", \"phone\"]"), "listed");
+    assert!(listed.status.success());
+    assert!(!printed(&listed).contains("not named"));
 }

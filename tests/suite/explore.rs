@@ -303,3 +303,53 @@ fn holds_together(page: &str, out: &Path) {
         assert_eq!(open, page.matches(&format!("</{tag}>")).count(), "{tag}");
     }
 }
+
+#[test]
+fn show_prints_groups_as_the_release_has_them() {
+    let folder = Folder::new();
+    let out = release(&folder, "shown", "");
+    let out = out.to_str().unwrap();
+    let all = json(&["check", out])["groups"].as_u64().unwrap();
+    let shown = json(&["show", out, "--groups", "1000"]);
+    let groups = shown["shown"].as_array().unwrap();
+    assert_eq!((shown["groups"].as_u64(), groups.len() as u64), (Some(all), all));
+    let people = |group: &Value| group["people"].as_u64().unwrap();
+    assert_eq!(groups.iter().map(people).sum::<u64>(), 600);
+    for group in groups {
+        let counts = group["values"]["disease"].as_array().unwrap();
+        let sum: u64 = counts.iter().map(|count| count["count"].as_u64().unwrap()).sum();
+        assert_eq!(sum, people(group));
+        assert!(group["label"]["age"].is_string() && group["label"]["city"].is_string());
+    }
+    let table = text(&["show", out, "--groups", "2"]);
+    assert_eq!(table.lines().count(), 5, "{table}");
+    refused(&["show", out, "--from", "0"], "numbered from 1");
+    refused(&["show", &folder.write("no.csv", "a\n1\n")], "not a release");
+}
+
+#[test]
+fn a_quiet_command_prints_results_only() {
+    let folder = Folder::new();
+    let table = folder.write("people.csv", &people());
+    let policy = folder.write("policy.toml", POLICY);
+    let run = |out: &str, more: &[&str]| {
+        let out = folder.text(out);
+        skyveil(&[&["anonymize", &table, "--policy", &policy, "--out", &out], more].concat())
+    };
+    let (loud, quiet) = (run("loud", &[]), run("quiet", &["--quiet"]));
+    assert!(!loud.stderr.is_empty(), "the kept column should cause a warning");
+    assert!(quiet.status.success() && quiet.stderr.is_empty() && !quiet.stdout.is_empty());
+}
+
+#[test]
+fn shells_and_manuals_know_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&["completions", shell]);
+        assert!(script.contains("anonymize") && script.contains("show"), "{shell}");
+    }
+    let folder = Folder::new();
+    let pages = folder.path("man");
+    assert!(text(&["man"]).contains(".TH skyveil"));
+    text(&["man", "--out", pages.to_str().unwrap()]);
+    assert!(pages.join("skyveil-anonymize.1").is_file());
+}

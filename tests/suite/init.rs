@@ -34,7 +34,7 @@ fn the_proposed_policy_runs_on_the_census() {
 }
 
 #[test]
-#[ignore = "needs datasets/fetched/adult.csv: run scripts/fetch-adult.sh"]
+#[ignore = "needs datasets/fetched/adult.csv: run scripts/fetch.sh adult"]
 fn the_proposed_policy_runs_on_adult() {
     let adult = dataset("fetched/adult.csv");
     assert!(runs_as_it_is(&adult, &[]).contains("sensitive = \"occupation\""));

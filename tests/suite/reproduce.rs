@@ -122,7 +122,7 @@ fn without_adult_the_script_is_named() {
     for name in ["adult-skyline", "implications", "robust", "beliefs"] {
         let output = skyveil_in(folder.path(), &["reproduce", name, "--quick"]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("scripts/fetch-adult.sh"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("scripts/fetch.sh adult"));
     }
     let output = skyveil_in(folder.path(), &["reproduce", "nothing"]);
     assert_eq!(output.status.code(), Some(2));

@@ -89,7 +89,7 @@ fn tree(column: &Coded, paths: &[Path]) -> Result<Distance> {
         let path = paths.iter().find(|(value, _)| value == text).ok_or_else(|| {
             Error::input(
                 format!("column `{}` holds a value that Adult does not have", column.name),
-                "give the file that scripts/fetch-adult.sh writes",
+                "give the file that scripts/fetch.sh adult writes",
             )
         })?;
         let above: Vec<(usize, &str)> = path.1.iter().copied().enumerate().collect();

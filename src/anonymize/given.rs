@@ -13,7 +13,6 @@
 use super::job::{Anonymize, Outcome, Workplace};
 use super::written::{Attempt, Written};
 use crate::encode::attribute::Attribute;
-use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
@@ -96,15 +95,14 @@ fn write_tables(
         payload: payload.as_ref(),
     };
     let mut output = Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.threads)?;
-    let columns: Vec<Column> = people.attributes.iter().map(Attribute::column).collect();
-    let quasi = people.places.iter().map(|&place| {
+    let measured = people.places.iter().zip(&people.attributes).map(|(&place, own)| {
         let quasi = &job.policy.columns.quasi[place];
-        Ok((quasi, job.table.kind(&quasi.name)?))
+        Ok((quasi, job.table.kind(&quasi.name)?, own))
     });
-    let quasi = quasi.collect::<Result<Vec<_>>>()?;
-    let mut measure = Measure::new(quasi, &columns, &people.attributes, &labels);
+    let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
     let group_of = candidate.groups(people, &published, |number, group| {
-        measure.add_labelled(&group.published, &group.tight);
+        let shown = labels.iter().zip(&group.published.present);
+        measure.add_labelled(&group.tight, shown.map(|((_, labels), present)| labels.label(present)));
         output.push(number, &group.published)
     })?;
     if let Some(payload) = &payload {

@@ -134,9 +134,9 @@ impl<'s> CodedTable<'s> {
         };
         let folder = workplace.staging.folder();
         let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
-        let quasi = source.quasi().map(|quasi| Ok((quasi, job.table.kind(&quasi.name)?)));
-        let quasi = quasi.collect::<Result<Vec<_>>>()?;
-        let mut measure = Measure::new(quasi, &columns, &self.attributes, labels);
+        let measured = source.quasi().zip(&self.attributes);
+        let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
+        let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
         let people = self.whole.people;
         progress.start("splitting", Some(people));
         let publish = |number: u64, group: Group| {

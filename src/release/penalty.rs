@@ -1,13 +1,12 @@
 //! What is the utility of a release?
 //!
 //! The normalized certainty penalty of a column is the average width of people's labels, from 0 (every value is exact)
-//! to 1 (nothing is revealed). As published, it follows from the labels and the policy alone ([`LabelWidths`]); the
-//! tight penalty measures what occurs in each group in the codes of the table, and is for the owner only.
+//! to 1 (nothing is revealed). As published, it follows from the labels and the policy alone ([`LabelWidths`]). It
+//! differs from the penalty of the tightest labels only where a generalization function gives labels.
 //!
 //! Memory: a few numbers per quasi-identifier, the names in its sets, and the ends of its ranges of texts.
 
 use crate::encode::attribute::{Attribute, Coding};
-use crate::encode::column::Column;
 use crate::encode::scale::Scale;
 use crate::group::groups::{Group, Present};
 use crate::policy::hierarchy::Node;
@@ -67,9 +66,9 @@ fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 ///
 /// Numbers, dates and times: the distance between the least and the greatest value that a label holds, over the
 /// configured domain, or else over the distance between the outermost ends of all labels; so a cell of one value costs
-/// nothing. An open end reaches to the outermost. Sets: the share of all names that a label names. Hierarchies of the
-/// policy: the share of their leaves. Prefixes: the level over the number of levels. Ranges of texts: the share of the
-/// intervals between neighbouring ends.
+/// nothing. An open end reaches to the outermost. Sets: the share of all names, null among them, that a label names. Hierarchies of the
+/// policy: the share of their leaves. A prefix is one of all prefixes of its length that labels begin with. Ranges of
+/// texts: the share of the intervals between neighbouring ends.
 #[derive(Debug, Clone)]
 pub struct LabelWidths<'a> {
     reader: LabelReader<'a>,
@@ -85,6 +84,10 @@ pub struct LabelWidths<'a> {
     /// All names, and the sum of those in labels with several.
     names: BTreeSet<Box<str>>,
     named: u128,
+    /// Whether a set has null among its names.
+    null: bool,
+    /// By length: the prefixes that labels begin with, and the people whose label is one of them.
+    prefixes: BTreeMap<u64, (BTreeSet<Box<str>>, u64)>,
     /// For each end of a range of texts, the people whose range ends there, minus those whose range begins there.
     ends: BTreeMap<Box<str>, i128>,
     without_end: u64,
@@ -108,11 +111,27 @@ impl<'a> LabelWidths<'a> {
         let scale = Scale::of(kind);
         let end = |scale: Scale, text: &str| scale.parse(text).map(|key| scale.coordinate(key));
         let domain = scale.zip(quasi.domain.as_ref());
+        let domain =
+            domain.and_then(|(scale, [low, high])| end(scale, &low.text).zip(end(scale, &high.text)));
+        LabelWidths::of(LabelReader::new(quasi, kind), scale, domain, &quasi.shape)
+    }
+
+    /// The same without labels.
+    fn none(&self) -> Self {
+        LabelWidths::of(self.reader.clone(), self.scale, self.domain, self.shape)
+    }
+
+    fn of(
+        reader: LabelReader<'a>,
+        scale: Option<Scale>,
+        domain: Option<(f64, f64)>,
+        shape: &'a QuasiShape,
+    ) -> Self {
         LabelWidths {
-            reader: LabelReader::new(quasi, kind),
+            reader,
             scale,
-            domain: domain.and_then(|(scale, [low, high])| end(scale, &low.text).zip(end(scale, &high.text))),
-            shape: &quasi.shape,
+            domain,
+            shape,
             people: 0,
             everything: 0,
             shares: 0.0,
@@ -125,6 +144,13 @@ impl<'a> LabelWidths<'a> {
             },
             names: BTreeSet::new(),
             named: 0,
+            null: false,
+            prefixes: match shape {
+                QuasiShape::Prefix(lengths) => {
+                    lengths.iter().map(|&length| (length, Default::default())).collect()
+                }
+                _ => BTreeMap::new(),
+            },
             ends: BTreeMap::new(),
             without_end: 0,
         }
@@ -156,20 +182,14 @@ impl<'a> LabelWidths<'a> {
                 self.add_keys(people, keys.map(|keys| keys.0), keys.map(|keys| Upper::Open(keys.1)));
             }
             Covered::Texts { from, to } => self.add_texts(people, from.as_deref(), to.as_deref()),
-            Covered::Set(names) => self.add_names(people, names.iter().map(String::as_str)),
-            Covered::Node(node) => self.add_node(people, *node),
-            Covered::Prefix(prefix) => {
-                let length = prefix.chars().count() as u64;
-                let share = match self.shape {
-                    QuasiShape::Prefix(lengths) => {
-                        let level = lengths.iter().position(|&own| own == length).unwrap_or(lengths.len());
-                        (level + 1) as f64 / (lengths.len() + 1) as f64
-                    }
-                    _ => 1.0,
-                };
-                self.people += people;
-                self.shares += people as f64 * share;
+            Covered::Set(names) => {
+                if let (QuasiShape::Prefix(_), [value]) = (self.shape, &names[..]) {
+                    self.see_prefixes(value);
+                }
+                self.add_names(people, label.null, names.iter().map(String::as_str));
             }
+            Covered::Node(node) => self.add_node(people, *node),
+            Covered::Prefix(prefix) => self.add_prefix(people, prefix),
         }
     }
 
@@ -198,8 +218,9 @@ impl<'a> LabelWidths<'a> {
         }
     }
 
-    fn add_names<'n>(&mut self, people: u64, names: impl Iterator<Item = &'n str>) {
-        let mut number = 0;
+    fn add_names<'n>(&mut self, people: u64, null: bool, names: impl Iterator<Item = &'n str>) {
+        let mut number = u128::from(null);
+        self.null |= null;
         for name in names {
             number += 1;
             if !self.names.contains(name) {
@@ -223,6 +244,27 @@ impl<'a> LabelWidths<'a> {
             None => self.without_end += people,
         }
         self.people += people;
+    }
+
+    fn add_prefix(&mut self, people: u64, prefix: &str) {
+        self.see_prefixes(prefix);
+        let length = prefix.chars().count() as u64;
+        self.people += people;
+        match self.prefixes.get_mut(&length) {
+            Some((_, whose)) => *whose += people,
+            None => self.everything += people,
+        }
+    }
+
+    fn see_prefixes(&mut self, text: &str) {
+        for (length, (seen, _)) in &mut self.prefixes {
+            if let Some((end, last)) = text.char_indices().nth(*length as usize - 1) {
+                let prefix = &text[..end + last.len_utf8()];
+                if !seen.contains(prefix) {
+                    seen.insert(prefix.into());
+                }
+            }
+        }
     }
 
     fn add_node(&mut self, people: u64, node: Node) {
@@ -252,11 +294,14 @@ impl<'a> LabelWidths<'a> {
             QuasiShape::Order(order) => order.len().max(self.names.len()),
             _ => self.names.len(),
         };
-        let sets = self.named as f64 / names.max(1) as f64;
+        let sets = self.named as f64 / (names + usize::from(self.null)).max(1) as f64;
         let intervals = self.ends.len() as i128 + 1;
         let ranks = (1..).zip(self.ends.values()).map(|(rank, weight)| rank * weight).sum::<i128>();
         let texts = (ranks + i128::from(self.without_end) * intervals) as f64 / intervals as f64;
-        0.0 + (everything + self.shares + numbers + sets + texts) / self.people.max(1) as f64
+        let prefixes = self.prefixes.values().map(|(seen, whose)| *whose as f64 / seen.len().max(1) as f64);
+        let widths = everything + self.shares + numbers + sets + prefixes.sum::<f64>() + texts;
+        // An empty sum is -0.
+        0.0 + widths / self.people.max(1) as f64
     }
 }
 
@@ -270,69 +315,52 @@ pub struct Measure<'a> {
 
 /// One quasi-identifier.
 struct MeasuredColumn<'a> {
-    column: &'a Column,
     attribute: &'a Attribute,
-    labels: &'a Labels<'a>,
-    published: LabelWidths<'a>,
-    tight: f64,
+    labels: Labels<'a>,
+    tight: LabelWidths<'a>,
+    /// If labels come from a generalization function.
+    given: Option<LabelWidths<'a>>,
     /// What the nodes of a hierarchy cover.
     nodes: HashMap<Node, Label>,
 }
 
 impl<'a> Measure<'a> {
-    /// Starts with no groups of quasi-identifiers, which are given in one order; `attributes` are those of the table.
-    pub fn new(
-        quasi: impl IntoIterator<Item = (&'a Quasi, ColumnKind)>,
-        columns: &'a [Column],
-        attributes: &'a [Attribute],
-        labels: &'a [(String, Labels<'a>)],
-    ) -> Self {
-        let measured = quasi.into_iter().zip(columns.iter().zip(attributes)).zip(labels);
-        let measured = measured.map(|(((quasi, kind), (column, attribute)), (_, labels))| MeasuredColumn {
-            column,
+    /// Starts with no groups of quasi-identifiers, which are given with their types and their codes in the table.
+    pub fn new(columns: impl IntoIterator<Item = (&'a Quasi, ColumnKind, &'a Attribute)>) -> Self {
+        let column = |(quasi, kind, attribute): (&'a Quasi, ColumnKind, &'a Attribute)| MeasuredColumn {
             attribute,
-            labels,
-            published: LabelWidths::new(quasi, &kind),
-            tight: 0.0,
+            tight: LabelWidths::new(quasi, &kind),
+            labels: Labels::new(attribute, kind),
+            given: None,
             nodes: HashMap::new(),
-        });
-        Measure { columns: measured.collect(), people: 0, groups: 0, squares: 0 }
+        };
+        Measure { columns: columns.into_iter().map(column).collect(), people: 0, groups: 0, squares: 0 }
     }
 
-    /// Adds a group in the codes of the table.
+    /// Adds a group whose labels are as tight as the codes of the table allow.
     pub fn add(&mut self, group: &Group) {
-        self.count(group.part.people);
-        for (own, present) in self.columns.iter_mut().zip(&group.present) {
-            own.add_tight(group.part.people, present);
-            own.add_published(group.part.people, present);
-        }
-    }
-
-    /// Adds a group of which the codes of its labels and those of the table are given.
-    pub fn add_labelled(&mut self, published: &Group, tight: &Group) {
-        let people = published.part.people;
-        self.count(people);
-        for (own, (shown, present)) in
-            self.columns.iter_mut().zip(published.present.iter().zip(&tight.present))
-        {
-            own.add_tight(people, present);
-            own.published.add_text(people, &own.labels.label(shown));
-        }
-    }
-
-    fn count(&mut self, people: u64) {
+        let people = group.part.people;
         self.people += people;
         self.groups += 1;
         self.squares += u128::from(people) * u128::from(people);
+        self.columns.iter_mut().zip(&group.present).for_each(|(own, present)| own.add(people, present));
+    }
+
+    /// Adds a group with the labels of a generalization function, in the order of the columns.
+    pub fn add_labelled(&mut self, group: &Group, labels: impl Iterator<Item = String>) {
+        self.add(group);
+        for (own, label) in self.columns.iter_mut().zip(labels) {
+            let given = own.given.get_or_insert_with(|| own.tight.none());
+            given.add_text(group.part.people, &label);
+        }
     }
 
     /// The measures of all groups.
     pub fn finish(self) -> Utility {
-        let people = self.people.max(1) as f64;
         let penalty = |own: &MeasuredColumn<'_>| Penalty {
             name: own.attribute.name.clone(),
-            published: own.published.finish(),
-            tight: own.tight / people,
+            published: own.given.as_ref().unwrap_or(&own.tight).finish(),
+            tight: own.tight.finish(),
         };
         Utility {
             average_group_size: self.people as f64 / self.groups.max(1) as f64,
@@ -343,54 +371,37 @@ impl<'a> Measure<'a> {
 }
 
 impl MeasuredColumn<'_> {
-    fn add_tight(&mut self, people: u64, present: &Present) {
-        let width = self.column.width_of(present.ends, present.codes.len());
-        self.tight += people as f64 * width * share_of_domain(self.attribute, self.published.domain);
-    }
-
     /// The same as reading the label of the group, without its text where that is easy.
-    fn add_published(&mut self, people: u64, present: &Present) {
-        let published = &mut self.published;
+    fn add(&mut self, people: u64, present: &Present) {
+        let widths = &mut self.tight;
         let Some((least, greatest)) = self.labels.values(present) else {
-            return published.add(people, &Label { null: true, values: Covered::Nothing });
+            return widths.add(people, &Label { null: true, values: Covered::Nothing });
         };
         match &self.attribute.coding {
-            Coding::Numbers(_) => published.add(people, &self.labels.keys(least, greatest)),
-            Coding::TextRanges { .. } => {
-                let (from, to) = self.labels.texts(least, greatest);
-                match (from, to) {
-                    (None, None) => published.add(people, &Label::everything()),
-                    (from, to) => published.add_texts(people, from, to),
-                }
-            }
+            Coding::Numbers(_) => widths.add(people, &self.labels.keys(least, greatest)),
+            Coding::TextRanges { .. } => match self.labels.texts(least, greatest) {
+                (None, None) => widths.add(people, &Label::everything()),
+                (from, to) => widths.add_texts(people, from, to),
+            },
             Coding::Set { values, .. } => {
                 let codes = present.codes.iter().filter_map(|&code| self.attribute.unshifted(code.into()));
                 match codes.clone().count() {
-                    all if all == values.len() && all > 1 => published.add(people, &Label::everything()),
-                    _ => published.add_names(people, codes.map(|code| &*values[code as usize])),
+                    all if all == values.len() && all > 1 => widths.add(people, &Label::everything()),
+                    _ => {
+                        let null = self.attribute.unshifted(present.ends.0).is_none();
+                        widths.add_names(people, null, codes.map(|code| &*values[code as usize]));
+                    }
                 }
             }
             Coding::Tree { hierarchy, .. } => {
                 let node = hierarchy.smallest_cover(least, greatest);
                 if !self.nodes.contains_key(&node) {
-                    let read = published.reader.read(&self.labels.node_text(node));
+                    let read = widths.reader.read(&self.labels.node_text(node));
                     self.nodes.insert(node, read.unwrap_or_else(|_| Label::everything()));
                 }
-                published.add(people, &self.nodes[&node]);
+                widths.add(people, &self.nodes[&node]);
             }
         }
-    }
-}
-
-/// The share of the configured domain that lies between the least and the greatest value of the table.
-fn share_of_domain(attribute: &Attribute, domain: Option<(f64, f64)>) -> f64 {
-    let (Coding::Numbers(ordered), Some((low, high))) = (&attribute.coding, domain) else { return 1.0 };
-    match ordered.cells() {
-        [least, .., greatest] => {
-            let place = |key: i64| ordered.scale().coordinate(key);
-            (place(greatest.first) - place(least.first)) / (high - low)
-        }
-        _ => 1.0,
     }
 }
 

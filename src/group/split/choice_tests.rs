@@ -187,9 +187,8 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
         };
         match &column.splitting {
             Splitting::Ordered => {
-                for start in 1..runs.len() {
-                    let boundary = runs[start].code;
-                    add(&[start], Cut { column: number, boundaries: [boundary].into() });
+                for (start, run) in runs.iter().enumerate().skip(1) {
+                    add(&[start], Cut { column: number, boundaries: [run.code].into() });
                 }
             }
             Splitting::Tree(_) => {

@@ -116,7 +116,7 @@ impl<'a> Encoder<'a> {
         let columns = self.sensitive.columns();
         if let ([column], [array]) = (columns, arrays) {
             for code in sensitive_codes(column, array)? {
-                codes.push(code.ok_or_else(|| changed(&column.name))?);
+                codes.push(code.ok_or_else(|| Error::changed(&column.name))?);
             }
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl<'a> Encoder<'a> {
         let mut own = vec![0; columns.len()];
         for row in 0..values.first().map_or(0, Vec::len) {
             own.iter_mut().zip(&values).for_each(|(own, values)| *own = values[row]);
-            codes.push(self.sensitive.code(&own).ok_or_else(|| changed(&columns[0].name))?);
+            codes.push(self.sensitive.code(&own).ok_or_else(|| Error::changed(&columns[0].name))?);
         }
         Ok(())
     }
@@ -167,19 +167,20 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             let keys = keys(array, *scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow_array::types::Int32Type>().is_none() => {
             let kind = crate::table::ColumnKind::of(array.data_type());
-            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
+            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| Error::changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => {
-                    coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
-                }
+                Some(key) => coding
+                    .code_of_text(&scale.text(key))
+                    .map(Some)
+                    .ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -189,7 +190,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
                 texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
             let code = |row: usize| match texts.entry(row) {
                 None => Ok(coding.null),
-                Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(entry) => entries[entry].map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -199,14 +200,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
 /// The sensitive code of each row of a single-valued column.
 pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u16>> {
     let codes = sensitive_codes(column, array)?.into_iter();
-    codes.map(|code| code.ok_or_else(|| changed(&column.name))).collect()
-}
-
-fn changed(column: &str) -> Error {
-    Error::input(
-        format!("column {column:?} holds a value in the second reading that it did not hold in the first"),
-        "the table changed while it was read; run again when nobody writes to it",
-    )
+    codes.map(|code| code.ok_or_else(|| Error::changed(&column.name))).collect()
 }
 
 impl Lookup {
@@ -255,7 +249,7 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
         && !attribute.nulls
         && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0)
     {
-        return Err(changed(&attribute.name));
+        return Err(Error::changed(&attribute.name));
     }
     match lookup {
         Lookup::Table { low, reach, codes: table, .. } => {
@@ -274,7 +268,7 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
                 }
             }
             if missing {
-                return Err(changed(&attribute.name));
+                return Err(Error::changed(&attribute.name));
             }
         }
         Lookup::Search => {
@@ -284,8 +278,8 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
                     (None, _) => 0,
                     (Some(key), Some((cell, code))) if cell.holds(key) => code,
                     (Some(key), _) => {
-                        let own =
-                            attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
+                        let own = attribute.coding.number_code(key);
+                        let own = own.ok_or_else(|| Error::changed(&attribute.name))?;
                         let cell = match &attribute.coding {
                             Coding::Numbers(ordered) => ordered.cells()[own as usize],
                             _ => GridCell { first: key, last: key },
@@ -314,7 +308,7 @@ fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> R
             None => None,
             Some(entry) => entries[entry],
         };
-        codes.push(code.ok_or_else(|| changed(&attribute.name))?);
+        codes.push(code.ok_or_else(|| Error::changed(&attribute.name))?);
     }
     Ok(())
 }

@@ -133,7 +133,7 @@ impl Original {
         let columns = SourceColumns::of_people(roles.quasi.iter().collect(), sensitive);
         let source = Source { table, columns, resources };
         let (attributes, column) = exact_values(&source)?;
-        let spill = Arc::new(Spill::create(&resources.temp)?);
+        let spill = Arc::new(resources.new_spill()?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
         let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
         let work = |batches: SourceBatches<'_>| {
@@ -434,6 +434,7 @@ mod tests {
             threads: 1,
             budget: Budget::new(1 << 28),
             temp: folder.path().to_path_buf(),
+            spill: Default::default(),
             progress: &progress,
         };
         let roles = Roles::of(&policy, &policy.privacy.targets[0]).unwrap();

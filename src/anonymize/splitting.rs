@@ -180,8 +180,7 @@ impl<'s> CodedTable<'s> {
         drop(self.store);
         output.finish()?;
         release_freed();
-        let mut tree_file = workplace.private.tree_file()?;
-        cut_tree::write(&mut tree_file, &tree, labels)?;
+        let tree_file = cut_tree::write(workplace.private.tree_file()?, &tree, labels)?;
         progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },

@@ -10,8 +10,8 @@ use crate::group::tree::{CutTree, NodeId};
 use serde_json::json;
 use std::io::{BufWriter, Write};
 
-/// Writes the tree of cuts to `file` node by node, without building the text in memory.
-pub fn write(file: &mut PrivateFile, tree: &CutTree, labels: &[(String, Labels<'_>)]) -> Result<()> {
+/// Writes the tree of cuts to `file` node by node, without building the text in memory, and returns the file.
+pub fn write(mut file: PrivateFile, tree: &CutTree, labels: &[(String, Labels<'_>)]) -> Result<PrivateFile> {
     enum Step {
         Node(NodeId),
         Text(&'static str),
@@ -41,5 +41,6 @@ pub fn write(file: &mut PrivateFile, tree: &CutTree, labels: &[(String, Labels<'
             },
         }
     }
-    out.flush().map_err(io)
+    out.flush().map_err(io)?;
+    Ok(file)
 }

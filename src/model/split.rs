@@ -5,13 +5,15 @@
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
-use crate::math::skyline::Ranking;
+use crate::math::skyline::{NearGroup, Ranking};
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Ranked counts of parts.
     pub(super) rankings: Vec<Ranking>,
+    /// Parts in the order of their numbers.
+    pub(super) near: Vec<NearGroup>,
     /// Parts as one of several tests sees them.
     pub(super) projected: Vec<GroupCounts>,
 }

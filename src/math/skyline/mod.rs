@@ -17,6 +17,7 @@ mod near;
 mod point;
 pub mod program;
 pub mod shape;
+mod size_bars;
 mod state;
 mod statistics;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, Up
 pub use near::{NearGroup, Window, Windows, Within};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
+pub use size_bars::SizeBars;
 pub use state::{ProtectedCodes, SkylineState};
 pub use statistics::{Breach, Statistics};
 pub use window_state::WindowState;

@@ -1,7 +1,8 @@
 //! Do all skyline points that protect windows of numbers hold at once?
 //!
 //! For one window its values count as one, so T, V and the statistics are those of single values (mathematics 10).
-//! Memory: O(windows x points), five statistics each. Invariant: the statistics only ever fall.
+//! Memory: 16 B per window, and five statistics per point for each window that held somebody. Invariant: the statistics
+//! only ever fall.
 
 use std::sync::Arc;
 
@@ -16,8 +17,10 @@ use crate::math::confidence::ThresholdVerdict;
 pub struct WindowState {
     windows: Arc<Windows>,
     points: Vec<Point>,
-    /// By window, then by point.
-    statistics: Vec<Statistics>,
+    /// By window, then by point; `None` as long as nobody was in the window.
+    statistics: Vec<Option<Box<[Statistics]>>>,
+    /// No group, by point.
+    untouched: Box<[Statistics]>,
     /// Whether a group had a value of which the windows know nothing.
     saw_foreign: bool,
 }
@@ -26,9 +29,9 @@ impl WindowState {
     /// With no group yet.
     pub fn new(windows: Arc<Windows>, points: &[Point]) -> Self {
         let points = without_dominated(points);
-        let new = |_: &Window| points.iter().map(|point| Statistics::new(Values::Single, point.knowledge));
-        let statistics = windows.targets().iter().flat_map(new).collect();
-        WindowState { windows, points, statistics, saw_foreign: false }
+        let untouched = points.iter().map(|point| Statistics::new(Values::Single, point.knowledge)).collect();
+        let statistics = vec![None; windows.targets().len()];
+        WindowState { windows, points, statistics, untouched, saw_foreign: false }
     }
 
     /// The windows.
@@ -39,11 +42,11 @@ impl WindowState {
     /// Adds a group that was read with the same windows.
     pub fn observe(&mut self, group: &mut NearGroup, number: u64) {
         self.saw_foreign |= group.is_foreign();
-        let WindowState { windows, points, statistics, .. } = self;
+        let WindowState { windows, points, statistics, untouched, .. } = self;
         for (i, point) in points.iter().enumerate() {
             group.outlines(windows, point.knowledge.l, |targets, outline| {
-                for target in targets {
-                    statistics[target * points.len() + i].observe_outline(outline, number);
+                for own in &mut statistics[targets] {
+                    own.get_or_insert_with(|| untouched.clone())[i].observe_outline(outline, number);
                 }
             });
         }
@@ -53,7 +56,13 @@ impl WindowState {
     pub fn merge(&mut self, other: &WindowState) {
         debug_assert_eq!(self.statistics.len(), other.statistics.len());
         self.saw_foreign |= other.saw_foreign;
-        self.statistics.iter_mut().zip(&other.statistics).for_each(|(own, other)| own.merge(other));
+        for (own, other) in self.statistics.iter_mut().zip(&other.statistics) {
+            match (&mut *own, other) {
+                (_, None) => {}
+                (None, Some(other)) => *own = Some(other.clone()),
+                (Some(own), Some(other)) => own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other)),
+            }
+        }
     }
 
     /// Whether everything would still hold with these groups added, given that it holds without them.
@@ -90,7 +99,7 @@ impl WindowState {
     }
 
     fn of(&self, target: usize, point: usize) -> &Statistics {
-        &self.statistics[target * self.points.len() + point]
+        &self.statistics[target].as_ref().unwrap_or(&self.untouched)[point]
     }
 
     /// A lower bound of the people in any group that holds.
@@ -121,6 +130,7 @@ impl WindowState {
 
     /// Bytes of evidence.
     pub fn bytes(&self) -> u64 {
-        (self.statistics.len() * size_of::<Statistics>()) as u64
+        let touched = self.statistics.iter().flatten().count() * self.points.len();
+        (self.statistics.len() * 16 + touched * size_of::<Statistics>()) as u64
     }
 }

@@ -195,7 +195,7 @@ fn groups() -> impl Strategy<Value = Vec<Vec<i64>>> {
 proptest! {
     #[test]
     fn what_windows_hold_outside_is_what_brute_force_finds(within in within(), groups in groups(), l in 0u64..4) {
-        let mut case = Case::new(within.clone(), &groups);
+        let case = Case::new(within.clone(), &groups);
         for value in case.values.clone() {
             let window = case.starting_at(value);
             let held = |value: i64| {
@@ -208,7 +208,7 @@ proptest! {
                 (false, other) => other >= value && within.holds(&number(value), &number(other)),
             };
             prop_assert!(case.values.iter().all(|other| by_rule(other) == held(*other)));
-            for (group, own) in groups.iter().zip(case.groups.iter().cloned().collect::<Vec<_>>().iter_mut()) {
+            for (group, own) in groups.iter().zip(case.groups.clone().iter_mut()) {
                 own.place_windows(l);
                 let inside = group.iter().filter(|value| held(**value)).count() as u64;
                 prop_assert_eq!(own.inside(window), inside);
@@ -223,7 +223,6 @@ proptest! {
                 prop_assert_eq!(out.count() as u64, own.ruled_out(window, l));
             }
         }
-        let _ = &mut case;
     }
 
     #[test]

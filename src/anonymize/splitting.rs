@@ -10,7 +10,7 @@ use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::fingerprint::Fingerprint;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::source::{Encoded, Source};
@@ -27,7 +27,7 @@ use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
-use crate::policy::{Cuts, Quasi};
+use crate::policy::Cuts;
 use crate::release::label::Labels;
 use crate::release::manifest::{self, Input, ReleaseStyle};
 use crate::release::output::{Output, ReleaseShape};
@@ -62,7 +62,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
     let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
-    if !test.admits(std::slice::from_ref(&coded.whole), &mut Scratch::default()) {
+    if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
     }
@@ -99,8 +99,6 @@ impl<'s> CodedTable<'s> {
         let payload = source.payload()?;
         let (mut attributes, sensitive) = source.read_values()?;
         release_freed();
-        // A mistake in the labels is reported before the rows are read.
-        drop(labels(job.table, source, &attributes)?);
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
         // Pages must not take the memory that splitting will need.
@@ -128,7 +126,7 @@ impl<'s> CodedTable<'s> {
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
-        let labels = &labels(job.table, source, &self.attributes)?;
+        let labels = &labels(job.table, &self.attributes)?;
         let progress = workplace.resources.progress;
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
         let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
@@ -142,9 +140,10 @@ impl<'s> CodedTable<'s> {
         };
         let folder = workplace.staging.folder();
         let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
-        let mut measure = Measure::new(&columns, &self.attributes, labels);
+        let measured = source.quasi().zip(&self.attributes);
+        let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
+        let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
         let people = self.whole.people;
-        progress.start("splitting", Some(people));
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
@@ -159,11 +158,13 @@ impl<'s> CodedTable<'s> {
                     spill: &workplace.spill,
                     limits: self.limits,
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+                    progress,
                 };
-                test.accept(std::slice::from_ref(&self.whole));
+                test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
             }
             Search::Lattice(measure) => {
+                progress.start("searching the lattice", None);
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
                 let budget = &workplace.resources.budget;
@@ -177,11 +178,13 @@ impl<'s> CodedTable<'s> {
         let Some((tree, searched)) = grown else {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
         };
+        progress.start("writing", None);
         output.push_travelling(&self.store, &tree, &workplace.resources.budget)?;
         drop(self.store);
         output.finish()?;
         release_freed();
         manifest::write_tree(folder, &tree, labels)?;
+        progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,
@@ -196,16 +199,11 @@ impl<'s> CodedTable<'s> {
     }
 }
 
-fn labels<'a>(
-    table: &Table,
-    source: &Source<'a>,
-    attributes: &'a [Attribute],
-) -> Result<Vec<(String, Labels<'a>)>> {
-    let label = |(quasi, attribute): (&'a Quasi, &'a Attribute)| {
-        let kind = table.kind(&attribute.name)?;
-        Ok((attribute.name.clone(), Labels::new(attribute, quasi, kind)?))
+fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
+    let label = |attribute: &'a Attribute| {
+        Ok((attribute.name.clone(), Labels::new(attribute, table.kind(&attribute.name)?)))
     };
-    source.quasi().zip(attributes).map(label).collect()
+    attributes.iter().map(label).collect()
 }
 
 fn order(policy: &Policy) -> CutOrder {

@@ -4,7 +4,7 @@ use super::Answer;
 use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::robust;
-use super::terminal::{complain, print, visible, with_progress};
+use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Anonymize, Outcome, Search, Summary};
 use crate::error::{Error, Result};
@@ -18,9 +18,9 @@ use crate::release::findings;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Make a release of a table that is safe by a policy.
 ///
@@ -115,6 +115,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
     let job = Anonymize {
         temp: args.resources.temp(),
+        spill: args.resources.spill(),
         memory: args.resources.memory,
         threads: args.resources.threads(),
         search: args.search(),
@@ -124,16 +125,22 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         suppressed: args.suppressed.clone(),
         ..Anonymize::new(&table, &policy, &args.out)
     };
-    let outcome = with_progress(|progress| job.run(progress))?;
-    let seconds = start.elapsed().as_secs_f64();
+    let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
+    let outcome = outcome?;
+    let took = Took { seconds: start.elapsed().as_secs_f64(), phases };
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &policy, &table, &summary, seconds))?;
+            let printed = print(&published(args, &policy, &table, &summary, &took));
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
-            Ok(Answer::Yes)
+            match printed {
+                Err(Error::Output { source, .. }) => {
+                    Err(Error::Output { source, made: Some(args.out.clone()) })
+                }
+                other => other.map(|()| Answer::Yes),
+            }
         }
         Outcome::Impossible(findings) => {
             print(&impossible(args, &findings))?;
@@ -184,6 +191,19 @@ fn dropped_rest<'t>(policy: &Policy, table: &'t Table) -> Vec<&'t str> {
     policy.unnamed(table.schema().fields().iter().map(|field| field.name().as_str()))
 }
 
+/// How long the run took, and each phase of it.
+struct Took {
+    seconds: f64,
+    phases: Vec<(&'static str, Duration)>,
+}
+
+impl Took {
+    fn phases(&self) -> Value {
+        let phase = |(name, took): &(&str, Duration)| (name.to_string(), json!(took.as_secs_f64()));
+        Value::Object(self.phases.iter().map(phase).collect())
+    }
+}
+
 /// The names, or the first of them.
 fn listed(names: &[&str]) -> String {
     const MOST: usize = 12;
@@ -194,13 +214,8 @@ fn listed(names: &[&str]) -> String {
     shown.join(", ")
 }
 
-fn published(
-    args: &AnonymizeArgs,
-    policy: &Policy,
-    table: &Table,
-    summary: &Summary,
-    seconds: f64,
-) -> String {
+fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Summary, took: &Took) -> String {
+    let seconds = took.seconds;
     let utility = &summary.utility;
     let rest = dropped_rest(policy, table);
     if args.json {
@@ -224,6 +239,7 @@ fn published(
             "records": summary.records,
             "groups": summary.groups,
             "seconds": seconds,
+            "phases": took.phases(),
             "peak_memory_bytes": peak_resident_bytes(),
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,
@@ -256,7 +272,7 @@ fn published(
         "safe release of {} people in {} groups: {}\n\n",
         summary.records,
         summary.groups,
-        args.out.display()
+        visible_path(&args.out)
     );
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();

@@ -6,7 +6,7 @@
 use super::{ColumnLevels, LatticeCells, LatticeMeasure, LatticeNode, minimal_safe};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::Column;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
@@ -43,9 +43,9 @@ pub struct FullDomain<'a> {
 /// The levels of a quasi-identifier.
 pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
     match &attribute.coding {
-        Coding::Numbers { scale, samples, .. } => {
+        Coding::Numbers(ordered) => {
             let null = attribute.nulls.then_some(None);
-            let known = samples.iter().map(|&key| Some(scale.coordinate(key)));
+            let known = ordered.places().into_iter().map(Some);
             ColumnLevels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
         }
         Coding::Tree { hierarchy, .. } => {
@@ -65,10 +65,10 @@ pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
 /// Whether all cells may be groups. Cells are judged one by one, so that the first bad one ends the search; a cell that
 /// is rejected alongside some of the others is rejected alongside all of them.
 fn is_safe(cells: &LatticeCells, mut criterion: Box<dyn SplitTest>) -> bool {
-    cells.parts().map(std::slice::from_ref).all(|part| {
-        let admitted = criterion.admits(part, &mut Scratch::default());
+    cells.parts().map(|part| [Part::of(part)]).all(|part| {
+        let admitted = criterion.admits(&part, &mut Scratch::default());
         if admitted {
-            criterion.accept(part);
+            criterion.accept(&part);
         }
         admitted
     })
@@ -184,10 +184,10 @@ impl FullDomain<'_> {
     /// A group is labelled by its whole cells, even if nobody has some of their values.
     fn group(&self, node: NodeId, chosen: &[usize], cell: &[u16], part: GroupCounts) -> Group {
         let places = self.levels.iter().zip(chosen).zip(cell);
-        let extent: Vec<_> = places.map(|((levels, &level), &cell)| levels.range(level, cell)).collect();
-        let codes = |extent: &Range<u32>| extent.clone().map(|code| code as u16).collect();
+        let extent = places.map(|((levels, &level), &cell)| levels.range(level, cell));
+        let codes = |extent: Range<u32>| extent.map(|code| code as u16).collect();
         let present =
-            self.columns.iter().zip(&extent).map(|(column, extent)| Present::new(column, codes(extent)));
-        Group { node, present: present.collect(), extent, part }
+            self.columns.iter().zip(extent).map(|(column, extent)| Present::new(column, codes(extent)));
+        Group { node, present: present.collect(), part }
     }
 }

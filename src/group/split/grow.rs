@@ -20,6 +20,7 @@ use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::split::SplitTest;
 use crate::resources::budget::{Budget, release_freed};
+use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Growth<'a> {
     pub limits: SubtreeLimits,
     /// Whether the pages are kept.
     pub pages: Pages,
+    /// Where the phases are told.
+    pub progress: &'a Progress,
 }
 
 impl Growth<'_> {
@@ -51,7 +54,8 @@ impl Growth<'_> {
         criterion: &mut dyn SplitTest,
         mut sink: impl FnMut(u64, Group) -> Result<()>,
     ) -> Result<Option<CutTree>> {
-        let mut tree = CutTree::default();
+        let (mut tree, people) = (CutTree::default(), whole.people);
+        self.progress.start("splitting on pages", None);
         let (mut small, mut giants) =
             self.pool.install(|| self.split_pages(store, whole, &mut tree, criterion))?;
         if criterion.asks_for_rows() && !giants.is_empty() {
@@ -60,8 +64,10 @@ impl Growth<'_> {
         small.sort_unstable_by_key(|node| node.id);
         let Growth { pages, limits, budget, spill, .. } = *self;
         let distribution = Distribution { pages, limits, budget, spill };
+        self.progress.start("sorting rows into parts", None);
         let mut stores = self.pool.install(|| distribution.run(store, &small, &tree))?;
         release_freed();
+        self.progress.start("splitting in memory", Some(people));
         let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
         let mut number = 0;
@@ -103,7 +109,7 @@ impl Growth<'_> {
     ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
         let columns = self.plan.columns;
         let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits.rows as u64);
-        let root = OpenNode::root(columns, whole);
+        let root = OpenNode::root(columns, &whole);
         let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
         let giants: Result<_> =
             leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();
@@ -143,5 +149,5 @@ impl SplitPlan<'_> {
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, extent: node.extent, present, part: node.part.unpack() })
+    Ok(Group { node: node.id, present, part: node.part.unpack() })
 }

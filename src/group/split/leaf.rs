@@ -6,7 +6,6 @@
 
 use super::frontier::OpenNode;
 use super::limits::SubtreeLimits;
-use super::packed::Packed;
 use super::propose::JudgedCut;
 use super::rows::{InMemory, Move, OnPages};
 use super::walk::{RowsByNode, Walk, WalkRoom};
@@ -57,7 +56,7 @@ pub(super) fn children(
     let child = |((((part, passes), range), rows), id): ((((_, _), _), _), NodeId)| {
         let mut extent = node.extent.clone();
         extent[column] = range;
-        OpenNode { id, extent, part: Packed::new(part), rows, passes }
+        OpenNode { id, extent, part, rows, passes }
     };
     parts.map(child).collect()
 }
@@ -148,7 +147,7 @@ impl PlaceRows for InMemory<'_> {
 
 impl PlaceRows for OnPages<'_> {
     fn splits(&self, node: &OpenNode) -> bool {
-        node.part.people() > self.most_rows
+        node.part.people > self.most_rows
     }
 
     fn divide(&mut self, _node: &OpenNode, _cut: &Cut, parts: usize) -> Vec<Range<usize>> {

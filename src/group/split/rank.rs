@@ -81,7 +81,8 @@ impl Spread<'_> {
         self.column.width_of((self.runs[from].code, self.runs[to - 1].code), to - from)
     }
 
-    fn people_to(&self, run: usize) -> u64 {
+    /// The people in lower runs than this one; all people for the end.
+    pub(super) fn people_to(&self, run: usize) -> u64 {
         self.runs.get(run).map_or(self.people, |run| run.people_below)
     }
 
@@ -147,7 +148,7 @@ impl Spread<'_> {
     /// The rank of the best cut of which every part has at least `least` people.
     pub(super) fn best(&self, order: CutOrder, least: u64) -> Option<Rank> {
         match &self.column.splitting {
-            Splitting::Ordered { .. } => {
+            Splitting::Ordered => {
                 self.cuts(order, least).map(|cut| cut.rank).max_by(|one, other| one.cmp(other))
             }
             Splitting::Tree(_) => {

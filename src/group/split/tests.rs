@@ -5,10 +5,10 @@ use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::{Layout, Lists, Page, PageStore};
 use crate::encode::rows::{Rows, Sensitive};
-use crate::group::groups::Group;
+use crate::group::groups::{Group, Present};
 use crate::group::tree::CutTree;
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::implications::{Bucket, Scanner};
@@ -133,10 +133,10 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let whole = all.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
+    if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return (tree, vec![]);
     }
-    criterion.accept(std::slice::from_ref(&whole));
+    criterion.accept(&[Part::of(&whole)]);
     let folder = tempfile::tempdir().unwrap();
     let (budget, spill) = (Budget::new(1 << 24), Spill::create(folder.path()).unwrap());
     let layout = Layout {
@@ -154,7 +154,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let store = store.into_inner().unwrap();
     let plan = SplitPlan { columns: &sample.columns, order: sample.order };
     let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, 0);
-    let root = OpenNode::root(&sample.columns, whole);
+    let root = OpenNode::root(&sample.columns, &whole);
     let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
     assert!(split.left.is_empty() && split.inner.is_empty());
     let mut groups: Vec<Group> =
@@ -169,12 +169,12 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
+    if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return (tree, vec![]);
     }
-    criterion.accept(std::slice::from_ref(&whole));
+    criterion.accept(&[Part::of(&whole)]);
     let plan = SplitPlan { columns: &sample.columns, order: sample.order };
-    let root = OpenNode::root(&sample.columns, whole);
+    let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
     let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
     let groups = nodes.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
@@ -208,7 +208,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
             scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
         }
     };
-    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
+    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.
@@ -233,9 +233,7 @@ fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
             keys.iter().map(rows_of).collect::<Vec<Naive>>()
         };
         let partitions: Vec<Vec<Naive>> = match &column.splitting {
-            Splitting::Ordered { .. } => {
-                codes[1..].iter().map(|&cut| by(&|code| u32::from(code >= cut))).collect()
-            }
+            Splitting::Ordered => codes[1..].iter().map(|&cut| by(&|code| u32::from(code >= cut))).collect(),
             Splitting::Tree(tree) => {
                 let cover = tree.smallest_cover((codes[0].into(), codes[codes.len() - 1].into()));
                 vec![by(&|code| tree.boundaries(cover).filter(|&b| b <= code.into()).count() as u32)]
@@ -327,16 +325,16 @@ proptest! {
         prop_assert_eq!(planned_on_pages(&sample, page_rows), planned(&sample));
     }
 
-    /// A group's people lie inside its extent, and extents of different groups do not overlap.
+    /// The codes that a group is said to hold are those of its people.
     #[test]
-    fn extents_hold_their_people(sample in sample()) {
+    fn groups_hold_their_people(sample in sample()) {
         let (tree, groups) = planned(&sample);
         for (group, rows) in groups.iter().zip(members(&sample, &tree, &groups)) {
             for row in rows {
                 for (column, &code) in sample.rows[row].0.iter().enumerate() {
-                    prop_assert!(group.extent[column].contains(&code.into()));
-                    let (low, high) = group.present[column].ends;
+                    let Present { ends: (low, high), least_above, .. } = group.present[column];
                     prop_assert!((low..=high).contains(&code.into()));
+                    prop_assert!(code == 0 || least_above <= code.into());
                 }
             }
         }

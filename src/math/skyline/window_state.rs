@@ -60,7 +60,9 @@ impl WindowState {
             match (&mut *own, other) {
                 (_, None) => {}
                 (None, Some(other)) => *own = Some(other.clone()),
-                (Some(own), Some(other)) => own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other)),
+                (Some(own), Some(other)) => {
+                    own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other))
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::judge::breach_claim;
 use super::policy::{ProtectedValues, SkylineModel};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::exact::{Rational, parse_fraction};
@@ -118,7 +118,7 @@ struct NearTest {
 }
 
 impl SplitTest for NearTest {
-    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
         if parts.iter().any(|part| part.people < self.least_people()) {
             return false;
         }
@@ -130,7 +130,7 @@ impl SplitTest for NearTest {
         })
     }
 
-    fn accept(&mut self, parts: &[GroupCounts]) {
+    fn accept(&mut self, parts: &[Part]) {
         let mut near = NearGroup::default();
         for state in &mut self.states {
             for part in parts {
@@ -145,8 +145,12 @@ impl SplitTest for NearTest {
     }
 }
 
-fn read(near: &mut NearGroup, state: &WindowState, part: &GroupCounts) {
-    near.read(state.windows(), part.people, (0u32..).zip(part.counts.iter().copied()));
+fn read(near: &mut NearGroup, state: &WindowState, part: &Part) {
+    near.read(
+        state.windows(),
+        part.people,
+        part.counts().iter().map(|&(code, count)| (u32::from(code), count)),
+    );
 }
 
 /// The statistics of every window at every point, and the groups that its knowledge skyline needs.

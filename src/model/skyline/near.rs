@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::math::skyline::{
-    Confidence, KeptGroups, NearGroup, Point, Ranking, Statistics, Values, Window, WindowState, Windows,
-    Within,
+    Confidence, KeptGroups, NearGroup, Point, Ranking, SharedCounts, Statistics, Values, Window, WindowState,
+    Windows, Within,
 };
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{Claim, ClaimSubject, ClaimVerdict, Datum, Note};
@@ -186,7 +186,8 @@ impl NearJudge {
             if let Some(kept) = self.kept.get_mut(i) {
                 self.group.ranked(state.windows(), |targets, inside, counts| {
                     let ranked = self.ranking.rank(group.people, counts.iter().copied());
-                    targets.for_each(|target| kept[target].observe(&ranked, inside));
+                    let mut shared = SharedCounts::of(&ranked);
+                    kept[targets].iter_mut().for_each(|kept| kept.observe(&mut shared, inside));
                 });
             }
         }

@@ -5,6 +5,7 @@
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::written::{Attempt, Written};
+use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -50,6 +51,11 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         ));
     }
     let resources = &workplace.resources;
+    for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
+        let name = target.name();
+        let null_is = job.policy.columns.sensitive(&name).and_then(|column| column.null_is.as_deref());
+        expect_numbers(job.table, &name, null_is, resources)?;
+    }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
     let coded = CodedTable::read(job, &protection, &source, workplace)?;
@@ -123,8 +129,7 @@ impl<'s> CodedTable<'s> {
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
-        let labels = &labels(job.table, &self.attributes)?;
-        let progress = workplace.resources.progress;
+        let (labels, progress) = (&labels(job.table, &self.attributes)?, workplace.resources.progress);
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
         let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
         let shape = ReleaseShape {
@@ -135,8 +140,8 @@ impl<'s> CodedTable<'s> {
             sensitive,
             payload,
         };
-        let folder = workplace.staging.folder();
-        let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let mut output = Output::create(folder, &shape, spill, job.threads)?;
         let measured = source.quasi().zip(&self.attributes);
         let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);

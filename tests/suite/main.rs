@@ -11,6 +11,7 @@ mod architecture;
 mod audit;
 mod beliefs;
 mod check;
+mod closeness;
 mod columns;
 mod corpus;
 mod datasets;

@@ -257,6 +257,7 @@ mod tests {
     use std::sync::Arc;
 
     type Row = (Option<i64>, Option<String>);
+    type Change = fn(&mut Vec<Row>);
 
     fn key(byte: u8) -> FingerprintKey {
         FingerprintKey::from_bytes(&[byte; 32]).unwrap()
@@ -290,13 +291,13 @@ mod tests {
         let (one, other) = (key(1), key(2));
         let seal = |rows: &[Row]| RowHasher::new(&one, ["n", "t"]).seal(&of(rows, &one));
         let own = seal(&rows);
-        let changes: [&dyn Fn(&mut Vec<Row>); 6] = [
-            &|rows| rows[0].0 = Some(2),
-            &|rows| rows[0].1 = Some("abc".to_string()),
-            &|rows| rows[1].0 = Some(0),
-            &|rows| rows[1].1 = Some(String::new()),
-            &|rows| rows.push((None, None)),
-            &|rows| (rows[0].1, rows[1].1) = (rows[1].1.clone(), rows[0].1.clone()),
+        let changes: [Change; 6] = [
+            |rows| rows[0].0 = Some(2),
+            |rows| rows[0].1 = Some("abc".to_string()),
+            |rows| rows[1].0 = Some(0),
+            |rows| rows[1].1 = Some(String::new()),
+            |rows| rows.push((None, None)),
+            |rows| (rows[0].1, rows[1].1) = (rows[1].1.clone(), rows[0].1.clone()),
         ];
         for change in changes {
             let mut changed = rows.clone();
@@ -317,7 +318,7 @@ mod tests {
     fn decimals_floats_and_lists_are_told_apart() {
         let key = key(3);
         let hasher = RowHasher::new(&key, ["c"]);
-        let hash = |array: ArrayRef| hasher.hash(&[array.clone()], array.len()).unwrap();
+        let hash = |array: ArrayRef| hasher.hash(std::slice::from_ref(&array), array.len()).unwrap();
         let decimal = |value: Option<i128>| -> ArrayRef { Arc::new(Decimal128Array::from(vec![value])) };
         let mut seen = vec![hash(decimal(None)), hash(decimal(Some(1))), hash(decimal(Some(1 << 64)))];
         seen.extend([0.0, 1.0, 0.5].map(|value| hash(Arc::new(Float64Array::from(vec![value])))));

@@ -132,6 +132,8 @@ pub enum Setting {
     Groups,
     /// The column that identifies people.
     Individual,
+    /// The key of a fingerprint.
+    Key,
     /// The memory budget.
     Memory,
     /// The table that a release was made from.
@@ -144,6 +146,8 @@ pub enum Setting {
     Policy,
     /// How many queries are drawn.
     Queries,
+    /// The private receipt of a release.
+    Receipt,
     /// How groups are searched for.
     Search,
     /// The share of the people that a query selects.

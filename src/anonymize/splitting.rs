@@ -5,6 +5,7 @@
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::written::{Attempt, Written};
+use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -27,8 +28,9 @@ use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
+use crate::release::cut_tree;
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Input, ReleaseStyle};
+use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::resources::budget::release_freed;
@@ -49,6 +51,11 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         ));
     }
     let resources = &workplace.resources;
+    for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
+        let name = target.name();
+        let null_is = job.policy.columns.sensitive(&name).and_then(|column| column.null_is.as_deref());
+        expect_numbers(job.table, &name, null_is, resources)?;
+    }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
     let coded = CodedTable::read(job, &protection, &source, workplace)?;
@@ -71,7 +78,8 @@ struct CodedTable<'s> {
     store: PageStore<'s>,
     /// All rows counted together.
     whole: GroupCounts,
-    fingerprint: Fingerprint,
+    /// The rows that were read.
+    input: Fingerprint,
     limits: SubtreeLimits,
     threads: usize,
 }
@@ -105,11 +113,12 @@ impl<'s> CodedTable<'s> {
             reserved = reserved.max(job.memory / 2);
         }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let Encoded { store, whole, fingerprint } =
-            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
+        let hasher = source.hasher(&workplace.key);
+        let Encoded { store, whole, fingerprint: input } =
+            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
         drop(reserved);
         release_freed();
-        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads })
+        Ok(CodedTable { attributes, sensitive, payload, store, whole, input, limits, threads })
     }
 
     fn write_groups(
@@ -120,8 +129,7 @@ impl<'s> CodedTable<'s> {
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
-        let labels = &labels(job.table, &self.attributes)?;
-        let progress = workplace.resources.progress;
+        let (labels, progress) = (&labels(job.table, &self.attributes)?, workplace.resources.progress);
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
         let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
         let shape = ReleaseShape {
@@ -132,8 +140,8 @@ impl<'s> CodedTable<'s> {
             sensitive,
             payload,
         };
-        let folder = workplace.staging.folder();
-        let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let mut output = Output::create(folder, &shape, spill, job.threads)?;
         let measured = source.quasi().zip(&self.attributes);
         let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
@@ -177,15 +185,17 @@ impl<'s> CodedTable<'s> {
         drop(self.store);
         output.finish()?;
         release_freed();
-        manifest::write_tree(folder, &tree, labels)?;
+        let tree_file = cut_tree::write(workplace.private.tree_file()?, &tree, labels)?;
         progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,
-            input_rows: self.fingerprint.rows,
-            input: Input::Read(self.fingerprint),
+            input_rows: self.input.rows,
+            fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
             searched,
+            tree: Some(tree_file),
+            audit: None,
             distributions: None,
             suppressed: None,
             veto: None,

@@ -94,6 +94,7 @@ impl<'a> From<&'a JudgedColumn> for PublishedColumn<'a> {
             individuals: column.individuals,
             groups: column.groups,
             smallest_group: column.smallest_group,
+            discernibility: column.sizes.squares(),
         }
     }
 }

@@ -63,6 +63,14 @@ pub struct AnonymizeArgs {
     /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
+    /// The private receipt. Default: OUT.receipt.json. The tree of cuts stands next to it, with .tree in place of
+    /// .receipt.json or the last extension.
+    #[arg(long, value_name = "FILE")]
+    pub receipt: Option<PathBuf>,
+    /// The key of the fingerprint in the receipt; made if it does not exist. Default: next to the receipt, with
+    /// .receipt.key in place of .receipt.json or the last extension.
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print one JSON object.
@@ -123,6 +131,8 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         functions: functions.as_ref(),
         limit_steps: args.limit_steps,
         suppressed: args.suppressed.clone(),
+        receipt: args.receipt.clone(),
+        key: args.key.clone(),
         ..Anonymize::new(&table, &policy, &args.out)
     };
     let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
@@ -244,6 +254,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,
             "out": args.out,
+            "receipt": summary.receipt,
             "rest_dropped": rest,
             "average_group_size": utility.average_group_size,
             "discernibility": utility.discernibility.to_string(),
@@ -261,7 +272,8 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
     }
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
     let took = format!(
-        "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        "receipt              {}, for you alone\ntook                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        summary.receipt.display(),
         summary.spilled_bytes >> 20,
         summary.source_scans
     );

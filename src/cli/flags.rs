@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::error::Setting;
-use crate::math::skyline::{Confidence, Knowledge, Point, Values};
+use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
 use crate::policy::ColumnType as PolicyType;
 use crate::resources::budget::{Budget, parse_size};
@@ -115,6 +115,12 @@ pub fn read_confidence(text: &str) -> Result<Confidence, String> {
     Confidence::parse(text).ok_or_else(|| remedy.to_string())
 }
 
+/// The width of a window.
+pub fn read_within(text: &str) -> Result<Within, String> {
+    let remedy = "expected a number above 0 or a share, such as 1000 or 5%";
+    Within::parse(text).filter(|within| !within.is_empty()).ok_or_else(|| remedy.to_string())
+}
+
 /// Reads the kind of sensitive values.
 pub fn read_values(text: &str) -> Result<Values, String> {
     [Values::Single, Values::Set, Values::Multiset]
@@ -155,12 +161,14 @@ pub fn hint(setting: Setting) -> &'static str {
         Setting::Dimension => " (--dimension)",
         Setting::Groups => " (--group COL,..)",
         Setting::Individual => " (--individual)",
+        Setting::Key => " (--key FILE)",
         Setting::Memory => " (--memory)",
         Setting::Original => " (--original TABLE)",
         Setting::Out => " (--out DIR)",
         Setting::Points => " (--point L,K,M,C)",
         Setting::Policy => " (--policy FILE)",
         Setting::Queries => " (--queries)",
+        Setting::Receipt => " (--receipt FILE)",
         Setting::Search => " (--search)",
         Setting::Selectivity => " (--selectivity)",
         Setting::Sensitive => " (--sensitive COL)",

@@ -8,9 +8,7 @@ use super::terminal::visible;
 use crate::check::{JudgedColumn, Order, Verdict};
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
-use crate::model::finding::{
-    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue,
-};
+use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue};
 use crate::release::findings;
 
 /// How many claims are shown in the text output.
@@ -91,7 +89,7 @@ fn tables(finding: &Finding, shown: usize) -> String {
 
 /// Whether there may be many claims of this kind.
 fn is_tabled(claim: &Claim) -> bool {
-    matches!(claim.subject, ClaimSubject::Value(_)) || !claim.counts.is_empty()
+    claim.is_of_values() || !claim.counts.is_empty()
 }
 
 fn no_worse(more: usize) -> String {
@@ -215,10 +213,7 @@ pub fn to_json(verdict: &Verdict) -> Value {
             points.push(point.into());
         }
     }
-    let totals = |audience: Audience| {
-        let all = verdict.findings().flat_map(|finding| &finding.totals);
-        all.filter(move |total| total.audience == audience)
-    };
+    let totals = |name: &'static str| verdict.findings().filter_map(move |finding| finding.total(name));
     let mut models: Vec<&str> = verdict.findings().map(|finding| finding.model).collect();
     models.dedup();
     let first = verdict.first();
@@ -236,9 +231,9 @@ pub fn to_json(verdict: &Verdict) -> Value {
         "scattered": first.order == Order::Scattered,
         "spilled_bytes": verdict.columns.iter().map(|column| column.spilled_bytes).sum::<u64>(),
         "points": points,
-        "beliefs": totals(Audience::Owner).map(findings::total).collect::<Vec<_>>(),
+        "beliefs": totals("beliefs").map(findings::total).collect::<Vec<_>>(),
     });
-    if let Some(total) = totals(Audience::Public).next() {
+    if let Some(total) = totals("distributions").next() {
         object[total.name] = findings::total(total);
     }
     object

@@ -97,14 +97,17 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
-    /// The columns to read: the column that determines what the rows represent, the quasi-identifiers, the sensitive
-    /// columns, and those that travel.
-    pub fn wanted(&self) -> Vec<ColumnRequest> {
+    /// The columns that decide about groups: the column that determines what the rows represent, the
+    /// quasi-identifiers, and the sensitive columns.
+    pub fn deciding(&self) -> impl Iterator<Item = &'a str> {
         let quasi = self.quasi.iter().map(|quasi| quasi.name.as_str());
-        let judged = self.of_rows().into_iter().chain(quasi);
-        let judged =
-            judged.chain(self.sensitive.iter().map(|column| column.name)).map(ColumnRequest::canonical);
-        judged.chain(self.travelling.iter().map(|name| ColumnRequest::as_is(*name))).collect()
+        self.of_rows().into_iter().chain(quasi).chain(self.sensitive.iter().map(|column| column.name))
+    }
+
+    /// The columns to read: those that decide about groups, and those that travel.
+    pub fn wanted(&self) -> Vec<ColumnRequest> {
+        let travelling = self.travelling.iter().map(|name| ColumnRequest::as_is(*name));
+        self.deciding().map(ColumnRequest::canonical).chain(travelling).collect()
     }
 
     /// Starts the first scan of a table. Fails if a column is unsuitable for its role.

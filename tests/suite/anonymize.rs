@@ -1,7 +1,7 @@
 //! Releases as a user gets them: safe, identical for any memory and number of threads, and never incomplete.
 
 use crate::support::library::{Outcome, Run, read, rows, write};
-use crate::support::{command, contents, scramble};
+use crate::support::{command, contents, remove_release, scramble};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -257,9 +257,7 @@ fn a_killed_run_leaves_no_release_and_the_next_one_sweeps_up() {
         std::thread::sleep(std::time::Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
-        if folder.path().join("out").exists() {
-            std::fs::remove_dir_all(folder.path().join("out")).unwrap();
-        }
+        remove_release(&folder.path().join("out"));
     }
     let done = command().args(arguments(folder.path(), "out")).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -268,7 +266,8 @@ fn a_killed_run_leaves_no_release_and_the_next_one_sweeps_up() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["out", "policy.toml", "t.parquet"]);
+    let private = ["out.receipt.json", "out.receipt.key", "out.tree"];
+    assert_eq!(left, [&["out"][..], &private, &["policy.toml", "t.parquet"]].concat());
 }
 
 #[test]

@@ -5,11 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod altered;
 mod anonymize;
 mod architecture;
 mod audit;
 mod beliefs;
 mod check;
+mod closeness;
 mod columns;
 mod corpus;
 mod datasets;
@@ -23,6 +25,7 @@ mod lattice;
 mod policy_reference;
 #[cfg(unix)]
 mod races;
+mod receipts;
 mod report;
 mod reproduce;
 mod robust;

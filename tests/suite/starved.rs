@@ -1,6 +1,6 @@
 //! Runs that run out of disk space or file handles: a clear error, no release, nothing left behind.
 
-use crate::support::{binary, dataset, text};
+use crate::support::{binary, dataset, remove_release, text};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -87,7 +87,7 @@ fn few_file_handles_suffice_or_end_a_run_with_a_message() {
         let run = starve(&format!("ulimit -n {handles}"), folder.path(), &ANONYMIZE);
         let told = String::from_utf8_lossy(&run.stderr);
         if run.status.success() {
-            std::fs::remove_dir_all(folder.path().join("release")).unwrap();
+            remove_release(&folder.path().join("release"));
         } else {
             assert_eq!(run.status.code(), Some(75), "{handles} handles: {told}");
             assert!(told.starts_with("error:") && !told.contains("panicked"), "{handles} handles: {told}");

@@ -71,7 +71,7 @@ fn safety(contents: &Contents<'_>) -> Markup {
     if let [only] = &contents.verdict.columns[..]
         && let Some(total) = only.finding.total("distributions")
     {
-        return distributions::section(only, total, &contents.origin);
+        return distributions::section(only, total, contents.reader);
     }
     match &contents.verdict.columns[..] {
         [only] => html! {

@@ -18,5 +18,5 @@ mod skylines;
 mod unchanged;
 mod worth;
 
-pub use contents::{Asked, Compared, Contents, Origin, Penalties, WITHOUT_ORIGINAL, Worth};
+pub use contents::{Asked, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL};
 pub use front::to_html;

@@ -28,7 +28,9 @@ pub(super) fn section(column: &JudgedColumn, total: &Total, reader: Reader) -> M
             _ => p { "Not every group is shown to keep posteriors at most " (threshold) "." },
         }
         p {
-            "People who fit in no group are not published, and nothing here says how many they are."
+            "People who fit in no group are not published, and nothing here says how many they are. Covered are adversaries \
+             who use the distributions as prior beliefs. Distributions that were counted in the table are more than that: \
+             whoever has the counts can subtract what is published, and is left with the values of those who are not."
         }
         @if reader == Reader::Owner {
             (groups(total))

@@ -91,6 +91,22 @@ fn fail_everywhere(fault: Fault) -> u64 {
     unreachable!()
 }
 
+/// The values are known from the first scan when the rows are read; here the file changes even before.
+#[test]
+fn a_table_that_changed_since_it_was_opened_is_not_published() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("clinic.csv");
+    let text = std::fs::read_to_string("datasets/clinic.csv").unwrap();
+    std::fs::write(&path, &text).unwrap();
+    let policy = Policy::read("datasets/clinic.toml").unwrap();
+    let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
+    std::fs::write(&path, text + "P9999,1850-01-01,2024-01-01T00:00:00,99999,farmer,yes,plague\n").unwrap();
+    let job = Anonymize::new(&table, &policy, place.path().join("release"));
+    let outcome = job.run(&Progress::default());
+    assert!(matches!(&outcome, Err(Error::Changed { file: Some(file), .. }) if *file == path), "{outcome:?}");
+    assert_eq!(release(place.path()), None);
+}
+
 #[test]
 fn a_disk_that_fails_at_any_operation_leaves_no_partial_release() {
     assert!(fail_everywhere(Fault::Once) > 20);

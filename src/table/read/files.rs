@@ -268,8 +268,14 @@ impl Table {
         self.scans.fetch_add(1, Ordering::Relaxed);
         let outcome = scan::scan(parts, threads, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
-        self.files.iter().try_for_each(TableFile::expect_unchanged)?;
+        self.expect_unchanged()?;
         outcome
+    }
+
+    /// Fails if a file was written to, or replaced by another one, since the table was opened. Every scan does this; so
+    /// should whoever reads the files in another way.
+    pub fn expect_unchanged(&self) -> Result<()> {
+        self.files.iter().try_for_each(TableFile::expect_unchanged)
     }
 }
 

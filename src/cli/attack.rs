@@ -163,6 +163,7 @@ fn follow(
             threads: args.resources.threads(),
             budget: args.resources.budget(),
             temp: args.resources.temp(),
+            spill: args.resources.spill(),
             progress,
         };
         attack(original, tables, &question, &resources)

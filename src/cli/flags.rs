@@ -10,6 +10,7 @@ use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::model::Policy;
 use crate::policy::ColumnType as PolicyType;
 use crate::resources::budget::{Budget, parse_size};
+use crate::resources::spill::SpillForm;
 use crate::table::read::{CsvType, ReadOptions};
 
 /// The resources that a command may use.
@@ -24,6 +25,9 @@ pub struct ResourceFlags {
     /// Directory for data that does not fit in memory. Default: the system's.
     #[arg(long, value_name = "DIR")]
     pub temp: Option<PathBuf>,
+    /// Store it there as it is. Without this, it is encrypted with a key that only this run knows.
+    #[arg(long)]
+    pub trust_disk: bool,
 }
 
 impl ResourceFlags {
@@ -38,6 +42,11 @@ impl ResourceFlags {
     /// The memory budget.
     pub fn budget(&self) -> Arc<Budget> {
         Budget::new(self.memory)
+    }
+
+    /// How data that does not fit in memory is stored.
+    pub fn spill(&self) -> SpillForm {
+        if self.trust_disk { SpillForm::Plain } else { SpillForm::Encrypted }
     }
 
     /// The directory for data that does not fit in memory.

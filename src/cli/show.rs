@@ -85,6 +85,7 @@ fn look_up(args: &ShowArgs, release: &Release, policy: &Policy) -> Result<Vec<Sh
             threads: args.resources.threads(),
             budget: args.resources.budget(),
             temp: args.resources.temp(),
+            spill: args.resources.spill(),
             progress,
         };
         for target in &policy.privacy.targets {

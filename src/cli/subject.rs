@@ -237,6 +237,7 @@ impl SubjectFlags {
             threads: self.resources.threads(),
             budget: self.resources.budget(),
             temp: self.resources.temp(),
+            spill: self.resources.spill(),
             progress,
         }
     }

@@ -6,7 +6,6 @@
 //! Invariant: no memory is reserved for a length declared in a message before the length is checked.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use arrow_schema::ArrowError;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::contain::damaged;
+use super::input_file::InputFile;
 use super::plan::FilePlan;
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
@@ -43,6 +43,7 @@ type Dictionaries = HashMap<i64, ArrayRef>;
 
 /// An Arrow IPC file whose footer has been read.
 pub(super) struct IpcFile {
+    input: InputFile,
     schema: SchemaRef,
     /// Where the dictionary messages begin.
     dictionaries: Vec<u64>,
@@ -52,8 +53,9 @@ pub(super) struct IpcFile {
 
 impl IpcFile {
     /// Reads the footer, and the header of each record batch.
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    pub fn open(input: InputFile) -> Result<Self> {
+        let path = input.path();
+        let file = input.open()?;
         let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
         let mut source = BufReader::new(file);
 
@@ -79,7 +81,7 @@ impl IpcFile {
             let header = read_header(path, &mut source)?.ok_or_else(cut)?;
             batches.push((at, batch_rows_of(path, &parse(path, &header)?)?));
         }
-        Ok(IpcFile { schema, dictionaries, batches })
+        Ok(IpcFile { input, schema, dictionaries, batches })
     }
 
     /// The schema as the file declares it.
@@ -93,10 +95,11 @@ impl IpcFile {
     }
 
     /// The pieces of the file.
-    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, batch_rows: usize) -> Result<Pieces<'t>> {
+    pub fn pieces(&self, plan: FilePlan, batch_rows: usize) -> Result<Pieces<'_>> {
+        let (input, path) = (&self.input, self.input.path());
         let mut dictionaries = Dictionaries::new();
         for &at in &self.dictionaries {
-            message_at(path, at)?.decode_dictionary(path, &self.schema, &mut dictionaries)?;
+            message_at(input, at)?.decode_dictionary(path, &self.schema, &mut dictionaries)?;
         }
         let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
         let dictionaries = Arc::new(dictionaries);
@@ -104,7 +107,7 @@ impl IpcFile {
             let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
             Ok(Piece {
                 rows,
-                decode: Box::new(move || shared.batches(&message_at(path, at)?, &dictionaries)),
+                decode: Box::new(move || shared.batches(&message_at(input, at)?, &dictionaries)),
             })
         })))
     }
@@ -244,8 +247,9 @@ impl Message {
     }
 }
 
-fn message_at(path: &Path, at: u64) -> Result<Message> {
-    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
+fn message_at(input: &InputFile, at: u64) -> Result<Message> {
+    let path = input.path();
+    let mut file = input.open()?;
     file.seek(SeekFrom::Start(at)).map_err(|source| Error::io(path, source))?;
     Message::read(path, &mut file)?.ok_or_else(|| damaged(path, "the file ends too early"))
 }

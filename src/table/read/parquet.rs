@@ -20,6 +20,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
+use super::input_file::InputFile;
 use super::plan::{FilePlan, StringForm, is_string};
 use super::scan::{Batches, Piece, Pieces};
 use crate::error::{Error, Result};
@@ -34,6 +35,7 @@ const PIECE_ROWS: u64 = 8;
 
 /// A Parquet file whose footer has been read.
 pub(super) struct ParquetFile {
+    input: InputFile,
     metadata: ArrowReaderMetadata,
     /// Rows of each row group.
     group_rows: Vec<u64>,
@@ -41,11 +43,12 @@ pub(super) struct ParquetFile {
 
 impl ParquetFile {
     /// Reads the footer.
-    pub fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let pages = Pages::open(path, bytes_read)?;
+    pub fn open(input: InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let path = input.path();
+        let pages = Pages::open(&input, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
-            .map_err(|error| damaged(path, error.to_string()))?;
+            .map_err(|error| footer_error(path, error))?;
         let group_rows: Option<Vec<u64>> = metadata
             .metadata()
             .row_groups()
@@ -55,7 +58,7 @@ impl ParquetFile {
         let group_rows = group_rows
             .filter(|rows| rows.iter().try_fold(0u64, |sum, &r| sum.checked_add(r)).is_some())
             .ok_or_else(|| damaged(path, "a row group has an impossible number of rows"))?;
-        Ok(ParquetFile { metadata, group_rows })
+        Ok(ParquetFile { input, metadata, group_rows })
     }
 
     /// The schema as the file declares it.
@@ -71,11 +74,11 @@ impl ParquetFile {
     /// The pieces of the file.
     pub fn pieces<'t>(
         &'t self,
-        path: &'t Path,
         plan: FilePlan,
         batch_rows: usize,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Pieces<'t> {
+        let path = self.input.path();
         let metadata = self.with_packed_strings(&plan);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), plan.indices());
         let shared = Arc::new((metadata, mask, plan));
@@ -84,7 +87,7 @@ impl ParquetFile {
             let shared = shared.clone();
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 let (metadata, mask, _) = &*shared;
-                let pages = Pages::open(path, bytes_read)?;
+                let pages = Pages::open(&self.input, bytes_read)?;
                 let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                     .with_row_groups(groups.clone().collect())
                     .with_projection(mask.clone())
@@ -146,6 +149,17 @@ fn packed(data_type: &DataType) -> Option<DataType> {
     }
 }
 
+/// Reports why the footer cannot be read: the operating system, or the file.
+fn footer_error(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io(path, *source),
+            Err(other) => damaged(path, other.to_string()),
+        },
+        other => damaged(path, other.to_string()),
+    }
+}
+
 /// Reports where decoding failed; includes the decoder's own message only where it cannot quote a cell.
 fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Error) -> Error {
     let place = if groups.len() == 1 {
@@ -153,8 +167,14 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
     } else {
         format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
     };
-    // The reader flattens its errors to text; unsupported features are the only kind worth distinguishing.
-    match error.to_string().split_once("NYI: ") {
+    // The reader flattens its errors to text. Those of the system end in a number; of the others, only unsupported
+    // features are worth distinguishing.
+    let text = error.to_string();
+    let number = text.split_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    if let Some(number) = number {
+        return Error::io(path, std::io::Error::from_raw_os_error(number));
+    }
+    match text.split_once("NYI: ") {
         Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
         None => damaged(path, format!("{place} cannot be decoded")),
     }
@@ -169,9 +189,9 @@ struct Pages {
 }
 
 impl Pages {
-    fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+    fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let file = input.open()?;
+        let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
         Ok(Pages { file, length, bytes_read: bytes_read.clone() })
     }
 }
@@ -228,7 +248,8 @@ mod tests {
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             let counter = Arc::default();
-            let file = ParquetFile::open(&path, &counter).unwrap();
+            let input = InputFile::new(&path, &path.metadata().unwrap());
+            let file = ParquetFile::open(input, &counter).unwrap();
             let plan = ScanRequest::new(file.schema(), &[ColumnRequest::canonical("x")]).unwrap();
             let plan = plan.plan(&path, file.schema()).unwrap();
             let packed = file.with_packed_strings(&plan);
@@ -239,7 +260,7 @@ mod tests {
             };
             assert_eq!(*item, text_type(), "{stored}");
             // Three rows of two words: the words are stored once.
-            let pieces = file.pieces(&path, plan, 10, &counter).next().unwrap().unwrap();
+            let pieces = file.pieces(plan, 10, &counter).next().unwrap().unwrap();
             let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");

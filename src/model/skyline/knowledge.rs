@@ -152,7 +152,7 @@ mod tests {
     /// would keep n numbers.
     #[test]
     fn the_values_of_a_group_share_its_counts() {
-        let wanted = WantedSkylines { every: Confidence::parse("1/2"), these: vec![] };
+        let wanted = WantedSkylines { every: Confidence::parse("1/2"), ..WantedSkylines::NOTHING };
         let wanted = Arc::new(WantedByCode::new(&wanted, &mut |_| Ok(0)).unwrap());
         let mut evidence = KnowledgeEvidence::new(Values::Single, &wanted);
         let mut group = CountedGroup::of(2000);

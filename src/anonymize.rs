@@ -13,6 +13,7 @@ mod bucket_tables;
 mod fault_tests;
 mod given;
 mod job;
+mod lints;
 mod receipts;
 mod similar;
 mod splitting;
@@ -23,9 +24,11 @@ pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
+use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
 use job::Workplace;
+use lints::Lints;
 use receipts::OwnersFiles;
 use std::time::Instant;
 use written::{Attempt, Written};
@@ -49,17 +52,28 @@ impl Anonymize<'_> {
 
     fn publish(&self, mut written: Written, mut workplace: Workplace<'_>, start: Instant) -> Result<Outcome> {
         let verdict = written.judge(self, &workplace)?;
-        if let (false, Some(veto)) = (verdict.is_safe(), &written.veto) {
+        if let (false, Some(veto)) = (verdict.stands(), &written.veto) {
             return Ok(Outcome::Withheld(veto.clone()));
         }
-        if !verdict.is_safe() || verdict.first().individuals != written.people {
+        if !verdict.stands() || verdict.first().individuals != written.people {
             return Err(Error::defect(
                 "the check of the finished release found it unsafe, so it is not published",
             ));
         }
         let kept = written.measure_kept(self, &workplace)?;
+        let mut accepted = written.accepted.clone();
+        accepted.extend(Lints::of_kept(&kept, verdict.first().individuals).accepted(self.policy)?);
         written.write_page(self, &verdict, &kept, &workplace)?;
         written.write_manifest(self, &verdict, &workplace)?;
+        let scope = scope(
+            self.policy,
+            &ReleasedPeople {
+                people: verdict.first().individuals,
+                unprotected: verdict.unprotected_people(),
+                replay: self.replay(),
+                kept: &kept,
+            },
+        );
         let (judged, spilled_bytes) = (verdict.first(), workplace.spill.bytes());
         let suppression = written.suppressed.as_ref().map(|list| {
             Box::new(Suppression {
@@ -78,16 +92,21 @@ impl Anonymize<'_> {
             owners.keep();
         }
         published?;
-        Ok(Outcome::Published(Summary {
+        Ok(Outcome::Published(Box::new(Summary {
             records: judged.individuals,
             groups: judged.groups,
             spilled_bytes,
             source_scans: self.table.scans(),
             utility: written.utility,
             searched: written.searched,
+            scope,
+            unprotected: verdict.unprotected(),
+            safe: verdict.safety(),
+            notes: verdict.warnings(),
+            accepted,
             kept,
             receipt: workplace.private.receipt,
             suppression,
-        }))
+        })))
     }
 }

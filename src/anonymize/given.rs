@@ -10,16 +10,18 @@
 //! Memory: that of the audit; at most 20,000 people.
 
 use super::job::{Anonymize, Outcome, Workplace};
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::encode::attribute::Attribute;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
-use crate::error::{Error, Result};
+use crate::error::{Error, Lint, Result};
 use crate::group::given::{
     CandidateFunction, CodedPeople, GivenFunctions, GroupedPeople, PublishedAttributes, ReadFor,
 };
 use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits, SharesSummary};
 use crate::math::skyline::Values;
+use crate::model::protection::Protection;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
@@ -50,6 +52,7 @@ pub(super) fn write_groups(
     };
     workplace.resources.progress.start("auditing", None);
     let case = GroupedPeople::read(&given, ReadFor::AuditedRelease)?;
+    let accepted = accepted(job, &case.people)?;
     let chosen = match chosen(&case, strategy) {
         Ok(chosen) => chosen,
         Err(reason) => return Ok(Attempt::Nothing(Outcome::Withheld(reason))),
@@ -72,7 +75,19 @@ pub(super) fn write_groups(
         tree: None,
         distributions: None,
         suppressed: None,
+        accepted,
     })))
+}
+
+/// The risks of publishing these people that the policy accepts by name.
+fn accepted(job: &Anonymize<'_>, people: &CodedPeople) -> Result<Vec<Lint>> {
+    let sensitive = SensitiveColumns::one(people.sensitive.clone());
+    let whole = people.rows.total(sensitive.len());
+    let findings = Protection::new(job.policy)?.judge_whole(&whole, &sensitive)?;
+    let mut lints = Lints::of_findings(&findings);
+    lints.add_values(job.policy, job.table, &sensitive, &whole)?;
+    lints.add_repeated_ids(&people.ids_of_rows);
+    lints.accepted(job.policy)
 }
 
 fn write_tables(

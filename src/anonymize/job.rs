@@ -3,7 +3,7 @@
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
-use crate::error::Result;
+use crate::error::{Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
 use crate::group::split::limits::SUBTREE_BYTES;
@@ -17,6 +17,7 @@ use crate::release::private_file::PrivateFile;
 use crate::release::receipt::ReceiptPaths;
 use crate::release::staging::Staging;
 use crate::report::kept::KeptColumn;
+use crate::report::scope::{Replay, ScopeLine};
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -89,6 +90,14 @@ impl<'a> Anonymize<'a> {
         }
     }
 
+    /// Whether somebody who replays the choice of groups learns nothing more.
+    pub(super) fn replay(&self) -> Replay {
+        match self.grouping() {
+            Grouping::GivenFunctions(_) => Replay::Withstood,
+            Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
+        }
+    }
+
     /// How groups are formed.
     pub(super) fn grouping(&self) -> Grouping {
         self.strategy.map_or_else(|| self.policy.grouping(), Grouping::GivenFunctions)
@@ -146,7 +155,7 @@ impl<'a> Workplace<'a> {
 #[derive(Debug)]
 pub enum Outcome {
     /// The release is in place.
-    Published(Summary),
+    Published(Box<Summary>),
     /// Not even the whole table in one group is safe, so nothing can be released; the findings for each
     /// sensitive column of that group.
     Impossible(Vec<Finding>),
@@ -169,6 +178,16 @@ pub struct Summary {
     pub utility: Utility,
     /// The result of the lattice search, if there was one.
     pub searched: Option<Searched>,
+    /// Whether the release is safe; `None` if values are not protected, as the policy accepts.
+    pub safe: Option<bool>,
+    /// What the policy covers, and what not.
+    pub scope: Vec<ScopeLine>,
+    /// What holds for values that nothing protects, in words.
+    pub unprotected: Option<String>,
+    /// What the owner may not expect of the policy, in words.
+    pub notes: Vec<String>,
+    /// The risks that the policy accepts by name.
+    pub accepted: Vec<Lint>,
     /// What kept columns reveal.
     pub kept: Vec<KeptColumn>,
     /// The private receipt.

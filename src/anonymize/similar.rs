@@ -11,20 +11,24 @@
 
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::group_counts::GroupCounts;
 use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
-use crate::error::{Error, Result, Setting};
+use crate::error::{Error, Lint, Result, Setting};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::Requirement;
+use crate::math::skyline::Values;
 use crate::model::Target;
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
 use crate::policy::{Quasi, Style};
 use crate::release::manifest::ReleaseStyle;
 use crate::release::private_file::{PrivateFile, refuse_inside};
+use crate::resources::Resources;
 use crate::resources::budget::release_freed;
 use crate::resources::sorter::Sorter;
 use crate::resources::threads::thread_pool;
@@ -57,6 +61,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         let reason = format!("{infeasible}\n  {}", infeasible.remedy());
         return Ok(Attempt::Nothing(Outcome::Withheld(reason)));
     }
+    let accepted = accepted(job, &census, resources)?;
     let known = match &robust.distributions {
         Distributions::Estimated => KnownDistributions::estimated(&census, robust, budget)?,
         Distributions::File { path, .. } => {
@@ -64,7 +69,19 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         }
     };
     let similar = Similarity { job, robust, requirement: &requirement, columns: &columns, null_is };
-    similar.write(&census, known, list, workplace)
+    similar.write(&census, known, list, accepted, workplace)
+}
+
+/// The risks of publishing these people that the policy accepts by name.
+fn accepted(job: &Anonymize<'_>, census: &Census, resources: &Resources<'_>) -> Result<Vec<Lint>> {
+    let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+    let source =
+        Source { table: job.table, columns: SourceColumns { travelling: vec![], ..columns }, resources };
+    let whole = GroupCounts { people: census.rows, counts: census.value_counts() };
+    let mut lints = Lints::default();
+    lints.add_values(job.policy, job.table, &SensitiveColumns::one(census.sensitive.clone()), &whole)?;
+    lints.add_repeated_ids(&source.find_ids()?);
+    lints.accepted(job.policy)
 }
 
 /// What makes people similar.
@@ -82,6 +99,7 @@ impl Similarity<'_> {
         census: &Census,
         known: KnownDistributions,
         list: PrivateFile,
+        accepted: Vec<Lint>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
         let (job, columns) = (self.job, self.columns);
@@ -148,6 +166,7 @@ impl Similarity<'_> {
             distributions: Some(known),
             suppressed: Some(list),
             veto: None,
+            accepted,
         })))
     }
 }

@@ -4,6 +4,7 @@
 //! table that is written.
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -13,9 +14,10 @@ use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
+use crate::encode::repeated_ids::RepeatedIds;
 use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
-use crate::error::{Error, Result, Setting};
+use crate::error::{Error, Lint, Result, Setting};
 use crate::group::groups::Group;
 use crate::group::lattice::full_domain::{self, FullDomain};
 use crate::group::split::grow::Growth;
@@ -58,13 +60,17 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
-    let coded = CodedTable::read(job, &protection, &source, workplace)?;
+    let mut coded = CodedTable::read(job, &protection, &source, workplace)?;
+    let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
+    let mut lints = Lints::of_findings(&findings);
+    lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
+    lints.add_repeated_ids(&coded.ids);
+    coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
     let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
-        let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
     }
     coded.write_groups(job, &protection, test, &source, workplace)
@@ -74,6 +80,10 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
 struct CodedTable<'s> {
     attributes: Vec<Attribute>,
     sensitive: SensitiveColumns,
+    /// Columns that are not published and could hold ids.
+    ids: Vec<RepeatedIds>,
+    /// The risks that the policy accepts by name.
+    accepted: Vec<Lint>,
     payload: Option<Payload>,
     store: PageStore<'s>,
     /// All rows counted together.
@@ -99,7 +109,7 @@ impl<'s> CodedTable<'s> {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
         let payload = source.payload()?;
-        let (mut attributes, sensitive) = source.read_values()?;
+        let (mut attributes, sensitive, ids) = source.read_values()?;
         release_freed();
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
@@ -118,7 +128,18 @@ impl<'s> CodedTable<'s> {
             source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
         drop(reserved);
         release_freed();
-        Ok(CodedTable { attributes, sensitive, payload, store, whole, input, limits, threads })
+        Ok(CodedTable {
+            attributes,
+            sensitive,
+            ids,
+            accepted: Vec::new(),
+            payload,
+            store,
+            whole,
+            input,
+            limits,
+            threads,
+        })
     }
 
     fn write_groups(
@@ -131,7 +152,7 @@ impl<'s> CodedTable<'s> {
     ) -> Result<Attempt> {
         let (labels, progress) = (&labels(job.table, &self.attributes)?, workplace.resources.progress);
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
-        let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
+        let (sensitive, payload, people) = (&self.sensitive, self.payload.as_ref(), self.whole.people);
         let shape = ReleaseShape {
             style: job.policy.publish.style,
             values: protection.values(),
@@ -145,7 +166,6 @@ impl<'s> CodedTable<'s> {
         let measured = source.quasi().zip(&self.attributes);
         let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
-        let people = self.whole.people;
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
@@ -199,6 +219,7 @@ impl<'s> CodedTable<'s> {
             distributions: None,
             suppressed: None,
             veto: None,
+            accepted: self.accepted,
         })))
     }
 }

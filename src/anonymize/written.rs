@@ -5,10 +5,9 @@ use super::suppressed::SuppressedList;
 use crate::check::beliefs::Membership;
 use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
-use crate::error::{Error, Result};
+use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::robust::KnownDistributions;
-use crate::model::skyline::judge::Absent;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
@@ -47,6 +46,8 @@ pub(super) struct Written {
     /// Why nothing is published if the check finds the groups unsafe; without a reason, an unsafe result is a
     /// defect.
     pub veto: Option<String>,
+    /// The risks that the policy accepts by name.
+    pub accepted: Vec<Lint>,
 }
 
 impl Written {
@@ -69,9 +70,6 @@ impl Written {
         };
         let mut tasks = policy::tasks(job.policy, &groups)?;
         for task in &mut tasks {
-            // Every value that the policy names occurs, as the planner ensured, so one that is not found was
-            // not judged.
-            task.requirements.absent = Absent::Refuse;
             task.columns = task.columns.clone().of_release();
         }
         let check = Check {

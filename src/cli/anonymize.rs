@@ -15,6 +15,7 @@ use crate::model::finding::{Finding, Side};
 use crate::model::{Policy, Target};
 use crate::policy::Strategy;
 use crate::release::findings;
+use crate::report::scope::in_a_line;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
@@ -141,7 +142,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     match outcome {
         Outcome::Published(summary) => {
             let printed = print(&published(args, &policy, &table, &summary, &took));
-            warn_of_kept(&summary);
+            warn_of_policy(&policy, &summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
@@ -170,18 +171,13 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
 }
 
-/// Warns if a kept column practically identifies people.
-fn warn_of_kept(summary: &Summary) {
-    for column in &summary.kept {
-        if let Some(share) = column.identifies(summary.records) {
-            complain(
-                "warning",
-                &format!(
-                    "column {:?} is kept, and {share} of the people have a value in it that nobody else of their group \
-                     has: whoever knows it finds their row; drop it unless that is meant",
-                    visible(&column.name)
-                ),
-            );
+/// Names what the policy protects without need, and accepts without need.
+fn warn_of_policy(policy: &Policy, summary: &Summary) {
+    summary.notes.iter().for_each(|note| complain("warning", note));
+    summary.accepted.iter().for_each(|lint| complain("accepted", &lint.to_string()));
+    for risk in &policy.accept {
+        if !summary.accepted.iter().any(|lint| lint.name == risk.name()) {
+            complain("note", &format!("accept: {:?} is not needed for this table", risk.name()));
         }
     }
 }
@@ -243,7 +239,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
             json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
         });
         let mut text = json!({
-            "safe": true,
+            "safe": summary.safe,
             "sensitive": protected(policy),
             "lattice": lattice,
             "records": summary.records,
@@ -271,6 +267,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         return format!("{text}\n");
     }
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
+    let covered = format!("{}\n", in_a_line(&summary.scope));
     let took = format!(
         "receipt              {}, for you alone\ntook                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
         summary.receipt.display(),
@@ -278,14 +275,13 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         summary.source_scans
     );
     if let Some(robust) = &summary.suppression {
-        return robust::published(&args.out, summary, robust, &took);
+        return robust::published(&args.out, summary, robust, &took) + &covered;
     }
-    let mut text = format!(
-        "safe release of {} people in {} groups: {}\n\n",
-        summary.records,
-        summary.groups,
-        visible_path(&args.out)
-    );
+    let release = format!("release of {} people in {} groups", summary.records, summary.groups);
+    let mut text = match &summary.unprotected {
+        None => format!("safe {release}: {}\n\n", visible_path(&args.out)),
+        Some(words) => format!("{words}; {release}: {}\n\n", visible_path(&args.out)),
+    };
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();
         text.push_str(&format!("protected            {}\n", names.join(", ")));
@@ -309,6 +305,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         text.push_str(&format!("not named, dropped   {}\n", listed(&rest)));
     }
     text.push_str(&took);
+    text.push_str(&covered);
     text
 }
 

@@ -19,8 +19,9 @@ use crate::check::{Check, Order, Skylines, Verdict};
 use crate::error::{Error, Result, Setting};
 use crate::math::skyline::{Point, Within};
 use crate::model::Policy;
-use crate::model::finding::Note;
-use crate::model::judge::Requirements;
+use crate::model::finding::Consent;
+use crate::model::judge::{ColumnCoverage, Coverage, Requirements};
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::judge::SkylinePoints;
 use crate::model::skyline::near::NearPoint;
 use crate::release::manifest::{MANIFEST, Manifest};
@@ -209,13 +210,13 @@ fn show(args: &CheckArgs, found: &Examined, altered: &Alterations) -> Result<Ans
         let bound = bound.as_ref().map_or_else(String::new, receipt::to_text);
         let verdict_text = verdict::to_text(verdict, detail);
         // What is no release of ours is never called safe.
-        print(&match (altered.is_empty(), verdict.is_safe()) {
+        print(&match (altered.is_empty(), verdict.stands()) {
             (true, _) => verdict_text + &bound,
             (false, true) => in_words(altered) + &bound,
             (false, false) => format!("{}\n{verdict_text}{bound}", in_words(altered)),
         })?;
     }
-    let holds = altered.is_empty() && verdict.is_safe() && bound.as_ref().is_none_or(ReceiptFinding::holds);
+    let holds = altered.is_empty() && verdict.stands() && bound.as_ref().is_none_or(ReceiptFinding::holds);
     Ok(if holds { Answer::Yes } else { Answer::No })
 }
 
@@ -257,11 +258,7 @@ fn warn(verdict: &Verdict) {
              sorted by its group columns it is checked faster",
         );
     }
-    for note in verdict.findings().flat_map(|finding| &finding.notes) {
-        if let Note::Warning(text) = note {
-            complain("warning", text);
-        }
-    }
+    verdict.warnings().iter().for_each(|warning| complain("warning", warning));
 }
 
 /// The task that the flags alone describe.
@@ -274,18 +271,26 @@ fn task(args: &CheckArgs) -> Result<Task> {
         ));
     }
     let minimum_group_size = args.minimum_group_size.unwrap_or(1);
+    // Group sizes alone protect no value, and the answer says so.
+    let coverage = match args.point.is_empty() {
+        true => Coverage::Required { columns: vec![ColumnCoverage::default()], consent: Consent::Given },
+        false => Coverage::NotAsked,
+    };
     let (points, near) = points(args);
     Ok(Task {
         columns,
-        requirements: Requirements { minimum_group_size, near, ..Requirements::points(points) },
+        requirements: Requirements { minimum_group_size, near, coverage, ..Requirements::points(points) },
     })
 }
 
 /// The points for values, and those for windows.
 fn points(args: &CheckArgs) -> (SkylinePoints, Vec<NearPoint>) {
     let Some(within) = &args.within else {
-        let names = (!args.value.is_empty()).then(|| args.value.clone());
-        return (args.point.iter().map(|point| (names.clone(), point.clone())).collect(), Vec::new());
+        let protected = match args.value.is_empty() {
+            true => ProtectedValues::Every,
+            false => ProtectedValues::These(args.value.clone()),
+        };
+        return (args.point.iter().map(|point| (protected.clone(), point.clone())).collect(), Vec::new());
     };
     let starts: Vec<Option<String>> = match &args.value[..] {
         [] => vec![None],

@@ -8,10 +8,10 @@ use clap::Args;
 use crate::error::Setting;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
-use crate::policy::ColumnType as PolicyType;
+use crate::policy::{ColumnType as PolicyType, End, Grid, Quasi, QuasiShape};
 use crate::resources::budget::{Budget, parse_size};
 use crate::resources::spill::SpillForm;
-use crate::table::read::{CsvType, ReadOptions};
+use crate::table::read::{CsvType, OrderedCells, ReadOptions};
 
 /// The resources that a command may use.
 #[derive(Debug, Args)]
@@ -63,8 +63,27 @@ pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptio
     ReadOptions {
         delimiter: delimiter.or(columns.delimiter),
         types: columns.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
+        ordered: columns.quasi.iter().filter_map(ordered_cells).collect(),
         ..ReadOptions::default()
     }
+}
+
+/// What the cells of a quasi-identifier must be, where the policy says so.
+fn ordered_cells(quasi: &Quasi) -> Option<(String, OrderedCells)> {
+    let of_end = |end: &End| match end.number {
+        Some(_) => OrderedCells::Numbers,
+        None => OrderedCells::Times,
+    };
+    let cells = match (&quasi.shape, &quasi.domain, &quasi.grid) {
+        (QuasiShape::Widths(_), ..) | (QuasiShape::Plain, None, Some(Grid::Width(_))) => {
+            OrderedCells::Numbers
+        }
+        (QuasiShape::Dates(_), ..) | (QuasiShape::Plain, None, Some(Grid::Date(_))) => OrderedCells::Times,
+        (QuasiShape::Ends(levels), ..) => of_end(levels.first()?.first()?),
+        (QuasiShape::Plain, Some([low, _]), _) => of_end(low),
+        _ => return None,
+    };
+    Some((quasi.name.clone(), cells))
 }
 
 /// The type of a CSV column as the reader knows it.

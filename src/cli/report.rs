@@ -14,6 +14,7 @@ use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
 use crate::model::judge::{Adversary, Requirements};
+use crate::model::skyline::ProtectedValues;
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::receipt::Receipt;
 use crate::report::comparison::{compare, obstacle};
@@ -148,10 +149,10 @@ fn penalties(args: &ReportArgs, opened: &Opened) -> Result<Option<Penalties>> {
 /// The verdict and the sizes in a few words.
 fn in_a_line(contents: &Contents<'_>) -> String {
     let verdict = match (contents.asked, contents.verdict.holds_as_far_as_judged()) {
-        (Asked::Nothing, _) => "no verdict",
-        (_, false) => "not safe",
-        (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
-        (_, true) => "safe",
+        (Asked::Nothing, _) => "no verdict".to_string(),
+        (_, false) => "not safe".to_string(),
+        (_, true) if contents.unjudged() => "beliefs not judged, all else safe".to_string(),
+        (_, true) => contents.verdict.unprotected().unwrap_or_else(|| "safe".to_string()),
     };
     let first = contents.verdict.first();
     format!(
@@ -163,7 +164,7 @@ fn in_a_line(contents: &Contents<'_>) -> String {
 
 /// What is required of which columns, and by which source.
 fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
-    let every = |point: &Point| (None, point.clone());
+    let every = |point: &Point| (ProtectedValues::Every, point.clone());
     let points: Vec<_> = args.point.iter().map(every).collect();
     let mut asked = if points.is_empty() { Asked::Policy } else { Asked::Points };
     let mut tasks = match tasks {

@@ -52,14 +52,17 @@ pub fn to_text(verdict: &Verdict, detail: Detail) -> String {
 fn summary(column: &JudgedColumn) -> String {
     let finding = &column.finding;
     let word = match (finding.safe, finding.is_undecided()) {
-        (true, _) => ClaimVerdict::Safe,
-        (false, true) => ClaimVerdict::Undecided,
-        (false, false) => ClaimVerdict::Unsafe,
+        (true, _) => ClaimVerdict::Safe.word().to_string(),
+        (false, true) => ClaimVerdict::Undecided.word().to_string(),
+        (false, false) => match finding.unprotected.filter(|_| finding.stands()) {
+            Some(unprotected) => unprotected.in_words(),
+            None => ClaimVerdict::Unsafe.word().to_string(),
+        },
     };
     let people = number_of(column.individuals, "person", "people");
     let groups = number_of(column.groups, "group", "groups");
     let reasons: Vec<&str> = finding.summary().collect();
-    format!("{}: {people} in {groups}; {}\n", word.word(), reasons.join("; "))
+    format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
 }
 
 /// A claim with its margin.
@@ -218,7 +221,7 @@ pub fn to_json(verdict: &Verdict) -> Value {
     models.dedup();
     let first = verdict.first();
     let mut object = json!({
-        "safe": verdict.is_safe(),
+        "safe": verdict.safety(),
         "model": models.join("+"),
         "values": first.values.name(),
         "records": first.records,

@@ -14,6 +14,7 @@ use super::group_counts::GroupCounts;
 use super::long_table::LongTable;
 use super::page::{Layout, Page, PageStore};
 use super::payload::Payload;
+use super::repeated_ids::{IdColumn, RepeatedIds};
 use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
 use crate::error::Result;
 use crate::policy::{Quasi, QuasiShape};
@@ -131,13 +132,23 @@ impl<'a> Source<'a> {
         found.finish()
     }
 
+    /// The watched columns that could hold ids, in a scan of their own.
+    pub fn find_ids(&self) -> Result<Vec<RepeatedIds>> {
+        if self.columns.watched.is_empty() {
+            return Ok(Vec::new());
+        }
+        let alone = SourceColumns { quasi: vec![], sensitive: vec![], ..self.columns.clone() };
+        Ok(self.with(alone).find_values()?.ids.into_iter().filter_map(IdColumn::finish).collect())
+    }
+
     /// Runs the first scan and derives the codes from its result.
-    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns)> {
+    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns, Vec<RepeatedIds>)> {
         let found = self.find_values()?;
         let sensitive = self.sensitive_columns(found.sensitive)?;
         let attributes =
             self.quasi().zip(found.quasi).map(|(quasi, found)| Attribute::of_quasi(quasi, found));
-        Ok((attributes.collect::<Result<_>>()?, sensitive))
+        let ids = found.ids.into_iter().filter_map(IdColumn::finish);
+        Ok((attributes.collect::<Result<_>>()?, sensitive, ids.collect()))
     }
 
     /// The codes of the sensitive columns. If there are several, reads which combinations occur.
@@ -148,7 +159,8 @@ impl<'a> Source<'a> {
         {
             return Ok(SensitiveColumns::one(only));
         }
-        let alone = SourceColumns { quasi: vec![], travelling: vec![], ..self.columns.clone() };
+        let alone =
+            SourceColumns { quasi: vec![], travelling: vec![], watched: vec![], ..self.columns.clone() };
         let combinations = Mutex::new(CombinationsFound::default());
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
@@ -201,11 +213,12 @@ impl<'a> Source<'a> {
         hasher: &RowHasher<'_>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
+        let source = &self.with(SourceColumns { watched: vec![], ..self.columns.clone() });
         let RowsAre::ValuesOf(individual) = self.columns.rows else {
-            return self.read_people(attributes, sensitive, payload, hasher, spill);
+            return source.read_people(attributes, sensitive, payload, hasher, spill);
         };
         let layout = self.layout(attributes, sensitive);
-        let long = LongTable { source: self, individual, layout: &layout, sensitive, payload, hasher };
+        let long = LongTable { source, individual, layout: &layout, sensitive, payload, hasher };
         let plain: Vec<bool> = self.quasi().map(|quasi| matches!(quasi.shape, QuasiShape::Plain)).collect();
         long.read(attributes, &plain, spill)
     }

@@ -11,4 +11,5 @@ pub mod digits;
 pub mod html;
 pub mod kept;
 pub mod page;
+pub mod scope;
 pub mod utility;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const POLICY: &str = "[columns]\nsensitive = \"s\"\ndrop = [\"name\"]\nkeep = [\"k\"]\n[columns.quasi.q]\n\
+const POLICY: &str = "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"s\"\ndrop = [\"name\"]\nkeep = [\"k\"]\n[columns.quasi.q]\n\
                       domain = [0, 100]\n[columns.quasi.z]\n[privacy]\nl_diversity = { c = 3, l = 2 }\n";
 
 struct Altered {

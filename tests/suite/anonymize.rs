@@ -14,6 +14,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 const POLICY: &str = r#"
+accept = ["repeated ids", "unique kept values"]   # the costs
 [columns]
 sensitive = "disease"
 drop = ["name"]
@@ -357,8 +358,9 @@ fn a_hundred_quasi_identifiers_fit() {
         names.iter().enumerate().map(|(i, name)| (name.as_str(), numbers(i as u64, 50))).collect();
     columns.push(("disease", numbers(100, 6)));
     write(&input[0], &RecordBatch::try_from_iter(columns).unwrap());
-    let policy =
-        format!("[columns]\nsensitive = \"disease\"\nquasi = {names:?}\n[privacy]\nk_anonymity = 20\n");
+    let policy = format!(
+        "[columns]\nsensitive = \"disease\"\nquasi = {names:?}\n[privacy]\nk_anonymity = 20\ndistinct_l_diversity = 2\n"
+    );
     let first = Run::new(&input, &policy, folder.path().join("one"));
     assert!(first.publish().groups > 40);
     let second = Run { memory: 4 << 20, threads: 1, ..Run::new(&input, &policy, folder.path().join("two")) };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const FIGURE_3: &str = "grp,disease\n1,AIDS\n1,AIDS\n1,Flu\n1,Flu\n2,AIDS\n2,Cancer\n2,Flu\n2,Flu\n";
 
 const POLICY: &str = r#"
+accept = ["unique kept values"]
 [columns]
 sensitive = "disease"
 drop = ["name"]

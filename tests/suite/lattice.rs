@@ -61,6 +61,7 @@ drop = ["person_id", "region", "county", "tract", "education", "marital", "occup
 [columns.quasi.sex]
 [privacy]
 k_anonymity = 30
+distinct_l_diversity = 2
 "#;
 
 /// The smallest number of people who agree in the interval of their age and, if it is published, in their sex.

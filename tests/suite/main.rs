@@ -18,6 +18,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod explore;
+mod fail_closed;
 mod failures;
 mod frozen;
 mod init;

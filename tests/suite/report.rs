@@ -50,7 +50,13 @@ const POINT: &str =
 fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() {
     let folder = Folder::new();
     let table = folder.write("t.csv", "q,s\na,x\na,y\na,x\na,y\na,x\na,y\nb,x\nb,y\n");
-    let out = release(&folder, "r", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\n");
+    let out = release(
+        &folder,
+        "r",
+        &table,
+        "",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\ndistinct_l_diversity = 2\n",
+    );
     let page = plain(&run(
         &[
             "report",
@@ -87,8 +93,9 @@ fn ranges_cover_the_values_between_their_ends() {
     }
     let table = folder.write("t.csv", &rows);
     for ranges in ["label", "bounds"] {
-        let sections =
-            format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
+        let sections = format!(
+            "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n[publish]\nranges = \"{ranges}\"\n"
+        );
         let out = release(&folder, ranges, &table, "", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
         // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
@@ -166,7 +173,7 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
         "r",
         &table,
         "keep = [\"pay\", \"tag\"]",
-        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let page = plain(&run(&["report", &out], 0));
     assert!(
@@ -248,11 +255,11 @@ fn a_kept_column_that_names_people_is_warned_of() {
     let table = folder.write("t.csv", &format!("q,who,class,s\n{rows}"));
     let policy = folder.write(
         "p.toml",
-        "[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+        "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let output = skyveil(&["anonymize", &table, "--policy", &policy, "--out", &folder.text("r")]);
     let warned = String::from_utf8(output.stderr).unwrap();
-    assert!(warned.contains("column \"who\" is kept, and 100.0 % of the people"), "{warned}");
+    assert!(warned.contains("accepted: unique kept values: column \"who\" is kept, and 100.0 %"), "{warned}");
     assert!(!warned.contains("class"), "{warned}");
     let page = written(&folder, "r");
     let (badge, facts) =
@@ -265,7 +272,13 @@ fn penalties_are_for_the_owner() {
     let folder = Folder::new();
     let rows: String = (0..40).map(|i| format!("{},v{}\n", 20 + i, i % 4)).collect();
     let table = folder.write("t.csv", &format!("q,s\n{rows}"));
-    release(&folder, "r", &table, "", "[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\nk_anonymity = 40\n");
+    release(
+        &folder,
+        "r",
+        &table,
+        "",
+        "[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\nk_anonymity = 40\ndistinct_l_diversity = 2\n",
+    );
     let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
     // One group with the label [20,60), whose values span 39 parts of 100.
     assert!(!read("r/manifest.json").contains("penalty") && !read("r/report.html").contains("0.39"));

@@ -35,6 +35,7 @@ impl Place {
         let (columns, _) = stated.split_once("[privacy]").unwrap();
         let policy = folder.path().join("policy.toml");
         let publish = "[publish]\nstyle = \"bucketized\"\n";
+        let columns = format!("accept = [\"repeated ids\"]   # the costs\n{columns}");
         std::fs::write(&policy, format!("{columns}[privacy]\nmodel = \"robust\"\n{privacy}\n{publish}"))
             .unwrap();
         Place { folder, table, policy }
@@ -463,7 +464,7 @@ fn kept_columns_travel_and_nulls_have_their_meaning() {
     let path = |name: &str| folder.path().join(name);
     let rows: String = (0..40).map(|i| format!("{},{},n{i}\n", i % 2, ["flu", ""][i / 2 % 2])).collect();
     std::fs::write(path("people.csv"), format!("sex,disease,note\n{rows}")).unwrap();
-    let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"sex\"]\nkeep = [\"note\"]\nnull_is = \"none\"\n\
+    let policy = "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"disease\"\nquasi = [\"sex\"]\nkeep = [\"note\"]\nnull_is = \"none\"\n\
                   [privacy]\nmodel = \"robust\"\nr = 2\n[publish]\nstyle = \"bucketized\"\n";
     std::fs::write(path("policy.toml"), policy).unwrap();
     let [table, policy, out] = ["people.csv", "policy.toml", "out"].map(path);

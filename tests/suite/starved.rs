@@ -18,7 +18,7 @@ fn table(folder: &Path) {
     let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\nkeep = [\"car\"]\n\
                   [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
                   [columns.quasi.commission]\n[columns.quasi.elevel]\n[columns.quasi.hyears]\n\
-                  [privacy]\nk_anonymity = 50\n";
+                  [privacy]\nk_anonymity = 50\ndistinct_l_diversity = 2\n";
     std::fs::write(folder.join("policy.toml"), policy).unwrap();
 }
 

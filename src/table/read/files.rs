@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::{contain, damaged};
-use super::csv::{CsvFile, CsvType, TypeGuess};
+use super::csv::{CsvFile, CsvType, OrderedCells, TypeGuess};
 use super::input_file::InputFile;
 use super::ipc::{self, IpcFile, IpcStream};
 use super::parquet::ParquetFile;
@@ -34,6 +34,8 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
     /// Types of CSV columns that should not be guessed.
     pub types: BTreeMap<String, CsvType>,
+    /// CSV columns that hold numbers, or dates and times, as the policy uses them: a cell that is none is an error.
+    pub ordered: BTreeMap<String, OrderedCells>,
     /// Texts that mean null in a CSV file, besides the empty cell.
     pub null_texts: Vec<String>,
     /// The largest number of rows in a batch.
@@ -42,7 +44,13 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { delimiter: None, types: BTreeMap::new(), null_texts: Vec::new(), batch_rows: 8192 }
+        ReadOptions {
+            delimiter: None,
+            types: BTreeMap::new(),
+            ordered: BTreeMap::new(),
+            null_texts: Vec::new(),
+            batch_rows: 8192,
+        }
     }
 }
 

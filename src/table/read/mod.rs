@@ -20,6 +20,7 @@ mod changing_tests;
 mod contain;
 mod csv;
 mod files;
+mod header;
 mod input_file;
 mod ipc;
 mod parquet;
@@ -29,7 +30,8 @@ mod scan;
 mod tests;
 
 pub use contain::panic_is_contained;
-pub use csv::CsvType;
+pub use csv::{CsvType, OrderedCells};
 pub use files::{ReadOptions, Table};
+pub use header::looks_like_data;
 pub use plan::ColumnRequest;
 pub use scan::Morsel;

@@ -12,7 +12,7 @@ use crate::release::findings;
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::{
-    InputFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, input_file, named_by, utility,
+    HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, input_file, named_by, utility,
 };
 use crate::resources::budget::peak_resident_bytes;
 use crate::resources::threads::thread_pool;
@@ -70,7 +70,7 @@ impl OwnersFiles {
             },
             tree,
             suppressed,
-            accepted: Vec::new(),
+            accepted: written.accepted.iter().map(|lint| lint.name.to_string()).collect(),
             utility: utility(&written.utility),
             distributions,
             audit: written.audit.take(),
@@ -106,7 +106,7 @@ impl OwnersFiles {
 }
 
 /// The files of the table, hashed at the same time as far as there are threads.
-fn input_files(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Vec<InputFile>> {
+fn input_files(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Vec<HashedFile>> {
     workplace.resources.progress.start("hashing the input", None);
     let paths: Vec<_> = job.table.files().iter().map(|file| file.path()).collect();
     let hashed =

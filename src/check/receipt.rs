@@ -14,7 +14,7 @@ use crate::error::{Error, Result, Setting};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::release::manifest::{MANIFEST, hash};
-use crate::release::receipt::{InputFile, Receipt, input_file, read_key};
+use crate::release::receipt::{HashedFile, Receipt, input_file, read_key};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -159,9 +159,9 @@ impl ReceiptCheck<'_> {
 }
 
 /// Whether a table consists of the same files, in any order.
-fn same_files(listed: &[InputFile], table: &Table) -> Result<bool> {
-    let own: Result<Vec<InputFile>> = table.files().iter().map(|file| input_file(file.path())).collect();
-    let hashes = |files: &[InputFile]| -> Option<Vec<String>> {
+fn same_files(listed: &[HashedFile], table: &Table) -> Result<bool> {
+    let own: Result<Vec<HashedFile>> = table.files().iter().map(|file| input_file(file.path())).collect();
+    let hashes = |files: &[HashedFile]| -> Option<Vec<String>> {
         let mut hashes = files.iter().map(|file| file.sha256.clone()).collect::<Option<Vec<_>>>()?;
         hashes.sort();
         Some(hashes)

@@ -221,56 +221,77 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Summary, took: &Took) -> String {
-    let seconds = took.seconds;
-    let utility = &summary.utility;
     let rest = dropped_rest(policy, table);
-    if args.json {
-        let columns = utility.columns.iter().map(
-            |column| json!({"column": column.name, "published": column.published, "tight": column.tight}),
-        );
-        let penalty = (!utility.columns.is_empty()).then(|| {
-            json!({
-                "published": utility.published_penalty(),
-                "tight": utility.tight_penalty(),
-                "columns": columns.collect::<Vec<_>>(),
-            })
-        });
-        let lattice = summary.searched.as_ref().map(|Searched { minimal, chosen, tested }| {
+    match args.json {
+        true => published_json(args, policy, &rest, summary, took),
+        false => published_text(args, policy, &rest, summary, took),
+    }
+}
+
+fn published_json(
+    args: &AnonymizeArgs,
+    policy: &Policy,
+    rest: &[&str],
+    summary: &Summary,
+    took: &Took,
+) -> String {
+    let utility = &summary.utility;
+    let columns = utility
+        .columns
+        .iter()
+        .map(|column| json!({"column": column.name, "published": column.published, "tight": column.tight}));
+    let penalty = (!utility.columns.is_empty()).then(|| {
+        json!({
+            "published": utility.published_penalty(),
+            "tight": utility.tight_penalty(),
+            "columns": columns.collect::<Vec<_>>(),
+        })
+    });
+    let lattice = summary.searched.as_ref().map(|Searched { minimal, chosen, tested }| {
             json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
         });
-        let mut text = json!({
-            "safe": summary.safe,
-            "sensitive": protected(policy),
-            "lattice": lattice,
-            "records": summary.records,
-            "groups": summary.groups,
-            "seconds": seconds,
-            "phases": took.phases(),
-            "peak_memory_bytes": peak_resident_bytes(),
-            "spilled_bytes": summary.spilled_bytes,
-            "source_scans": summary.source_scans,
-            "out": args.out,
-            "receipt": summary.receipt,
-            "rest_dropped": rest,
-            "average_group_size": utility.average_group_size,
-            "discernibility": utility.discernibility.to_string(),
-            "certainty_penalty": penalty,
-        });
-        if let Some(robust) = &summary.suppression {
-            text["distributions"] =
-                robust.finding.total("distributions").map_or(json!(null), findings::total);
-            text["safe"] = text["distributions"]["r_robust"].clone();
-            text["input_rows"] = json!(robust.input_rows);
-            text["suppressed"] = json!(robust.suppressed);
-            text["suppressed_list"] = json!(robust.list);
-        }
-        return format!("{text}\n");
+    let mut text = json!({
+        "safe": summary.safe,
+        "sensitive": protected(policy),
+        "lattice": lattice,
+        "records": summary.records,
+        "groups": summary.groups,
+        "seconds": took.seconds,
+        "phases": took.phases(),
+        "peak_memory_bytes": peak_resident_bytes(),
+        "spilled_bytes": summary.spilled_bytes,
+        "source_scans": summary.source_scans,
+        "out": args.out,
+        "receipt": summary.receipt,
+        "rest_dropped": rest,
+        "average_group_size": utility.average_group_size,
+        "discernibility": utility.discernibility.to_string(),
+        "certainty_penalty": penalty,
+    });
+    if let Some(robust) = &summary.suppression {
+        text["distributions"] = robust.finding.total("distributions").map_or(json!(null), findings::total);
+        text["safe"] = text["distributions"]["r_robust"].clone();
+        text["input_rows"] = json!(robust.input_rows);
+        text["suppressed"] = json!(robust.suppressed);
+        text["suppressed_list"] = json!(robust.list);
     }
+    format!("{text}\n")
+}
+
+fn published_text(
+    args: &AnonymizeArgs,
+    policy: &Policy,
+    rest: &[&str],
+    summary: &Summary,
+    took: &Took,
+) -> String {
+    let utility = &summary.utility;
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
     let covered = format!("{}\n", in_a_line(&summary.scope));
     let took = format!(
-        "receipt              {}, for you alone\ntook                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        "receipt              {}, for you alone\ntook                 {:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
         summary.receipt.display(),
+        took.seconds,
         summary.spilled_bytes >> 20,
         summary.source_scans
     );
@@ -302,7 +323,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         ));
     }
     if !rest.is_empty() {
-        text.push_str(&format!("not named, dropped   {}\n", listed(&rest)));
+        text.push_str(&format!("not named, dropped   {}\n", listed(rest)));
     }
     text.push_str(&took);
     text.push_str(&covered);

@@ -7,7 +7,7 @@
 
 use super::column_values::Frequencies;
 use super::distinct::DistinctValues;
-use super::grid::{ColumnGrid, GridOrigin, OrderedCells};
+use super::grid::{ColumnGrid, GridOrigin, OccupiedCells};
 use super::scale::Scale;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::policy::hierarchy::{Hierarchy, Node};
@@ -42,7 +42,7 @@ pub enum LabelEnds {
 #[derive(Debug, Clone)]
 pub enum Coding {
     /// Numbers, dates and times: a code is a cell of the column's grid, or a bin of cells.
-    Numbers(OrderedCells),
+    Numbers(OccupiedCells),
     /// Texts in a declared order, or by frequency: code i is `values[i]`.
     Set {
         /// One per code.
@@ -79,7 +79,7 @@ impl Coding {
     /// Creates the coding for the occupied cells of a grid, or a sample of them, given by their first keys.
     pub fn numbers(grid: ColumnGrid, distinct: DistinctValues<i64>) -> Self {
         let exact = distinct.is_exact();
-        Coding::Numbers(OrderedCells::new(grid, &distinct.into_sorted(), exact))
+        Coding::Numbers(OccupiedCells::new(grid, &distinct.into_sorted(), exact))
     }
 
     /// Creates the coding for the distinct texts (or a sample of them) of a column without an order or a hierarchy.

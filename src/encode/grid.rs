@@ -417,13 +417,13 @@ fn multiple_of_float(key: i64, above: i128, below: i128) -> Option<GridCell> {
 ///
 /// Memory: 16 bytes per code.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OrderedCells {
+pub struct OccupiedCells {
     grid: ColumnGrid,
     cells: Vec<GridCell>,
     exact: bool,
 }
 
-impl OrderedCells {
+impl OccupiedCells {
     /// Creates it from ascending first keys of cells: all that are occupied, or, if not `exact`, a sample, of which each
     /// begins a bin.
     pub fn new(grid: ColumnGrid, firsts: &[i64], exact: bool) -> Self {
@@ -438,7 +438,7 @@ impl OrderedCells {
             }
         };
         let cells = firsts.iter().enumerate().map(cell).collect();
-        OrderedCells { grid, cells, exact }
+        OccupiedCells { grid, cells, exact }
     }
 
     /// The grid.
@@ -608,7 +608,7 @@ mod tests {
 
     #[test]
     fn bins_begin_at_cells_and_reach_to_the_ends() {
-        let ordered = OrderedCells::new(grid(Scale::Integer, None, None), &[10, 20, 35], false);
+        let ordered = OccupiedCells::new(grid(Scale::Integer, None, None), &[10, 20, 35], false);
         assert_eq!(
             [i64::MIN, 10, 19, 20, 34, 35, i64::MAX].map(|key| ordered.code(key).unwrap()),
             [0, 0, 0, 1, 1, 2, 2]

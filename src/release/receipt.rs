@@ -158,12 +158,12 @@ pub struct ReceiptInput {
     /// Tells keys apart.
     pub key_name: String,
     /// The files.
-    pub files: Vec<InputFile>,
+    pub files: Vec<HashedFile>,
 }
 
 /// A file of the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputFile {
+pub struct HashedFile {
     /// As it was given.
     pub path: PathBuf,
     /// Its size; none if it could be read only once.
@@ -219,11 +219,11 @@ pub fn named_by(receipt: &Path, path: &Path) -> PathBuf {
 }
 
 /// Hashes a file of the input; one that can be read only once has no hash.
-pub fn input_file(path: &Path) -> Result<InputFile> {
+pub fn input_file(path: &Path) -> Result<HashedFile> {
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     let (bytes, sha256) =
         if is_file { hash(path).map(|(bytes, hash)| (Some(bytes), Some(hash)))? } else { (None, None) };
-    Ok(InputFile { path: path.to_path_buf(), bytes, sha256 })
+    Ok(HashedFile { path: path.to_path_buf(), bytes, sha256 })
 }
 
 /// The utility with all its digits.

@@ -341,3 +341,34 @@ fn no_release_appears_before_its_receipt() {
         }
     }
 }
+
+#[test]
+fn nobody_can_tell_where_people_stand_inside_their_cells() {
+    let original = people();
+    let place = Place::new(&original);
+    place.anonymize("t.csv", "original", &[]);
+    let released = contents(&place.0.path("original"));
+    // A twentieth of the domain [0, 100] makes cells of 5.
+    for shift in 1..5 {
+        let moved = |(name, q, z, s): &Person| (name.clone(), q / 5 * 5 + (q + shift) % 5, *z, *s);
+        let moved: Vec<Person> = original.iter().map(moved).collect();
+        assert_ne!(moved, original);
+        place.0.write("moved.csv", &csv(&moved));
+        place.anonymize("moved.csv", &format!("moved{shift}"), &[]);
+        assert_eq!(contents(&place.0.path(&format!("moved{shift}"))), released, "{shift}");
+    }
+    let mut beyond = original.clone();
+    beyond.iter_mut().for_each(|person| person.1 = (person.1 + 5) % 100);
+    place.0.write("beyond.csv", &csv(&beyond));
+    place.anonymize("beyond.csv", "beyond", &[]);
+    assert_ne!(contents(&place.0.path("beyond")), released, "moving people to other cells must show");
+}
+
+#[test]
+fn the_receipt_names_the_risks_that_were_accepted() {
+    let place = Place::new(&people());
+    let policy = POLICY.replace("[privacy]\nl_diversity = { c = 3, l = 2 }", "[privacy]\nk_anonymity = 3");
+    place.0.write("p.toml", &format!("accept = [\"unprotected values\"]\n{policy}"));
+    place.anonymize("t.csv", "out", &[]);
+    assert_eq!(place.receipt("out.receipt.json")["accepted"], serde_json::json!(["unprotected values"]));
+}

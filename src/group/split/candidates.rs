@@ -7,7 +7,7 @@
 //! make it safe or unsafe, so nothing is concluded from a part that shrinks.
 
 use super::propose::ProposedCut;
-use super::rank::{ColumnHistogram, CutOrder, RankedCut, Standing};
+use super::rank::{ColumnHistogram, CutOrder, CutStanding, RankedCut};
 use super::triples::Triple;
 use crate::encode::column::Splitting;
 use crate::encode::group_counts::{GrowingPart, Part};
@@ -94,7 +94,7 @@ impl Candidates<'_> {
         &self,
         order: CutOrder,
         criterion: &dyn SplitTest,
-        best: Option<Standing>,
+        best: Option<CutStanding>,
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
         if self.total.people < 2 * criterion.least_people() {
@@ -106,8 +106,8 @@ impl Candidates<'_> {
         }
     }
 
-    fn is_better(&self, rank: super::rank::Rank, best: Option<Standing>) -> bool {
-        let own = Standing { rank, column: self.number };
+    fn is_better(&self, rank: super::rank::Rank, best: Option<CutStanding>) -> bool {
+        let own = CutStanding { rank, column: self.number };
         best.is_none_or(|best| own.cmp(&best) == Ordering::Greater)
     }
 
@@ -138,7 +138,7 @@ impl Candidates<'_> {
         &self,
         order: CutOrder,
         criterion: &dyn SplitTest,
-        best: Option<Standing>,
+        best: Option<CutStanding>,
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
         let SweepRoom { lower, upper, swept, cuts, scratch } = room;
@@ -201,7 +201,7 @@ impl Candidates<'_> {
     fn proposal(&self, cut: RankedCut, parts: Vec<Part>) -> ProposedCut {
         let runs = self.spread.runs;
         let boundary = runs[cut.start].code;
-        let standing = Standing { rank: cut.rank, column: self.number };
+        let standing = CutStanding { rank: cut.rank, column: self.number };
         ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, standing }
     }
 
@@ -210,7 +210,7 @@ impl Candidates<'_> {
         &self,
         order: CutOrder,
         criterion: &dyn SplitTest,
-        best: Option<Standing>,
+        best: Option<CutStanding>,
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
         let (starts, boundaries) = self.spread.children()?;
@@ -230,7 +230,7 @@ impl Candidates<'_> {
             room.swept.part()
         };
         let parts: Vec<Part> = ends.map(part).collect();
-        let standing = Standing { rank, column: self.number };
+        let standing = CutStanding { rank, column: self.number };
         criterion.admits(&parts, &mut room.scratch).then_some(ProposedCut { cut, parts, standing })
     }
 }

@@ -4,7 +4,7 @@ use super::count::Counted;
 use super::frontier::OpenNode;
 use super::plan::SplitPlan;
 use super::propose::{ProposalRoom, ProposedCut};
-use super::rank::{ColumnHistogram, CutOrder, RankedCut, Run, Standing};
+use super::rank::{ColumnHistogram, CutOrder, CutStanding, RankedCut, Run};
 use super::rows::InMemory;
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
@@ -182,7 +182,7 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
         let mut add = |starts: &[usize], cut: Cut| {
             let of = |at: usize| part(sample, |codes| cut.part(codes[number]) == at);
             let parts = (0..=cut.boundaries.len()).map(|at| Part::of(&of(at))).collect();
-            let standing = Standing { rank: spread.rank(starts, sample.order), column: number };
+            let standing = CutStanding { rank: spread.rank(starts, sample.order), column: number };
             all.push(ProposedCut { cut, parts, standing });
         };
         match &column.splitting {

@@ -1,13 +1,13 @@
 //! Which cut of this node is safe, and best?
 //!
-//! Cuts are compared only by their [`Standing`], and the best one that the criterion admits is proposed.
+//! Cuts are compared only by their [`CutStanding`], and the best one that the criterion admits is proposed.
 
 use super::candidates::{Candidates, SweepRoom};
 use super::count::{CountRows, Counted};
 use super::frontier::OpenNode;
 use super::join::judge_parts;
 use super::plan::SplitPlan;
-use super::rank::{ColumnHistogram, Standing};
+use super::rank::{ColumnHistogram, CutStanding};
 use super::triples::Counter;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
@@ -24,7 +24,7 @@ pub struct ProposedCut {
     pub cut: Cut,
     /// Its parts, in order.
     pub parts: Vec<Part>,
-    pub(super) standing: Standing,
+    pub(super) standing: CutStanding,
 }
 
 impl ProposedCut {
@@ -93,9 +93,9 @@ impl SplitPlan<'_> {
         let total = &counted.node.part;
         let bound = |room: &mut ProposalRoom, column: usize| {
             let spread = rows.spread(counted, column, &mut room.counter);
-            spread.best(self.order, least).map(|rank| Standing { rank, column })
+            spread.best(self.order, least).map(|rank| CutStanding { rank, column })
         };
-        let propose = |room: &mut ProposalRoom, number: usize, best: Option<Standing>| {
+        let propose = |room: &mut ProposalRoom, number: usize, best: Option<CutStanding>| {
             let counts = rows.column(counted, number, &mut room.counter);
             let spread = ColumnHistogram { column: counts.column, runs: counts.runs, people: total.people };
             let candidates = Candidates {
@@ -110,7 +110,7 @@ impl SplitPlan<'_> {
         };
         let columns: Vec<usize> = (0..self.columns.len()).collect();
         let bounds = on_columns(&columns, at_once, room, &|room, &column| bound(room, column));
-        let mut bounds: Vec<Standing> = bounds.into_iter().flatten().collect();
+        let mut bounds: Vec<CutStanding> = bounds.into_iter().flatten().collect();
         bounds.sort_by(|one, other| other.cmp(one));
         if let Some(rows) = rows.in_memory().filter(|_| criterion.asks_for_rows()) {
             let all = on_columns(&bounds, at_once, room, &|room, bound| propose(room, bound.column, None));

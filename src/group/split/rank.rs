@@ -30,14 +30,14 @@ impl Rank {
 
 /// The rank of a cut with what decides between equal ranks; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct CutStanding {
     pub(super) rank: Rank,
     pub(super) column: usize,
 }
 
-impl Standing {
+impl CutStanding {
     /// Compares two cuts, or bounds of them, of different columns; on a tie, the earlier column is better.
-    pub(super) fn cmp(&self, other: &Standing) -> Ordering {
+    pub(super) fn cmp(&self, other: &CutStanding) -> Ordering {
         self.rank.cmp(&other.rank).then(other.column.cmp(&self.column))
     }
 }

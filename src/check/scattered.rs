@@ -296,7 +296,7 @@ where
     resources.progress.start(phase, table.rows());
     let outcome = table.scan(
         &wanted,
-        resources.threads,
+        resources,
         |morsel| {
             work(&mut morsel.inspect(|batch| {
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);

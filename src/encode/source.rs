@@ -89,10 +89,10 @@ impl<'a> Source<'a> {
         work: impl Fn(SourceBatches<'_>) -> Result<T> + Sync,
         consume: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let Resources { progress, threads, .. } = self.resources;
+        let progress = self.resources.progress;
         progress.start(phase, self.table.rows());
         let work = |morsel: Morsel<'_>| work(SourceBatches { source: self, morsel });
-        let outcome = self.table.scan(&self.columns.wanted(), *threads, work, consume);
+        let outcome = self.table.scan(&self.columns.wanted(), self.resources, work, consume);
         progress.finish();
         outcome
     }
@@ -197,7 +197,7 @@ impl<'a> Source<'a> {
                     let travelling = people.travelling();
                     payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
                 }
-                if page.is_full() {
+                if page.is_full(&layout) {
                     let full = std::mem::replace(&mut page, Page::empty(&layout));
                     whole.add(&full.rows.total(distinct));
                     PageStore::push_shared(&store, full)?;

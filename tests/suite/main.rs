@@ -18,6 +18,8 @@ mod explore;
 mod frozen;
 mod init;
 mod lattice;
+#[cfg(target_os = "linux")]
+mod memory;
 mod policy_reference;
 mod report;
 mod reproduce;

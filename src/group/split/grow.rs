@@ -102,7 +102,7 @@ impl Growth<'_> {
         criterion: &mut dyn SplitTest,
     ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
         let columns = self.plan.columns;
-        let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits.rows as u64);
+        let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits);
         let root = OpenNode::root(columns, whole);
         let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
         let giants: Result<_> =

@@ -48,6 +48,14 @@ impl Packed {
         }
     }
 
+    /// How often sensitive values occur in all.
+    pub fn occurrences(&self) -> u64 {
+        match self {
+            Packed::Dense(part) => part.counts.iter().sum(),
+            Packed::Sparse { counts, .. } => counts.iter().map(|(_, count)| count).sum(),
+        }
+    }
+
     /// Number of sensitive values.
     pub fn values(&self) -> usize {
         match self {

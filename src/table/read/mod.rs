@@ -3,9 +3,10 @@
 //! A [`Table`] is one or more Parquet, Arrow IPC or CSV files with the same schema. [`Table::scan`] decodes the
 //! requested columns in parallel, and passes on the results of the workers in table order.
 //!
-//! Memory: O(threads x batch), plus what a format requires: the footer of every Parquet file, the dictionary page of
-//! each Parquet column chunk being read, one record batch of an Arrow file per thread, the dictionaries of one Arrow
-//! file, 1 MiB of CSV text per thread (4 MiB once, to guess types).
+//! Memory: a batch of about a mebibyte per thread, plus what a format requires: the footer of every Parquet file, a page
+//! and the dictionary of each Parquet column chunk being read, one record batch of an Arrow file per thread, the
+//! dictionaries of one Arrow file, 1 MiB of CSV text per thread (4 MiB once, to guess types). What goes beyond the fixed
+//! allowance is reserved from the budget before it is decoded ([`room`]), or refused with the column that needs it.
 //!
 //! Invariants: rows come in the order of the paths, then of the file. The order and the first error do not depend on
 //! the number of threads. No error contains the value of a cell. A damaged file is an error: the decoders of other
@@ -18,8 +19,10 @@ mod contain;
 mod csv;
 mod files;
 mod ipc;
+mod pages;
 mod parquet;
 mod plan;
+mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -28,4 +31,5 @@ pub use contain::panic_is_contained;
 pub use csv::CsvType;
 pub use files::{ReadOptions, Table};
 pub use plan::ColumnRequest;
+pub use room::ScanMeans;
 pub use scan::Morsel;

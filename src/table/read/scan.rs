@@ -2,7 +2,7 @@
 //!
 //! A worker takes a permit, takes the next piece of the table, decodes it, and sends its result; the calling thread
 //! puts the results in order, and returns a permit for each result it consumes. Permits are the bound: at most
-//! [`AHEAD`] x threads morsels are taken but not yet consumed.
+//! [`AHEAD`] x threads morsels are taken but not yet consumed. What the decoders hold is bounded by [`DecodeRoom`].
 //!
 //! Invariants: results are consumed in table order. The error that is returned is that of the first failing morsel in
 //! this order: a failure stops only the morsels after it.
@@ -18,6 +18,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};
+use super::room::{DecodeRoom, Need, RoomTaken};
 use crate::error::Result;
 
 /// Morsels per thread that may be taken but not yet consumed.
@@ -30,8 +31,21 @@ pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>
 pub(super) struct Piece<'t> {
     /// The number of rows that decoding must produce.
     pub rows: u64,
+    /// What decoding takes.
+    pub need: Need,
     /// Starts decoding; called by the worker.
     pub decode: Box<dyn FnOnce() -> Result<Batches<'t>> + 't>,
+}
+
+/// How a file is cut into pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Cutting<'r> {
+    /// The largest number of rows in a batch.
+    pub batch_rows: usize,
+    /// About the largest number of rows in a piece, where a format allows to choose.
+    pub morsel_rows: u64,
+    /// The memory that decoders share.
+    pub room: &'r DecodeRoom<'r>,
 }
 
 /// The pieces of one file, in order. Taking a piece is cheap or inherently sequential; decoding happens elsewhere.
@@ -102,6 +116,7 @@ impl Iterator for Morsel<'_> {
 
 /// The part of the table that no worker has taken yet.
 struct Feed<'t> {
+    room: &'t DecodeRoom<'t>,
     files: std::vec::IntoIter<FileScan<'t>>,
     current: Option<(&'t Path, Pieces<'t>)>,
     index: u64,
@@ -112,6 +127,8 @@ struct Taken<'t> {
     path: &'t Path,
     first_row: u64,
     piece: Piece<'t>,
+    /// Held until the piece is decoded.
+    room: RoomTaken<'t>,
 }
 
 impl<'t> Feed<'t> {
@@ -134,7 +151,9 @@ impl<'t> Feed<'t> {
         loop {
             if let Some((path, pieces)) = &mut self.current {
                 if let Some(piece) = contain(path, || pieces.next().transpose())? {
-                    return Ok(Some(Taken { path, first_row: self.first_row, piece }));
+                    // In table order: a piece never waits for one that comes after it.
+                    let room = self.room.take(path, &piece.need)?;
+                    return Ok(Some(Taken { path, first_row: self.first_row, piece, room }));
                 }
                 self.current = None;
             }
@@ -151,14 +170,15 @@ enum MorselOutcome<T> {
 }
 
 /// Runs `work` on the morsels of `files` and passes its results to `consume` in table order.
-pub(super) fn scan<T: Send>(
-    files: Vec<FileScan<'_>>,
+pub(super) fn scan<'t, T: Send>(
+    files: Vec<FileScan<'t>>,
+    room: &'t DecodeRoom<'t>,
     threads: usize,
     work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
     consume: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let threads = threads.max(1);
-    let feed = Mutex::new(Feed { files: files.into_iter(), current: None, index: 0, first_row: 0 });
+    let feed = Mutex::new(Feed { room, files: files.into_iter(), current: None, index: 0, first_row: 0 });
     // Morsels from this index on need not be finished.
     let limit = AtomicU64::new(u64::MAX);
     let (give_permit, permits) = bounded(AHEAD * threads);
@@ -204,7 +224,7 @@ fn run_next<T>(
         feed.take()?
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Taken { path, first_row, piece } = taken?;
+        let Taken { path, first_row, piece, room: _room } = taken?;
         let rows = piece.rows;
         let batches = Some(contain(path, piece.decode)?);
         work(Morsel { index, first_row, rows, seen: 0, path, batches, limit })

@@ -18,6 +18,7 @@ use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
 use crate::table::read::contain::damaged;
 use crate::table::read::plan::{FilePlan, StringForm};
+use crate::table::read::room::BATCH_BYTES;
 use crate::table::read::scan::Batches;
 
 /// What to do about text in another encoding.
@@ -56,7 +57,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// At most `batch_rows` records; `None` at the end of the text.
+    /// At most `batch_rows` records, and no more of them once they take [`BATCH_BYTES`]; `None` at the end of the text.
     fn batch(&mut self, cells: &mut CsvCells<'_>, batch_rows: usize) -> Result<Option<RecordBatch>> {
         let mut columns: Vec<Builder> = Vec::with_capacity(self.plan.wanted.len());
         let mut wanted: Vec<Option<usize>> = vec![None; self.file.names.len()];
@@ -65,7 +66,7 @@ impl Reading<'_> {
             columns.push(Builder::new(self.file.types[column.index].0, column.strings));
         }
         let mut rows = 0;
-        while rows < batch_rows && cells.find_record() {
+        while rows < batch_rows && cells.position() < BATCH_BYTES && cells.find_record() {
             self.record(cells, &wanted, &mut columns)?;
             self.row += 1;
             rows += 1;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
@@ -17,7 +18,8 @@ use super::{decode, pieces};
 use crate::error::{Error, Result};
 use crate::table::read::files::ReadOptions;
 use crate::table::read::plan::FilePlan;
-use crate::table::read::scan::{Piece, Pieces};
+use crate::table::read::room::Need;
+use crate::table::read::scan::{Cutting, Piece, Pieces};
 
 /// How much of a file is used to guess its types.
 pub(super) const PREFIX_BYTES: usize = 4 << 20;
@@ -34,6 +36,8 @@ pub(in crate::table::read) struct CsvFile {
     pub(super) types: Vec<(CsvType, TypeOrigin)>,
     /// Where the first record begins.
     body: u64,
+    /// What the largest piece of an earlier scan took.
+    largest: AtomicU64,
 }
 
 impl CsvFile {
@@ -58,6 +62,7 @@ impl CsvFile {
             types: Vec::new(),
             names,
             body: header as u64,
+            largest: AtomicU64::new(0),
         };
         file.guess(path, &body[..whole])?;
         file.settle(&file.guesses.clone(), options);
@@ -107,10 +112,10 @@ impl CsvFile {
     }
 
     /// The pieces of the file, from its start.
-    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, batch_rows: usize) -> Result<Pieces<'t>> {
+    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, cutting: Cutting<'t>) -> Result<Pieces<'t>> {
         let mut source = File::open(path).map_err(|error| Error::io(path, error))?;
         source.seek(SeekFrom::Start(self.body)).map_err(|error| Error::io(path, error))?;
-        Ok(self.pieces_of(path, Box::new(source), plan, batch_rows))
+        Ok(self.pieces_of(path, Box::new(source), plan, cutting))
     }
 
     /// The pieces of a source that is positioned after the header.
@@ -119,16 +124,23 @@ impl CsvFile {
         path: &'t Path,
         source: Box<dyn Read + Send + 't>,
         plan: FilePlan,
-        batch_rows: usize,
+        cutting: Cutting<'t>,
     ) -> Pieces<'t> {
         let plan = Arc::new(plan);
-        let texts = pieces::CsvPieces::new(path, source, self.dialect);
+        let texts = pieces::CsvPieces::new(path, source, self.dialect, cutting.room);
         Box::new(texts.map(move |text| {
             let (text, plan) = (text?, plan.clone());
             let rows = text.rows;
-            let decode = Box::new(move || decode::batches(self, path, text, plan, batch_rows));
-            Ok(Piece { rows, decode })
+            let need = pieces::need(text.bytes.len());
+            self.largest.fetch_max(need.bytes, Ordering::Relaxed);
+            let decode = Box::new(move || decode::batches(self, path, text, plan, cutting.batch_rows));
+            Ok(Piece { rows, need, decode })
         }))
+    }
+
+    /// What decoding a piece takes, as far as earlier scans saw.
+    pub fn largest_need(&self) -> Need {
+        Need::of(self.largest.load(Ordering::Relaxed))
     }
 }
 

@@ -31,7 +31,7 @@ use crate::release::label::Labels;
 use crate::release::manifest::{self, Input, ReleaseStyle};
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
-use crate::resources::budget::release_freed;
+use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 
@@ -74,6 +74,8 @@ struct CodedTable<'s> {
     fingerprint: Fingerprint,
     limits: SubtreeLimits,
     threads: usize,
+    /// The memory of the codes.
+    _codes: Reservation,
 }
 
 impl<'s> CodedTable<'s> {
@@ -93,6 +95,8 @@ impl<'s> CodedTable<'s> {
         let payload = source.payload()?;
         let (mut attributes, sensitive) = source.read_values()?;
         release_freed();
+        let codes = attributes.iter().map(Attribute::memory).sum();
+        let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         // A mistake in the labels is reported before the rows are read.
         drop(labels(job.table, source, &attributes)?);
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
@@ -111,7 +115,7 @@ impl<'s> CodedTable<'s> {
             source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
         drop(reserved);
         release_freed();
-        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads })
+        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads, _codes: codes })
     }
 
     fn write_groups(

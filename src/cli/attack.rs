@@ -19,7 +19,6 @@ use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
 use crate::release::findings;
-use crate::resources::Resources;
 use crate::table::read::Table;
 
 /// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
@@ -159,12 +158,7 @@ fn follow(
     question: Question,
 ) -> Result<AttackReport> {
     with_progress(|progress| {
-        let resources = Resources {
-            threads: args.resources.threads(),
-            budget: args.resources.budget(),
-            temp: args.resources.temp(),
-            progress,
-        };
+        let resources = args.resources.all(progress);
         attack(original, tables, &question, &resources)
     })
 }

@@ -205,6 +205,16 @@ impl<'s> PageStore<'s> {
         Ok(())
     }
 
+    /// Moves a page from memory to the spill; returns whether there was one.
+    pub fn spill_page(&mut self) -> Result<bool> {
+        let in_memory = |stored: &Stored| matches!(stored, Stored::Memory(..));
+        let Some(place) = self.pages.iter().position(in_memory) else { return Ok(false) };
+        if let Stored::Memory(page, _) = &self.pages[place] {
+            self.pages[place] = write(page, self.spill)?;
+        }
+        Ok(true)
+    }
+
     /// Removes a page and returns its codes; its memory is released.
     pub fn take(&mut self) -> Result<Option<Rows>> {
         let Some(page) = self.pages.pop() else { return Ok(None) };

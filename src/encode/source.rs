@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
     /// The first scan: the values of the quasi-identifiers and the sensitive columns.
     pub fn find_values(&self) -> Result<TableValues> {
         let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
-        let found = judged.columns.first_scan(self.table)?;
+        let found = judged.columns.first_scan(self.table, &self.resources.budget)?;
         let work = |batches: SourceBatches<'_>| {
             let begin_at = batches.morsel.index() as usize;
             batches.into_iter().try_for_each(|batch| found.observe(&batch?, begin_at))

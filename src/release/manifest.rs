@@ -7,6 +7,7 @@
 use super::findings;
 use super::label::Labels;
 use super::penalty::{Penalty, Utility, rounded_up};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use crate::encode::fingerprint::Fingerprint;
 use crate::error::{Error, Result};
 use crate::group::tree::{CutTree, NodeId};
@@ -224,7 +225,7 @@ impl Manifest {
     /// Reads the manifest of the release in `folder`.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        let bytes = read_at_most(&path, JSON_BYTES).map_err(|source| Error::io(&path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| Error::Format {
             path,
             problem: format!("this is not the manifest of a release (line {})", error.line()),

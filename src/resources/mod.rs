@@ -6,6 +6,7 @@ pub mod sorter;
 pub mod spill;
 pub(crate) mod tally;
 pub mod threads;
+pub mod whole_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -19,10 +19,12 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::split::SplitTest;
-use crate::resources::budget::{Budget, release_freed};
+use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+const STAGE: &str = "growing the tree of groups";
 
 /// The inputs for growing the tree, which do not change.
 pub struct Growth<'a> {
@@ -64,6 +66,8 @@ impl Growth<'_> {
         release_freed();
         let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
+        let mut room = budget.reserve(STAGE, 0)?;
+        let mut leaves = Leaves::default();
         let mut number = 0;
         let mut publish = |tree: &mut CutTree, group: Group| {
             number += 1;
@@ -74,8 +78,11 @@ impl Growth<'_> {
             if let Some(giant) = giants.remove(&node) {
                 publish(&mut tree, giant)?;
             } else if let Some((place, root)) = small.remove(&node) {
-                let bytes = limits.working_bytes(self.plan.columns, 1, self.pool.current_num_threads());
-                let _reserved = budget.try_reserve(bytes);
+                let threads = self.pool.current_num_threads();
+                let working = limits.working_bytes(self.plan.columns, 1, threads) + tree.bytes();
+                let later = stores.get_mut(place + 1..).unwrap_or_default();
+                self.make_room(&mut room, working, root.part.people(), &leaves, later, store)?;
+                let people = root.part.people();
                 let rows = match stores.get_mut(place) {
                     Some(own) => load_all(own, Pages::Consumed)?,
                     None => load_all(store, pages)?,
@@ -83,13 +90,42 @@ impl Growth<'_> {
                 let mut rows = InMemory::new(self.plan.columns, rows);
                 let split = self.pool.install(|| self.plan.finish(&mut rows, root, &mut tree, criterion))?;
                 let Some(groups) = split else { return Ok(None) };
+                leaves.saw(people, groups.len() as u64, self.plan.columns.len());
                 for node in groups {
                     let group = group(&rows, &tree, node)?;
                     publish(&mut tree, group)?;
                 }
+                drop(rows);
             }
         }
         Ok(Some(tree))
+    }
+
+    /// Reserves the memory for finishing a node; pages that are needed later go to the spill to make room. The leaves of
+    /// the node are expected to be as many as before, and reserved as far as there is room.
+    fn make_room(
+        &self,
+        room: &mut Reservation,
+        working: u64,
+        people: u64,
+        leaves: &Leaves,
+        later: &mut [PageStore<'_>],
+        store: &mut PageStore<'_>,
+    ) -> Result<()> {
+        let wanted = working + leaves.expected_bytes(people);
+        while room.resize(STAGE, wanted).is_err() {
+            let mut spilled = false;
+            for store in later.iter_mut().rev() {
+                spilled = store.spill_page()?;
+                if spilled {
+                    break;
+                }
+            }
+            if !spilled && !store.spill_page()? {
+                return room.resize(STAGE, working);
+            }
+        }
+        Ok(())
     }
 
     /// Splits every node that does not fit in memory. Returns the nodes that do fit, and the groups that do not fit and
@@ -137,6 +173,25 @@ impl SplitPlan<'_> {
             tree.groups_below(id).into_iter().enumerate().map(|(place, node)| (node, place)).collect();
         leaves.sort_unstable_by_key(|node| place[&node.id]);
         Ok(Some(leaves))
+    }
+}
+
+/// How many leaves nodes had that were finished in memory.
+#[derive(Default)]
+struct Leaves {
+    /// The most leaf bytes per person.
+    bytes_per_person: u64,
+}
+
+impl Leaves {
+    fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
+        // A node with its extents and its counts.
+        let leaf = 256 + 8 * columns as u64;
+        self.bytes_per_person = self.bytes_per_person.max((leaves * leaf).div_ceil(people.max(1)));
+    }
+
+    fn expected_bytes(&self, people: u64) -> u64 {
+        self.bytes_per_person * people
     }
 }
 

@@ -48,7 +48,15 @@ impl CsvFile {
         let limit = PREFIX_BYTES as u64;
         let length = source.take(limit).read_to_end(&mut prefix).map_err(|error| Error::io(path, error))?;
         let mark = if prefix.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let header = record_end(&prefix, mark, delimiter).unwrap_or(length);
+        let header = match record_end(&prefix, mark, delimiter) {
+            None if length == PREFIX_BYTES => {
+                return Err(Error::input(
+                    format!("{}: the header does not end within {} MiB", path.display(), PREFIX_BYTES >> 20),
+                    "give a CSV file whose first line names its columns, or a Parquet or Arrow file",
+                ));
+            }
+            header => header.unwrap_or(length),
+        };
         let names = names(path, &prefix[mark..header], delimiter)?;
         let dialect = Dialect { delimiter, columns: names.len() };
 

@@ -21,7 +21,7 @@ use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::plan::SplitPlan;
-use crate::group::split::propose::CutOrder;
+use crate::group::split::rank::CutOrder;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;

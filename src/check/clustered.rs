@@ -20,7 +20,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
 use crate::table::group_keys::KeyConverter;
-use crate::table::read::{ColumnRequest, Table};
+use crate::table::read::Table;
 
 /// The result of a single scan.
 pub(super) enum ClusteredScan {
@@ -69,8 +69,7 @@ pub(super) fn count(
     codes: &ValueCodes,
     resources: &Resources<'_>,
 ) -> Result<ClusteredScan> {
-    let names = columns.groups.iter().map(String::as_str).chain(columns.of_value());
-    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
+    let wanted = columns.requests(None);
     let mut joined = Joined::new(charge, resources)?;
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());

@@ -119,8 +119,7 @@ fn keys_at(
     rows: &[u64],
     resources: &Resources<'_>,
 ) -> Result<Vec<Box<[u8]>>> {
-    let wanted: Vec<ColumnRequest> =
-        columns.groups.iter().map(|name| ColumnRequest::canonical(name.as_str())).collect();
+    let wanted: Vec<ColumnRequest> = columns.groups.iter().map(ColumnRequest::of_groups).collect();
     let mut keys: Vec<Box<[u8]>> = vec![Box::default(); rows.len()];
     let find = |morsel: crate::table::read::Morsel<'_>| {
         let mut first = morsel.first_row();
@@ -170,8 +169,9 @@ fn gather(
         Read::People => vec![],
         Read::Counts(count) => std::iter::once(count).chain(columns.of_value()).collect(),
     };
-    let names = columns.groups.iter().chain(extra.iter().copied()).map(String::as_str).chain(last);
-    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
+    let others = extra.iter().map(|name| name.as_str()).chain(last).map(ColumnRequest::canonical);
+    let wanted: Vec<ColumnRequest> =
+        columns.groups.iter().map(ColumnRequest::of_groups).chain(others).collect();
     let shape = Layout { groups: columns.groups.len(), labels: columns.groups.len() + extra.len(), label };
     let mut all: Vec<Gathered> = keys.iter().map(|_| Gathered::default()).collect();
     resources.progress.start("looking up the groups", table.rows());

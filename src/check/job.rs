@@ -12,7 +12,7 @@ use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
-use crate::table::read::Table;
+use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
 
 /// What the columns of the table mean.
@@ -61,6 +61,12 @@ impl ColumnRoles {
         let parts = self.parts.iter().map(|part| part.name.as_str());
         only.into_iter().chain(parts).chain(self.count.as_deref())
     }
+
+    /// The group columns, another one, and those of the value.
+    pub(super) fn requests(&self, between: Option<&str>) -> Vec<ColumnRequest> {
+        let others = between.into_iter().chain(self.of_value()).map(ColumnRequest::canonical);
+        self.groups.iter().map(ColumnRequest::of_groups).chain(others).collect()
+    }
 }
 
 /// A release whose people and values are in two tables.
@@ -107,10 +113,10 @@ pub fn count(
 ) -> Result<CountedTable> {
     validate(subject, columns, requirements)?;
     let codes = ValueCodes::new(subject, columns, &resources.budget)?;
-    let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, resources)?;
+    let spill = || Spill::create(&resources.temp).map(Arc::new);
+    let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, &spill, resources)?;
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
-    let spill = || Spill::create(&resources.temp).map(Arc::new);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
             let spill = spill()?;

@@ -204,8 +204,11 @@ fn gather(
     sorter: &Mutex<Sorter<'_>>,
 ) -> Result<()> {
     let places = Places::new(cells, columns, known);
-    let wanted: Vec<ColumnRequest> =
-        places.names.iter().map(|name| ColumnRequest::canonical(name.as_str())).collect();
+    let request = |name: &String| match columns.groups.contains(name) {
+        true => ColumnRequest::of_groups(name),
+        false => ColumnRequest::canonical(name),
+    };
+    let wanted: Vec<ColumnRequest> = places.names.iter().map(request).collect();
     resources.progress.start("reading groups", table.rows());
     let work = |morsel: crate::table::read::Morsel<'_>| {
         let mut rows = RowReader::new(table, cells, &places, columns, known)?;

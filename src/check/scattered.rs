@@ -42,8 +42,7 @@ pub(super) fn by_group(
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
     let mut counts = (0, Gaps::default());
-    let names: Vec<&str> = columns.groups.iter().map(String::as_str).chain(columns.of_value()).collect();
-    scan(table, &names, "counting by group", resources, &mut counts, |batches| {
+    scan(table, &columns.requests(None), "counting by group", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         let mut rows = 0;
         let mut count = CountedGroup::default();
@@ -89,10 +88,9 @@ pub(super) fn by_person(
     let mut people = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut people);
     let mut counts = (0, Gaps::default());
-    let group_names = columns.groups.iter().map(String::as_str);
-    let names: Vec<&str> = group_names.chain([individual]).chain(columns.of_value()).collect();
     let nameless = Mutex::new(0u64);
-    scan(table, &names, "counting by person", resources, &mut counts, |batches| {
+    let wanted = columns.requests(Some(individual));
+    scan(table, &wanted, "counting by person", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         let mut rows = 0;
         let mut item = Vec::new();
@@ -137,6 +135,46 @@ pub(super) fn by_person(
     faults.report(individual, columns)?;
     let (rows, gaps) = counts;
     Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
+}
+
+/// How many people of the whole table have each value; the rows of a person are those with the same value of the
+/// individual column. Reports nothing about the table: [`by_person`] does.
+pub(super) fn whole_by_person(
+    table: &Table,
+    columns: &ColumnRoles,
+    individual: &str,
+    codes: &ValueCodes,
+    spill: &Arc<Spill>,
+    resources: &Resources<'_>,
+) -> Result<CountedGroup> {
+    let mut people = Tally::new(spill, &resources.budget, 2)?;
+    let shared = Mutex::new(&mut people);
+    let names = [individual].into_iter().chain(columns.of_value());
+    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
+    let mut counts = (0, Gaps::default());
+    scan(table, &wanted, "counting the whole table by person", resources, &mut counts, |batches| {
+        let mut cells = Cells::new(columns, codes)?;
+        for batch in batches {
+            let batch = batch?;
+            let Some((person, value_columns)) = batch.columns().split_first() else { continue };
+            let persons = KeyConverter::new([person.data_type()])?.rows(std::slice::from_ref(person))?;
+            let batch_cells = cells.open(value_columns)?;
+            let mut people = lock(&shared);
+            for row in 0..batch.num_rows() {
+                if let Some(code) = cells.cell(&batch_cells, row) {
+                    people.add(persons.key(row), &code.to_be_bytes(), 1)?;
+                }
+            }
+        }
+        Ok((0, cells.gaps))
+    })?;
+    let mut whole = CountedGroup::default();
+    people.finish(&mut |_, items| {
+        let own = items.iter().filter_map(|(code, _)| code.first_chunk::<4>());
+        own.for_each(|code| whole.add(u32::from_be_bytes(*code), 1));
+        Ok(())
+    })?;
+    Ok(whole)
 }
 
 /// People who contradict what was declared about the table.
@@ -228,10 +266,9 @@ pub(super) fn by_bucket(
     let numbers = Numbers::of(buckets.people, columns)?;
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
-    let group_names = columns.groups.iter().map(String::as_str);
     let mut people = (0, Gaps::default());
-    let names: Vec<&str> = group_names.clone().collect();
-    scan(buckets.people, &names, "counting people", resources, &mut people, |batches| {
+    let wanted: Vec<ColumnRequest> = columns.groups.iter().map(ColumnRequest::of_groups).collect();
+    scan(buckets.people, &wanted, "counting people", resources, &mut people, |batches| {
         let mut rows = 0;
         for batch in batches {
             let batch = batch?;
@@ -248,8 +285,8 @@ pub(super) fn by_bucket(
         Ok((rows, Gaps::default()))
     })?;
     let mut values = (0, Gaps::default());
-    let names: Vec<&str> = group_names.chain([buckets.count.as_str()]).chain(columns.of_value()).collect();
-    scan(buckets.values, &names, "counting values", resources, &mut values, |batches| {
+    let wanted = columns.requests(Some(&buckets.count));
+    scan(buckets.values, &wanted, "counting values", resources, &mut values, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         for batch in batches {
             let batch = batch?;
@@ -283,7 +320,7 @@ pub(super) fn by_bucket(
 /// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
 fn scan<W>(
     table: &Table,
-    columns: &[&str],
+    wanted: &[ColumnRequest],
     phase: &'static str,
     resources: &Resources<'_>,
     counts: &mut (u64, Gaps),
@@ -292,10 +329,9 @@ fn scan<W>(
 where
     W: Fn(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<(u64, Gaps)> + Sync,
 {
-    let wanted: Vec<ColumnRequest> = columns.iter().map(|&name| ColumnRequest::canonical(name)).collect();
     resources.progress.start(phase, table.rows());
     let outcome = table.scan(
-        &wanted,
+        wanted,
         resources,
         |morsel| {
             work(&mut morsel.inspect(|batch| {

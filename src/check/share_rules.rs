@@ -1,7 +1,9 @@
 //! Which rules do share criteria become for the values of a table?
 //!
 //! t-closeness compares a group with the whole table, so the values of the whole table are counted in a scan of their own
-//! before any group is judged. Memory: O(values) for each criterion.
+//! before any group is judged: by people, as in the groups. Memory: O(values) for each criterion.
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -9,6 +11,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::cells::Cells;
 use super::job::{ColumnRoles, Subject};
+use super::scattered;
 use super::values::ValueCodes;
 use crate::error::Result;
 use crate::math::shares::ShareRule;
@@ -16,6 +19,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::ShareRequirement;
 use crate::model::shares::ShareCriterion;
 use crate::resources::Resources;
+use crate::resources::spill::Spill;
 use crate::table::read::ColumnRequest;
 
 /// The rules that the requirements become once the values of the whole table are known.
@@ -24,15 +28,19 @@ pub(super) fn rules(
     subject: &Subject<'_>,
     columns: &ColumnRoles,
     codes: &ValueCodes,
+    spill: &dyn Fn() -> Result<Arc<Spill>>,
     resources: &Resources<'_>,
 ) -> Result<Vec<ShareRule>> {
     if required.is_empty() {
         return Ok(Vec::new());
     }
     let needs_table = |asked: &ShareRequirement| matches!(asked.criterion, ShareCriterion::Closeness { .. });
-    let whole = match required.iter().any(needs_table) {
-        true => count_whole(subject, columns, codes, resources)?,
-        false => CountedGroup::default(),
+    let whole = match (required.iter().any(needs_table), subject, &columns.individual) {
+        (false, ..) => CountedGroup::default(),
+        (true, Subject::Table(table), Some(individual)) => {
+            scattered::whole_by_person(table, columns, individual, codes, &spill()?, resources)?
+        }
+        (true, ..) => count_whole(subject, columns, codes, resources)?,
     };
     let names = codes.names();
     let mut counts = vec![0; names.len()];
@@ -55,7 +63,7 @@ pub(super) fn rules(
     required.iter().map(rule).collect()
 }
 
-/// How often each value occurs in the whole table.
+/// How many people of the whole table have each value, where each row is a person.
 fn count_whole(
     subject: &Subject<'_>,
     columns: &ColumnRoles,

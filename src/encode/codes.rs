@@ -50,6 +50,19 @@ impl Codes {
         }
     }
 
+    /// Appends the codes of some rows of another buffer of the same column.
+    pub fn extend_rows(&mut self, other: &Codes, rows: &[u32]) {
+        match (self, other) {
+            (Codes::Narrow(own), Codes::Narrow(others)) => {
+                own.extend(rows.iter().map(|&row| others[row as usize]));
+            }
+            (Codes::Wide(own), Codes::Wide(others)) => {
+                own.extend(rows.iter().map(|&row| others[row as usize]))
+            }
+            (own, others) => rows.iter().for_each(|&row| own.push(others.get(row as usize))),
+        }
+    }
+
     /// The codes as bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {

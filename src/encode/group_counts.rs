@@ -38,6 +38,55 @@ impl GroupCounts {
     }
 }
 
+/// A part of a node to which people are added one after the other.
+///
+/// Memory: 8 bytes per sensitive value, and 2 per value that occurs. Emptying it takes no longer than filling it did.
+#[derive(Debug, Default)]
+pub struct GrowingPart {
+    people: u64,
+    counts: Vec<u64>,
+    occurring: Vec<u16>,
+}
+
+impl GrowingPart {
+    /// Removes everybody; there are `values` sensitive values.
+    pub fn empty(&mut self, values: usize) {
+        self.people = 0;
+        self.occurring.drain(..).for_each(|code| self.counts[usize::from(code)] = 0);
+        self.counts.resize(values, 0);
+    }
+
+    /// Adds people.
+    pub fn add_people(&mut self, people: u64) {
+        self.people += people;
+    }
+
+    /// Adds occurrences of a value.
+    #[inline]
+    pub fn add_value(&mut self, code: u16, count: u64) {
+        let own = &mut self.counts[usize::from(code)];
+        if *own == 0 {
+            self.occurring.push(code);
+        }
+        *own += count;
+    }
+
+    /// Number of people.
+    pub fn people(&self) -> u64 {
+        self.people
+    }
+
+    /// Number of different sensitive values.
+    pub fn distinct(&self) -> usize {
+        self.occurring.len()
+    }
+
+    /// The values that occur with their counts, in no particular order.
+    pub fn counts(&self) -> impl Iterator<Item = (u16, u64)> + Clone {
+        self.occurring.iter().map(|&code| (code, self.counts[usize::from(code)]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

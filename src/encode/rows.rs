@@ -75,16 +75,18 @@ impl Rows {
         }
     }
 
-    /// Appends one row of `other`, which has the same columns.
-    pub fn push_row(&mut self, other: &Rows, row: usize) -> Result<()> {
+    /// Appends the rows of `other` with these numbers; it has the same columns.
+    pub fn extend_rows(&mut self, other: &Rows, rows: &[u32]) -> Result<()> {
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {
-            own.push(others.get(row));
+            own.extend_rows(others, rows);
         }
         match (&mut self.sensitive, &other.sensitive) {
-            (Sensitive::Single(own), Sensitive::Single(others)) => own.push(others.get(row)),
+            (Sensitive::Single(own), Sensitive::Single(others)) => own.extend_rows(others, rows),
             (Sensitive::Lists { lists, offsets, values }, _) => {
-                values.extend_from_slice(other.list(row));
-                end_list(lists, offsets, values.len())?;
+                for &row in rows {
+                    values.extend_from_slice(other.list(row as usize));
+                    end_list(lists, offsets, values.len())?;
+                }
             }
             (Sensitive::Single(_), Sensitive::Lists { .. }) => {}
         }
@@ -187,9 +189,13 @@ mod tests {
         let mut all = lists(&[]);
         all.append(first.clone()).unwrap();
         all.append(second.clone()).unwrap();
-        all.push_row(&first, 0).unwrap();
+        all.extend_rows(&first, &[0]).unwrap();
         let expected: [&[u16]; 5] = [&[3, 4], &[], &[1], &[2, 2, 5], &[3, 4]];
         assert!((0..5).all(|row| all.list(row) == expected[row]));
+        let mut some = lists(&[]);
+        some.extend_rows(&all, &[4, 1, 3]).unwrap();
+        assert!((0..3).all(|row| some.list(row) == expected[[4, 1, 3][row]]));
+        assert_eq!(some.columns, [Codes::Narrow(vec![0, 1, 1])]);
         assert_eq!(all.total(6), GroupCounts { people: 5, counts: vec![0, 1, 2, 2, 2, 1] });
     }
 

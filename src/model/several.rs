@@ -6,7 +6,7 @@
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
 use super::split::{Effort, Scratch, SplitTest};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, GrowingPart};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 
@@ -72,6 +72,20 @@ impl SplitTest for Several {
 
     fn least_people(&self) -> u64 {
         self.tests.iter().map(|judged| judged.test.least_people()).max().unwrap_or(1)
+    }
+
+    fn least_people_with(&self, part: &GrowingPart, scratch: &mut Scratch) -> u64 {
+        let mut projected = std::mem::take(&mut scratch.projected_part);
+        let needed = self.tests.iter().map(|judged| {
+            projected.empty(judged.values);
+            projected.add_people(part.people());
+            part.counts()
+                .for_each(|(code, count)| projected.add_value(judged.code[usize::from(code)], count));
+            judged.test.least_people_with(&projected, scratch)
+        });
+        let needed = needed.max().unwrap_or(1);
+        scratch.projected_part = projected;
+        needed
     }
 
     fn asks_for_rows(&self) -> bool {

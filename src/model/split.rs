@@ -2,7 +2,7 @@
 //!
 //! Every adversary has its own test, in its folder; here are the trait and the combinators.
 
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, GrowingPart};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 use crate::math::skyline::Ranking;
@@ -14,6 +14,8 @@ pub struct Scratch {
     pub(super) rankings: Vec<Ranking>,
     /// Parts as one of several tests sees them.
     pub(super) projected: Vec<GroupCounts>,
+    /// A growing part as one of several tests sees it.
+    pub(super) projected_part: GrowingPart,
 }
 
 /// A privacy test over all groups of a release, with statistics of those accepted so far.
@@ -29,6 +31,12 @@ pub trait SplitTest: Send + Sync {
 
     /// No group with fewer people can be admitted.
     fn least_people(&self) -> u64;
+
+    /// No part that contains `part` and has fewer people than this can be admitted. If `part` has fewer itself, it is
+    /// refused for what it is, whatever the other parts are.
+    fn least_people_with(&self, _part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
+        self.least_people()
+    }
 
     /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
@@ -76,6 +84,10 @@ impl SplitTest for Every {
         self.tests.iter().map(|test| test.least_people()).max().unwrap_or(1)
     }
 
+    fn least_people_with(&self, part: &GrowingPart, scratch: &mut Scratch) -> u64 {
+        self.tests.iter().map(|test| test.least_people_with(part, scratch)).max().unwrap_or(1)
+    }
+
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|test| test.asks_for_rows())
     }
@@ -100,6 +112,11 @@ impl MinimumSizes {
     pub fn holds(&self, part: &GroupCounts) -> bool {
         part.people >= self.people && (self.distinct <= 1 || part.distinct() >= self.distinct)
     }
+
+    /// No group that contains `part` and has fewer people holds.
+    pub(super) fn least_people_with(&self, part: &GrowingPart) -> u64 {
+        self.people.max(part.people() + u64::from(self.distinct > 1 && part.distinct() < self.distinct))
+    }
 }
 
 impl SplitTest for MinimumSizes {
@@ -111,5 +128,9 @@ impl SplitTest for MinimumSizes {
 
     fn least_people(&self) -> u64 {
         self.people.max(1)
+    }
+
+    fn least_people_with(&self, part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
+        MinimumSizes::least_people_with(self, part)
     }
 }

@@ -3,14 +3,15 @@
 //! A canonical column has one of the types of [`ColumnKind::data_type`], whatever the width, encoding or format of the
 //! file.
 //!
-//! Invariant: a canonical array has the same nulls and the same values as its source; a null entry of a dictionary
+//! Invariant: a canonical array has the same nulls and the same values as its source, with two exceptions for floats:
+//! NaN becomes null, because it is no number, and -0 becomes 0, because they are equal. A null entry of a dictionary
 //! becomes a null row. A text dictionary may contain duplicate or unused entries.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, ListArray, new_null_array};
+use arrow_array::types::{Float64Type, Int32Type};
+use arrow_array::{Array, ArrayRef, Float64Array, ListArray, new_null_array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::ArrowError;
@@ -98,13 +99,28 @@ impl ColumnKind {
     /// # Errors
     /// A number that does not fit the canonical type. The error text may quote the number: do not show it.
     pub fn canonical(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match (self, self.apart(array)?) {
+            (ColumnKind::Float, array) => Ok(equal_floats(&array)),
+            (ColumnKind::List(item), array) if **item == ColumnKind::Float => {
+                let (field, offsets, items, nulls) = array.as_list::<i32>().clone().into_parts();
+                Ok(Arc::new(ListArray::try_new(field, offsets, equal_floats(&items), nulls)?))
+            }
+            (_, array) => Ok(array),
+        }
+    }
+
+    /// The same type, in which whatever can be told apart stays apart, even NaN from null and -0 from 0.
+    ///
+    /// # Errors
+    /// As [`ColumnKind::canonical`].
+    pub fn apart(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
             DataType::Null => return Ok(new_null_array(&self.data_type(), array.len())),
             DataType::RunEndEncoded(_, value) => {
-                return self.canonical(&exact_cast(array, value.data_type())?);
+                return self.apart(&exact_cast(array, value.data_type())?);
             }
             DataType::Dictionary(_, value) if *self != ColumnKind::Text => {
-                return self.canonical(&exact_cast(array, value)?);
+                return self.apart(&exact_cast(array, value)?);
             }
             _ => {}
         }
@@ -133,6 +149,18 @@ fn exact_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &CastOptions { safe: false, ..Default::default() })
 }
 
+/// Floats of which two are equal exactly if their bits are: NaN becomes null, -0 becomes 0.
+fn equal_floats(array: &ArrayRef) -> ArrayRef {
+    let floats = array.as_primitive::<Float64Type>();
+    let differs = |value: &f64| value.is_nan() || value.to_bits() == (-0.0f64).to_bits();
+    if !floats.values().iter().any(differs) {
+        return array.clone();
+    }
+    let equal = |value: f64| if value == 0.0 { 0.0 } else { value };
+    let numbers = floats.iter().map(|value| value.filter(|value| !value.is_nan()).map(equal));
+    Arc::new(numbers.collect::<Float64Array>())
+}
+
 fn canonical_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let text = exact_cast(array, &text_type())?;
     let entries = text.as_dictionary::<Int32Type>().values();
@@ -157,7 +185,7 @@ fn canonical_list(array: &ArrayRef, item: &ColumnKind) -> Result<ArrayRef, Arrow
     let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
     let items = list.values().slice(first as usize, (last - first) as usize);
     let offsets: ScalarBuffer<i32> = list.value_offsets().iter().map(|offset| offset - first).collect();
-    let items = item.canonical(&items)?;
+    let items = item.apart(&items)?;
     let list =
         ListArray::try_new(item_field(item), OffsetBuffer::new(offsets), items, list.nulls().cloned())?;
     Ok(Arc::new(list))

@@ -151,8 +151,8 @@ fn add_people(
         PeopleSource::Grouped(table, groups) => (table, groups),
         PeopleSource::Labelled(table, _) => (table, &[]),
     };
-    let names = roles.names().into_iter().chain(groups.iter().map(String::as_str));
-    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
+    let quasi = roles.names().into_iter().map(ColumnRequest::canonical);
+    let wanted: Vec<ColumnRequest> = quasi.chain(groups.iter().map(ColumnRequest::of_groups)).collect();
     scan(table, &wanted, "looking up people", resources, |batch| {
         let (quasi, groups) = batch.columns().split_at(roles.quasi.len());
         let rows = original.codes(quasi)?;
@@ -198,8 +198,8 @@ fn add_values(
         PublishedValues::Rows(table, groups) => (*table, *groups, None),
         PublishedValues::Counts(buckets, groups) => (buckets.values, *groups, Some(buckets.count.as_str())),
     };
-    let names = groups.iter().map(String::as_str).chain([roles.sensitive.as_str()]).chain(count);
-    let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
+    let values = [roles.sensitive.as_str()].into_iter().chain(count).map(ColumnRequest::canonical);
+    let wanted: Vec<ColumnRequest> = groups.iter().map(ColumnRequest::of_groups).chain(values).collect();
     let sensitive = SensitiveColumns::one(original.sensitive.clone());
     let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
     let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };

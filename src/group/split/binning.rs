@@ -13,26 +13,50 @@ pub struct Binning {
     /// The column with bins in place of codes.
     pub column: Column,
     /// The bin of each code.
-    pub bin: Vec<u16>,
+    pub bins: Bins,
     /// The first code of each bin.
     start: Vec<u32>,
+}
+
+/// Which bin is a code in?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bins {
+    /// The code without its lowest bits.
+    Shift(u32),
+    /// By code.
+    Table(Vec<u16>),
+}
+
+impl Bins {
+    /// The bin of a code.
+    #[inline]
+    pub fn of(&self, code: usize) -> usize {
+        match self {
+            Bins::Shift(bits) => code >> bits,
+            Bins::Table(bins) => usize::from(bins[code]),
+        }
+    }
 }
 
 impl Binning {
     /// Creates at most `most` bins; exactly one per code if that is enough.
     pub fn new(column: &Column, most: u32) -> Self {
-        let start = match &column.splitting {
+        match &column.splitting {
             Splitting::Ordered { .. } => {
                 let per_bin = column.codes.div_ceil(most.max(1)).next_power_of_two();
-                (0..column.codes).step_by(per_bin as usize).collect()
+                let start: Vec<u32> = (0..column.codes).step_by(per_bin as usize).collect();
+                let bins = Bins::Shift(per_bin.trailing_zeros());
+                Binning { column: binned(column, &start, &[]), bins, start }
             }
-            Splitting::Tree(tree) => frontier(tree, most),
-        };
-        let mut bin = vec![0; column.codes as usize];
-        for (number, &first) in start.iter().enumerate() {
-            bin[first as usize..].fill(number as u16);
+            Splitting::Tree(tree) => {
+                let start = frontier(tree, most);
+                let mut bins = vec![0; column.codes as usize];
+                for (number, &first) in start.iter().enumerate() {
+                    bins[first as usize..].fill(number as u16);
+                }
+                Binning { column: binned(column, &start, &bins), bins: Bins::Table(bins), start }
+            }
         }
-        Binning { column: binned(column, &start, &bin), bin, start }
     }
 
     /// Converts a cut between bins into a cut between codes.
@@ -59,13 +83,14 @@ fn frontier(tree: &CodeTree, most: u32) -> Vec<u32> {
     closed
 }
 
-fn binned(column: &Column, start: &[u32], bin: &[u16]) -> Column {
+/// `bins` are those of a hierarchy.
+fn binned(column: &Column, start: &[u32], bins: &[u16]) -> Column {
     let codes = start.len() as u32;
     let splitting = match &column.splitting {
         Splitting::Ordered { roundness } => {
             Splitting::Ordered { roundness: start.iter().map(|&code| roundness[code as usize]).collect() }
         }
-        Splitting::Tree(tree) => Splitting::Tree(tree.binned(codes, bin)),
+        Splitting::Tree(tree) => Splitting::Tree(tree.binned(codes, bins)),
     };
     let width = match &column.width {
         Width::Span(coordinate) => Width::Span(start.iter().map(|&code| coordinate[code as usize]).collect()),
@@ -84,7 +109,7 @@ mod tests {
         assert_eq!(Binning::new(&column, 256).column, column);
         let binning = Binning::new(&column, 30);
         assert_eq!(binning.column.codes, 25);
-        assert_eq!(binning.bin[99], 24);
+        assert_eq!(binning.bins.of(99), 24);
         let cut = binning.cut_of_codes(Cut { column: 0, boundaries: [3].into() });
         assert_eq!(*cut.boundaries, [12]);
     }

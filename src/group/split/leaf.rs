@@ -9,6 +9,7 @@ use super::limits::SubtreeLimits;
 use super::packed::Packed;
 use super::propose::JudgedCut;
 use super::rows::{InMemory, Move, OnPages};
+use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling};
 use crate::encode::rows::{Rows, Sensitive};
@@ -64,11 +65,35 @@ pub(super) fn children(
 /// The rows of each part of a cut.
 pub(super) fn rows_of_parts(rows: &Rows, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Vec<u32>> {
     let codes = &rows.columns[cut.column];
+    if let [boundary] = *cut.boundaries {
+        let (below, from) = match codes {
+            Codes::Narrow(codes) => rows_around(&codes[node.rows.clone()], node.rows.start, boundary),
+            Codes::Wide(codes) => rows_around(&codes[node.rows.clone()], node.rows.start, boundary),
+        };
+        return vec![below, from];
+    }
     let mut of_parts: Vec<Vec<u32>> = vec![vec![]; parts];
     for row in node.rows.clone() {
         of_parts[cut.part(codes.get(row))].push(row as u32);
     }
     of_parts
+}
+
+/// The numbers of the rows, counted from `first`, whose codes are below `boundary`, and of the others. Every number is
+/// written to both, and one of them moves on: which one is as good as random, so a branch would cost more.
+fn rows_around<C: Copy + Into<u32>>(codes: &[C], first: usize, boundary: u32) -> (Vec<u32>, Vec<u32>) {
+    let (mut below, mut from) = (vec![0; codes.len()], vec![0; codes.len()]);
+    let (mut lower, mut upper) = (0, 0);
+    for (row, &code) in (first as u32..).zip(codes) {
+        below[lower] = row;
+        from[upper] = row;
+        let is_below = usize::from(code.into() < boundary);
+        lower += is_below;
+        upper += 1 - is_below;
+    }
+    below.truncate(lower);
+    from.truncate(upper);
+    (below, from)
 }
 
 impl PlaceRows for InMemory<'_> {
@@ -135,16 +160,19 @@ impl PlaceRows for OnPages<'_> {
     fn present(&self, tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>> {
         let mut seen: Vec<Vec<bool>> =
             self.columns.iter().map(|column| vec![false; column.codes as usize]).collect();
-        let mut scratch = self.store.layout().empty(0);
+        let (mut scratch, mut room) = (self.store.layout().empty(0), WalkRoom::default());
+        let walk = Walk::new(tree);
         for page in 0..self.store.len() {
             let rows = self.store.load(page, &mut scratch)?;
-            for row in 0..rows.len() {
-                if tree.find(|column| rows.columns[column].get(row)) == node.id {
+            let mut row = 0;
+            walk.nodes(rows, &mut room, |found| {
+                if found == node.id {
                     for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
                         seen[usize::from(codes.get(row))] = true;
                     }
                 }
-            }
+                row += 1;
+            });
         }
         let codes =
             |seen: Vec<bool>| (0..=u16::MAX).zip(seen).filter(|(_, seen)| *seen).map(|(code, _)| code);
@@ -191,6 +219,7 @@ impl<'a> Distribution<'a> {
         let stores: Vec<Mutex<PageStore<'a>>> = nodes.iter().map(new_store).collect();
         let mut place_of = vec![u32::MAX; tree.len()];
         nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
+        let walk = Walk::new(tree);
         let row_bytes = self.limits.bytes / self.limits.rows;
         let buffer_bytes = bytes / 3 / (nodes.len() * threads).max(1);
         let buffer_rows = (buffer_bytes / row_bytes).clamp(64, PAGE_ROWS);
@@ -200,12 +229,15 @@ impl<'a> Distribution<'a> {
         let source = Mutex::new((store, 0));
         let worker = |_| -> Result<()> {
             let mut buffers: Vec<Rows> = nodes.iter().map(|_| layout.empty(0)).collect();
+            let mut sorted = RowsByNode::default();
             while let Some(rows) = self.next_shared(&source)? {
-                for row in 0..rows.len() {
-                    let node = tree.find(|column| rows.columns[column].get(row));
-                    let place = place_of[node as usize] as usize;
-                    if let Some(buffer) = buffers.get_mut(place) {
-                        buffer.push_row(&rows, row)?;
+                sorted.sort(&walk, &rows, &place_of, nodes.len());
+                for (place, buffer) in buffers.iter_mut().enumerate() {
+                    let mut own = sorted.of(place);
+                    while !own.is_empty() {
+                        let (now, later) = own.split_at(own.len().min(buffer_rows - buffer.len()));
+                        buffer.extend_rows(&rows, now)?;
+                        own = later;
                         if buffer.len() >= buffer_rows || buffer.list_bytes() > buffer_bytes {
                             let room = layout.empty(if layout.lists == Lists::One { buffer_rows } else { 0 });
                             flush(place, std::mem::replace(buffer, room))?;

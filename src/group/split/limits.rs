@@ -1,6 +1,6 @@
 //! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
-use super::count::{COARSE_BINS, FINE_CELLS};
+use super::count::{COARSE_BINS, FINE_CELLS, counting_bytes};
 use crate::encode::column::Column;
 use super::packed::Packed;
 use crate::encode::page::{Layout, Lists};
@@ -51,7 +51,7 @@ impl SubtreeLimits {
     pub fn working_bytes(&self, columns: &[Column], slots: usize, threads: usize) -> u64 {
         let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
         let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
-        let counting = threads * 8 * coarse.max(fine.unwrap_or(0));
+        let counting = counting_bytes(coarse.max(fine.unwrap_or(0)), threads) as usize;
         // The rows of a node, their copy while they move, and the same again for what is being written meanwhile.
         let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * (self.rows + self.values);
         counting.max(finishing) as u64

@@ -6,13 +6,16 @@
 //! |---|---|
 //! | [`frontier`] | what next: which nodes are open, in which order are they decided? |
 //! | [`count`] | how many people in a node have which values? |
-//! | [`propose`] | which cut of a node is safe, and best? |
+//! | [`propose`] | which cut of a node is safe, and best? ([`candidates`] of one column, by their [`rank`]) |
 //! | [`leaf`] | which node is a row in after a cut? |
 //!
 //! Rows in memory and rows on pages differ only in "how many" and "which leaf". [`grow`] runs the loop over the pages
 //! of a whole table, and then over each part that fits in memory.
 
 pub mod binning;
+pub mod candidates;
+#[cfg(test)]
+mod choice_tests;
 pub mod count;
 pub mod frontier;
 pub mod grow;
@@ -22,7 +25,9 @@ pub mod limits;
 pub mod packed;
 pub mod plan;
 pub mod propose;
+pub mod rank;
 pub mod rows;
 #[cfg(test)]
 mod tests;
 pub mod triples;
+pub mod walk;

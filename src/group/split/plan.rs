@@ -7,10 +7,11 @@
 //!
 //! Memory: the nodes of two levels and the leaves, about 100 bytes plus 16 per column each, with their packed counts.
 
-use super::count::CountRows;
+use super::count::{CountRows, Counted};
 use super::frontier::{Frontier, OpenNode};
 use super::leaf::{PlaceRows, children};
-use super::propose::{CutOrder, JudgedCut, WaitingCut};
+use super::propose::{JudgedCut, ProposalRoom, WaitingCut};
+use super::rank::CutOrder;
 use crate::encode::column::Column;
 use crate::error::Result;
 use crate::group::tree::CutTree;
@@ -49,6 +50,7 @@ impl SplitPlan<'_> {
         let keeps_inner = criterion.asks_for_rows() && rows.in_memory().is_some();
         let (mut frontier, mut split, mut scratch) =
             (Frontier::default(), SplitNodes::default(), Scratch::default());
+        let (threads, mut room) = (rayon::current_num_threads(), ProposalRoom::default());
         open(rows, root, &mut frontier, &mut split.left);
         loop {
             // What next?
@@ -59,18 +61,24 @@ impl SplitPlan<'_> {
             // How many?
             let counts = rows.count(tree, &batch)?;
             // Which cut?
-            let propose = |(place, node)| self.propose(&*rows, &counts, place, node, &*criterion);
+            // Columns are worth a thread each only while there are fewer nodes than threads.
+            let at_once = threads.div_ceil(batch.len());
+            let propose = |room: &mut ProposalRoom, (place, node)| {
+                let counted = Counted { counts: &counts, place, node };
+                self.propose(&*rows, counted, &*criterion, at_once, room).map(WaitingCut::new)
+            };
             let proposals: Vec<Option<WaitingCut>> =
-                batch.par_iter().enumerate().map(|at| propose(at).map(WaitingCut::new)).collect();
+                batch.par_iter().enumerate().map_init(ProposalRoom::default, propose).collect();
             for (place, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
                 let fresh = match proposal.map(WaitingCut::resume) {
                     Some(stale) if !criterion.admits(&stale.proposal.parts, &mut scratch) => {
-                        self.propose(rows, &counts, place, &node, &*criterion)
+                        let counted = Counted { counts: &counts, place, node: &node };
+                        self.propose(rows, counted, &*criterion, threads, &mut room)
                     }
                     fresh => fresh,
                 };
                 let chosen = match fresh {
-                    None => self.propose_finely(rows, tree, &node, &*criterion)?,
+                    None => self.propose_finely(rows, tree, &node, &*criterion, &mut room)?,
                     fresh => fresh,
                 };
                 // Which leaf?
@@ -98,11 +106,13 @@ impl SplitPlan<'_> {
         tree: &CutTree,
         node: &OpenNode,
         criterion: &dyn SplitTest,
+        room: &mut ProposalRoom,
     ) -> Result<Option<JudgedCut>> {
         let mut best: Option<JudgedCut> = None;
         for column in 0..self.columns.len() {
             let Some(counts) = rows.count_finely(tree, node, column)? else { return Ok(None) };
-            let proposal = self.propose(rows, &counts, 0, node, criterion);
+            let counted = Counted { counts: &counts, place: 0, node };
+            let proposal = self.propose(rows, counted, criterion, 1, room);
             best = match (best, proposal) {
                 (Some(best), Some(proposal)) => Some(best.better(proposal)),
                 (best, proposal) => best.or(proposal),

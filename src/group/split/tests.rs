@@ -2,7 +2,7 @@ use super::frontier::OpenNode;
 use super::grow::group;
 use super::limits::SubtreeLimits;
 use super::plan::SplitPlan;
-use super::propose::CutOrder;
+use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
@@ -148,7 +148,8 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let store = Mutex::new(PageStore::new(layout.clone(), &budget, &spill));
     for first in (0..all.len()).step_by(page_rows) {
         let mut page = layout.empty(0);
-        (first..all.len().min(first + page_rows)).for_each(|row| page.push_row(&all, row).unwrap());
+        let rows: Vec<u32> = (first as u32..all.len().min(first + page_rows) as u32).collect();
+        page.extend_rows(&all, &rows).unwrap();
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = store.into_inner().unwrap();

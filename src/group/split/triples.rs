@@ -3,6 +3,8 @@
 //! Memory: 8 bytes per triple, never more triples than sensitive values in the node; while counting, also a dense table
 //! of at most [`DENSE_PER_ROW`] x rows counters.
 
+use super::rank::Run;
+
 /// (attribute value, sensitive value, count): all that a cut of one column needs to know about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Triple {
@@ -15,7 +17,10 @@ pub struct Triple {
 }
 
 /// A dense table is used if it has at most this many counters per row.
-const DENSE_PER_ROW: usize = 4;
+const DENSE_PER_ROW: usize = 1;
+
+/// Rows are sorted by counting codes if there are at most this many codes per row.
+const CODES_PER_ROW: usize = 8;
 
 /// Scratch memory for counting the triples of one column of one node after the other.
 #[derive(Debug, Default)]
@@ -24,30 +29,82 @@ pub struct Counter {
     swap: Vec<u32>,
     dense: Vec<u32>,
     triples: Vec<Triple>,
+    runs: Vec<Run>,
+    first_triples: Vec<usize>,
 }
 
 impl Counter {
-    /// Counts `pairs` (attribute code, sensitive code) into triples in ascending order. `codes` is the range
-    /// of attribute codes that can occur, `values` the number of sensitive codes.
+    /// The codes that occur, with the people below each; `codes` is the range of codes that can occur.
+    pub fn runs(
+        &mut self,
+        codes: std::ops::Range<u32>,
+        of_rows: impl ExactSizeIterator<Item = u16>,
+    ) -> &[Run] {
+        self.runs.clear();
+        if codes.len() > CODES_PER_ROW * of_rows.len() {
+            self.keys.clear();
+            self.keys.extend(of_rows.map(u32::from));
+            sort_by_bytes(&mut self.keys, &mut self.swap);
+            let mut people_below = 0;
+            for run in self.keys.chunk_by(|a, b| a == b) {
+                self.runs.push(Run { code: run[0], people_below });
+                people_below += run.len() as u64;
+            }
+            return &self.runs;
+        }
+        count_codes(&mut self.dense, &codes, of_rows);
+        let dense = std::mem::take(&mut self.dense);
+        push_runs(&mut self.runs, codes.start, dense.iter().map(|&count| u64::from(count)));
+        self.dense = dense;
+        &self.runs
+    }
+
+    /// The same for counters of people by code.
+    pub fn runs_of(&mut self, people: impl Iterator<Item = u64>) -> &[Run] {
+        self.runs.clear();
+        push_runs(&mut self.runs, 0, people);
+        &self.runs
+    }
+
+    /// The triples counted last, the codes that occur, and the first triple of each.
+    pub fn runs_of_triples(&mut self, people_of: impl Fn(&Triple) -> u64) -> (&[Triple], &[Run], &[usize]) {
+        self.runs.clear();
+        self.first_triples.clear();
+        let (mut people_below, mut last) = (0, None);
+        for (number, triple) in self.triples.iter().enumerate() {
+            if last != Some(triple.code) {
+                last = Some(triple.code);
+                self.runs.push(Run { code: u32::from(triple.code), people_below });
+                self.first_triples.push(number);
+            }
+            people_below += people_of(triple);
+        }
+        (&self.triples, &self.runs, &self.first_triples)
+    }
+
+    /// Counts `pairs` (attribute code, sensitive code) into triples in ascending order of codes; a pair may be spread
+    /// over several triples. `codes` is the range of attribute codes that can occur, `values` the number of sensitive
+    /// codes.
     pub fn count(
         &mut self,
         codes: std::ops::Range<u32>,
         values: usize,
-        pairs: impl ExactSizeIterator<Item = (u16, u16)>,
-    ) -> &[Triple] {
+        pairs: impl ExactSizeIterator<Item = (u16, u16)> + Clone,
+    ) {
         self.triples.clear();
-        let cells = (codes.end - codes.start) as usize * values;
+        let cells = codes.len() * values;
         if cells <= DENSE_PER_ROW * pairs.len() {
             self.count_dense(codes.start, cells, values, pairs);
+        } else if codes.len() <= CODES_PER_ROW * pairs.len() {
+            self.count_scattered(codes, pairs);
         } else {
             self.count_sorted(pairs);
         }
-        &self.triples
     }
 
     /// The triples of dense counters, `values` per code. Triples hold 32-bit counts; a larger count becomes several
     /// triples of the same pair.
-    pub fn triples_of(&mut self, cells: &[u64], values: usize) -> &[Triple] {
+    pub fn triples_of(&mut self, cells: &[u64], values: usize) {
         self.triples.clear();
         for (cell, &count) in cells.iter().enumerate() {
             let mut left = count;
@@ -58,7 +115,25 @@ impl Counter {
                 left -= part;
             }
         }
-        &self.triples
+    }
+
+    /// One triple per pair, in the order of codes.
+    fn count_scattered(
+        &mut self,
+        codes: std::ops::Range<u32>,
+        pairs: impl ExactSizeIterator<Item = (u16, u16)> + Clone,
+    ) {
+        count_codes(&mut self.dense, &codes, pairs.clone().map(|(code, _)| code));
+        let mut sum = 0;
+        for start in &mut self.dense {
+            sum += std::mem::replace(start, sum);
+        }
+        self.triples.resize(pairs.len(), Triple { code: 0, value: 0, count: 1 });
+        for (code, value) in pairs {
+            let next = &mut self.dense[(u32::from(code) - codes.start) as usize];
+            self.triples[*next as usize] = Triple { code, value, count: 1 };
+            *next += 1;
+        }
     }
 
     fn count_dense(
@@ -90,6 +165,29 @@ impl Counter {
         for run in self.keys.chunk_by(|a, b| a == b) {
             let (code, value) = ((run[0] >> 16) as u16, run[0] as u16);
             self.triples.push(Triple { code, value, count: run.len() as u32 });
+        }
+    }
+}
+
+/// Sets `counts` to the number of rows by code.
+fn count_codes(
+    counts: &mut Vec<u32>,
+    codes: &std::ops::Range<u32>,
+    of_rows: impl ExactSizeIterator<Item = u16>,
+) {
+    counts.clear();
+    counts.resize(codes.len(), 0);
+    for code in of_rows {
+        counts[(u32::from(code) - codes.start) as usize] += 1;
+    }
+}
+
+fn push_runs(runs: &mut Vec<Run>, first: u32, people: impl Iterator<Item = u64>) {
+    let mut people_below = 0;
+    for (code, people) in (first..).zip(people) {
+        if people > 0 {
+            runs.push(Run { code, people_below });
+            people_below += people;
         }
     }
 }
@@ -131,19 +229,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn triples_are_counted_the_same_densely_and_sorted(
-            pairs in prop::collection::vec((100u16..1100, 0u16..7), 0..900), wide in any::<bool>(),
+        fn triples_are_counted_the_same_in_every_way(
+            pairs in prop::collection::vec((100u16..1100, 0u16..7), 0..900), range in 0usize..3,
         ) {
             let mut expected = BTreeMap::new();
             for &pair in &pairs {
                 *expected.entry(pair).or_insert(0u32) += 1;
             }
-            let codes = if wide { 0..65_536 } else { 100..1100 };
+            let codes = [0..65_536, 100..1100, 0..4000][range].clone();
             let mut counter = Counter::default();
-            let triples = counter.count(codes, 7, pairs.iter().copied());
-            let expected: Vec<Triple> =
-                expected.into_iter().map(|((code, value), count)| Triple { code, value, count }).collect();
-            prop_assert_eq!(triples, &expected[..]);
+            counter.count(codes.clone(), 7, pairs.iter().copied());
+            let (triples, runs, firsts) = counter.runs_of_triples(|triple| triple.count.into());
+            prop_assert!(triples.is_sorted_by_key(|triple| triple.code));
+            let mut counted = BTreeMap::new();
+            for triple in triples {
+                *counted.entry((triple.code, triple.value)).or_insert(0u32) += triple.count;
+            }
+            prop_assert_eq!(counted, expected);
+            let (runs, firsts) = (runs.to_vec(), firsts.to_vec());
+            prop_assert_eq!(runs.len(), firsts.len());
+            prop_assert_eq!(counter.runs(codes, pairs.iter().map(|pair| pair.0)), &runs[..]);
         }
     }
 }

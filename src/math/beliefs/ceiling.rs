@@ -276,7 +276,7 @@ fn divergence_ceiling(p: &[f64], intervals: &[(f64, f64)], error: f64) -> f64 {
 
 /// Intervals of the smoothed distribution.
 fn smooth(intervals: &[(f64, f64)], smoothing: &Smoothing) -> Vec<(f64, f64)> {
-    let values = intervals.len();
+    let (values, domain) = (intervals.len(), smoothing.domain());
     let greatest = |weights: &[f64]| {
         let gains: Vec<_> =
             intervals.iter().zip(weights).map(|((low, high), w)| (w * low, w * high)).collect();
@@ -287,23 +287,23 @@ fn smooth(intervals: &[(f64, f64)], smoothing: &Smoothing) -> Vec<(f64, f64)> {
         ((-greatest(&opposite)).max(0.0), greatest(weights))
     };
     let mut columns = vec![0.0; values];
-    for value in 0..values {
+    for value in 0..domain {
         for (column, weight) in columns.iter_mut().zip(smoothing.row(value)) {
             *column += weight;
         }
     }
-    // Column sums may reach D, beyond what the slack of the sums allows for: scale them.
-    let scale = values as f64;
+    // Column sums may reach the size of the domain, beyond what the slack of the sums allows for: scale them.
+    let scale = domain as f64;
     columns.iter_mut().for_each(|column| *column /= scale);
     let total = extremes(&columns);
-    let wider = 1.0 + relative_error(2 * values as u64 + 8);
+    let wider = 1.0 + relative_error(2 * domain.max(values) as u64 + 8);
     let interval = |value: usize| {
         let (least, greatest) = extremes(smoothing.row(value));
         let high = greatest / (total.0 * scale) * wider;
         let low = least / (total.1 * scale) / wider;
         (low.clamp(0.0, 1.0), if high <= 1.0 { high } else { 1.0 })
     };
-    (0..values).map(interval).collect()
+    (0..domain).map(interval).collect()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod knowledge;
 mod point;
 pub mod program;
 pub mod shape;
+mod size_bars;
 mod state;
 mod statistics;
 #[cfg(test)]
@@ -27,5 +28,6 @@ pub use group::Ranking;
 pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
+pub use size_bars::SizeBars;
 pub use state::{ProtectedCodes, SkylineState};
 pub use statistics::{Breach, Statistics};

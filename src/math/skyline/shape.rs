@@ -119,6 +119,11 @@ impl GroupShape {
         GroupShape { people: group.people, target, top_sum: group.top_sum(l, target), top }
     }
 
+    /// The shape of a group with single values, given the sum of its l largest other counts.
+    pub(super) fn single(people: u64, target: u64, top_sum: u64) -> Self {
+        GroupShape { people, target, top_sum, top: Box::default() }
+    }
+
     /// The shape of a group for which only the sums of its 1, 2, ..., l largest other counts are known.
     pub(super) fn from_sums(values: Values, people: u64, target: u64, sums: &[u64]) -> Self {
         let before = std::iter::once(&0).chain(sums);

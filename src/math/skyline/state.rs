@@ -6,6 +6,7 @@
 use super::group::{RankedGroup, Ranking};
 use super::point::{Knowledge, Point, without_dominated};
 use super::shape::Values;
+use super::size_bars::SizeBars;
 use super::statistics::Statistics;
 use crate::math::confidence::ThresholdVerdict;
 
@@ -40,6 +41,8 @@ impl TargetPoint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkylineState {
     entries: Vec<TargetPoint>,
+    /// None unless each person has a single value.
+    bars: SizeBars,
 }
 
 impl SkylineState {
@@ -61,7 +64,12 @@ impl SkylineState {
                 point,
             })
         });
-        SkylineState { entries: entries.collect() }
+        let entries: Vec<TargetPoint> = entries.collect();
+        let bars = match values {
+            Values::Single => SizeBars::of_targets(&entries, distinct),
+            Values::Set | Values::Multiset => SizeBars::default(),
+        };
+        SkylineState { entries, bars }
     }
 
     /// Adds a published group: its people and its count of every sensitive value by code.
@@ -83,6 +91,11 @@ impl SkylineState {
         for (own, others) in self.entries.iter_mut().zip(&other.entries) {
             own.statistics.merge(&others.statistics);
         }
+    }
+
+    /// How many people a group needs at least, given some of them, to hold on its own.
+    pub fn size_bars(&self) -> &SizeBars {
+        &self.bars
     }
 
     /// Whether everything would still hold with these groups added, given that it holds without them.

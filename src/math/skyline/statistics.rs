@@ -313,7 +313,7 @@ fn lower_bound(rounded: Rounded) -> f64 {
 
 /// Whether a computed ratio certainly exceeds the one of the threshold or certainly does not; `None` if it is
 /// too close to decide.
-fn exceeds(x: Rounded, confidence: &Confidence) -> Option<bool> {
+pub(super) fn exceeds(x: Rounded, confidence: &Confidence) -> Option<bool> {
     if x == Rounded::ZERO {
         return Some(false);
     }

@@ -570,3 +570,57 @@ proptest! {
         prop_assert_eq!(own, enumerated(values, &groups, l, k, m));
     }
 }
+
+proptest! {
+    /// A group below the bar of some of its people breaches a point, exactly computed.
+    #[test]
+    fn groups_below_the_bar_of_some_of_their_people_breach(
+        some in prop::collection::vec(0u64..40, 5), more in prop::collection::vec(0u64..40, 5),
+        points in prop::collection::vec(
+            ((0u64..12, 0u64..30, 0u64..6), prop::sample::select(vec!["0.3", "1/2", "0.7", "1"]), 0usize..3), 1..4),
+    ) {
+        let protects = |which: usize| match which {
+            0 => ProtectedCodes::Every,
+            which => ProtectedCodes::These(vec![which as u32, 4]),
+        };
+        let skyline: Vec<_> = points.into_iter().map(|((l, k, m), confidence, which)| {
+            let confidence = Confidence::parse(confidence).unwrap();
+            (protects(which), Point { knowledge: Knowledge { l, k, m }, confidence })
+        }).collect();
+        let empty = SkylineState::new(Values::Single, 5, &skyline);
+        let people: u64 = some.iter().sum();
+        let counts = (0u16..).zip(some.iter().copied()).filter(|(_, count)| *count > 0);
+        let least = empty.size_bars().least_people_with(people, counts);
+        prop_assert!(least >= people);
+        for added in [&[0; 5][..], &more] {
+            let counts: Vec<u64> = some.iter().zip(added).map(|(some, added)| some + added).collect();
+            let mut state = empty.clone();
+            state.observe(&mut Ranking::default(), counts.iter().sum(), &counts, 0);
+            if counts.iter().sum::<u64>() < least {
+                prop_assert_eq!(state.verdict(), ThresholdVerdict::Unsafe);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bar_far_above_the_people_of_today_is_found_at_once() {
+    let point = Point {
+        knowledge: Knowledge { l: 3, k: 1000, m: 10 },
+        confidence: Confidence::parse("0.5").unwrap(),
+    };
+    let state = SkylineState::new(Values::Single, 9, &[(ProtectedCodes::Every, point)]);
+    let counts: Vec<u64> = vec![1200, 1100, 1000, 950, 900, 800, 700, 600, 500];
+    let people = counts.iter().sum();
+    let least = state.size_bars().least_people_with(people, (0u16..).zip(counts.iter().copied()));
+    let holds = |people: u64| {
+        let mut state = state.clone();
+        // The others have values that occur rarely.
+        let rare = (people - counts.iter().sum::<u64>()) / 5;
+        let counts: Vec<u64> = (0..).zip(&counts).map(|(i, n)| if i > 3 { n + rare } else { *n }).collect();
+        state.observe(&mut Ranking::default(), people, &counts, 0);
+        state.verdict() == ThresholdVerdict::Safe
+    };
+    assert!(least > people + 100, "{least} {people}");
+    assert!(!holds(least - 1));
+}

@@ -70,8 +70,9 @@ fn comparison(
     sensitive: &crate::encode::sensitive::SensitiveCoding,
 ) -> Result<BeliefComparison> {
     let Some(bandwidth) = smooth else { return Ok(BeliefComparison::new(None)) };
-    let distance = original::sensitive_distance(&roles.nearness, sensitive)?;
-    Ok(BeliefComparison::new(Some(Smoothing::new(&distance, bandwidth, &roles.sensitive)?)))
+    let distance = original::sensitive_domain(&roles.nearness, sensitive)?;
+    let smoothing = Smoothing::among(&distance, sensitive.len(), bandwidth, &roles.sensitive)?;
+    Ok(BeliefComparison::new(Some(smoothing)))
 }
 
 /// The priors of every adversary of a question.

@@ -7,6 +7,7 @@
 //! Memory: 4 B x columns + 8 B per distinct combination and 12 B per distinct (combination, sensitive value), twice while
 //! they are sorted, reserved from the budget; counting them spills.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef};
@@ -356,8 +357,9 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
     })
 }
 
-/// The distances between sensitive values.
-pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
+/// The distances between the values of the sensitive domain: those of the sensitive codes, followed by the values that the
+/// policy states, as an order or a hierarchy, and that do not occur.
+pub fn sensitive_domain(nearness: &Nearness, sensitive: &SensitiveCoding) -> Result<Distance> {
     let texts = sensitive.texts();
     let without = |what: &str, remedy: &str| {
         let name = &sensitive.name;
@@ -376,8 +378,10 @@ pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> R
         }
         Nearness::Order(_) => {
             let places = nearness.places(&texts);
-            let (places, _) =
+            let (mut places, domain) =
                 places.ok_or_else(|| without("its order does not list", "add it to the order"))?;
+            let absent: Vec<u32> = (0..domain as u32).filter(|place| !places.contains(place)).collect();
+            places.extend(absent);
             Distance::Numeric(places.into_iter().map(|place| Some(Rational::from(place))).collect())
         }
         Nearness::Hierarchy(hierarchy) => {
@@ -387,7 +391,10 @@ pub fn sensitive_distance(nearness: &Nearness, sensitive: &SensitiveCoding) -> R
                 leaf.map(|leaf| leaves[leaf as usize])
                     .ok_or_else(|| without("its hierarchy does not list", "add it to the hierarchy"))
             };
-            Distance::Hierarchy { parents, nodes: texts.iter().map(node).collect::<Result<_>>()? }
+            let mut nodes: Vec<u32> = texts.iter().map(node).collect::<Result<_>>()?;
+            let occurring: HashSet<u32> = nodes.iter().copied().collect();
+            nodes.extend(leaves.into_iter().filter(|node| !occurring.contains(node)));
+            Distance::Hierarchy { parents, nodes }
         }
     })
 }

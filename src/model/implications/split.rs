@@ -1,10 +1,10 @@
 //! Safety against implications as a split test.
 
 use super::policy::ImplicationsModel;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, GrowingPart};
 use crate::error::{Error, Result};
 use crate::math::implications::{Bucket, Confidence, Safety, ThresholdVerdict};
-use crate::math::skyline::Values;
+use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
@@ -18,15 +18,17 @@ pub struct ImplicationsTest {
     minimum: MinimumSizes,
     least_people: u64,
     implications: usize,
+    bars: SizeBars,
     pub(in crate::model) safety: Safety,
 }
 
 impl ImplicationsTest {
     /// With no group accepted yet.
     pub fn new(implications: usize, confidence: Confidence, minimum: MinimumSizes) -> Self {
+        let bars = size_bars(implications, &confidence);
         let safety = Safety::new(implications, confidence);
         let least_people = minimum.people.max(safety.least_people());
-        ImplicationsTest { minimum, least_people, implications, safety }
+        ImplicationsTest { minimum, least_people, implications, bars, safety }
     }
 
     /// Adds the groups that another test against the same number of implications accepted; they may be unsafe
@@ -45,6 +47,17 @@ impl ImplicationsTest {
     }
 }
 
+/// Some of the ways to place the atoms in one group, as knowledge about single values: a + 1 atoms about the target and
+/// one atom about each of k - a others disclose as much as knowing a values that the target does not have and a family
+/// of k - a people. The worst placement discloses at least as much.
+fn size_bars(implications: usize, confidence: &Confidence) -> SizeBars {
+    const MOST: u64 = 8;
+    let known = implications as u64;
+    let point =
+        |l: u64| Point { knowledge: Knowledge { l, k: 0, m: known - l }, confidence: confidence.clone() };
+    SizeBars::of_every_value((0..known.min(MOST)).chain([known]).map(point))
+}
+
 impl SplitTest for ImplicationsTest {
     fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
@@ -60,6 +73,14 @@ impl SplitTest for ImplicationsTest {
 
     fn least_people(&self) -> u64 {
         self.least_people
+    }
+
+    fn least_people_with(&self, part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
+        let known = self.least_people.max(self.minimum.least_people_with(part));
+        match known > part.people() {
+            true => known,
+            false => self.bars.least_people_with(part.people(), part.counts()),
+        }
     }
 }
 

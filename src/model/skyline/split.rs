@@ -1,7 +1,7 @@
 //! The privacy skyline as a split test.
 
 use super::policy::{ProtectedValues, SkylineModel};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, GrowingPart};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState};
@@ -64,6 +64,14 @@ impl SplitTest for SkylineTest {
 
     fn least_people(&self) -> u64 {
         self.least_people
+    }
+
+    fn least_people_with(&self, part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
+        let known = self.least_people.max(self.minimum.least_people_with(part));
+        match known > part.people() {
+            true => known,
+            false => self.state.size_bars().least_people_with(part.people(), part.counts()),
+        }
     }
 }
 

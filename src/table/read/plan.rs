@@ -25,6 +25,12 @@ impl ColumnRequest {
         ColumnRequest { name: name.into(), form: ColumnForm::Canonical }
     }
 
+    /// A column that tells groups apart: canonical, but NaN is not null and -0 is not 0, because whoever reads the table
+    /// can tell them apart, and larger groups look safer.
+    pub fn of_groups(name: impl Into<String>) -> Self {
+        ColumnRequest { name: name.into(), form: ColumnForm::Apart }
+    }
+
     /// A column in the type of the table's schema.
     pub fn as_is(name: impl Into<String>) -> Self {
         ColumnRequest { name: name.into(), form: ColumnForm::AsIs }
@@ -36,6 +42,8 @@ impl ColumnRequest {
 pub enum ColumnForm {
     /// In the type of the column's [`ColumnKind`].
     Canonical,
+    /// The same, but everything that can be told apart stays apart.
+    Apart,
     /// In the type of the table's schema, unchanged.
     AsIs,
 }
@@ -49,11 +57,19 @@ pub(super) enum StringForm {
     Plain,
 }
 
+/// What becomes of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shape {
+    AsIs,
+    Canonical(ColumnKind),
+    Apart(ColumnKind),
+}
+
 /// The columns that a scan requests, resolved against the table.
 pub(super) struct ScanRequest {
     /// The schema of the batches that the scan produces.
     pub schema: SchemaRef,
-    columns: Vec<(String, Option<ColumnKind>)>,
+    columns: Vec<(String, Shape)>,
 }
 
 impl ScanRequest {
@@ -63,13 +79,17 @@ impl ScanRequest {
         let mut resolved = Vec::with_capacity(columns.len());
         for ColumnRequest { name, form } in columns {
             let field = table.field_with_name(name).map_err(|_| missing(table, name))?;
-            let kind = match form {
-                ColumnForm::AsIs => None,
-                ColumnForm::Canonical => Some(kind_of(field)?),
+            let shape = match form {
+                ColumnForm::AsIs => Shape::AsIs,
+                ColumnForm::Canonical => Shape::Canonical(kind_of(field)?),
+                ColumnForm::Apart => Shape::Apart(kind_of(field)?),
             };
-            let data_type = kind.as_ref().map_or_else(|| field.data_type().clone(), ColumnKind::data_type);
+            let data_type = match &shape {
+                Shape::AsIs => field.data_type().clone(),
+                Shape::Canonical(kind) | Shape::Apart(kind) => kind.data_type(),
+            };
             fields.push(Field::new(name, data_type, true));
-            resolved.push((name.clone(), kind));
+            resolved.push((name.clone(), shape));
         }
         Ok(ScanRequest { schema: Arc::new(Schema::new(fields)), columns: resolved })
     }
@@ -77,10 +97,10 @@ impl ScanRequest {
     /// The plan for one file of the table.
     pub fn plan(&self, path: &Path, file: &Schema) -> Result<FilePlan> {
         let mut requested = Vec::with_capacity(self.columns.len());
-        for ((name, kind), target) in self.columns.iter().zip(self.schema.fields()) {
+        for ((name, shape), target) in self.columns.iter().zip(self.schema.fields()) {
             let index = file.index_of(name).map_err(|_| missing(file, name))?;
             let own = file.field(index).data_type();
-            if kind.is_none() && own != target.data_type() && *own != DataType::Null {
+            if *shape == Shape::AsIs && own != target.data_type() && *own != DataType::Null {
                 let first = target.data_type();
                 return Err(Error::input(
                     format!(
@@ -90,19 +110,19 @@ impl ScanRequest {
                     "a kept column needs the same type in every file: convert the files, or drop the column",
                 ));
             }
-            requested.push((index, kind));
+            requested.push((index, shape));
         }
         let mut indices: Vec<usize> = requested.iter().map(|(index, _)| *index).collect();
         indices.sort_unstable();
         indices.dedup();
         let places = requested
             .iter()
-            .map(|(index, kind)| (indices.partition_point(|i| i < index), (*kind).clone()))
+            .map(|(index, shape)| (indices.partition_point(|i| i < index), (*shape).clone()))
             .collect();
         let wanted = indices
             .iter()
             .map(|&index| {
-                let plain = requested.iter().any(|(i, kind)| *i == index && kind.is_none());
+                let plain = requested.iter().any(|(i, shape)| *i == index && **shape == Shape::AsIs);
                 DecodedColumn { index, strings: if plain { StringForm::Plain } else { StringForm::Packed } }
             })
             .collect();
@@ -122,8 +142,8 @@ pub(super) struct DecodedColumn {
 pub(super) struct FilePlan {
     /// The columns to decode, once each, in the order of the file.
     pub wanted: Vec<DecodedColumn>,
-    /// For each requested column: its index in `wanted`, and its kind if it is canonical.
-    places: Vec<(usize, Option<ColumnKind>)>,
+    /// For each requested column: its index in `wanted`, and what becomes of it.
+    places: Vec<(usize, Shape)>,
     schema: SchemaRef,
 }
 
@@ -136,26 +156,27 @@ impl FilePlan {
     /// Turns the decoded columns into the requested ones.
     pub fn shape(&self, path: &Path, decoded: &RecordBatch) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.places.len());
-        for ((place, kind), field) in self.places.iter().zip(self.schema.fields()) {
+        for ((place, shape), field) in self.places.iter().zip(self.schema.fields()) {
             let array = decoded.column(*place);
-            let array = match kind {
-                None if array.data_type() == field.data_type() => array.clone(),
+            let array = match shape {
+                Shape::AsIs if array.data_type() == field.data_type() => Ok(array.clone()),
                 // The column contains only nulls in this file, and has no type.
-                None => new_null_array(field.data_type(), array.len()),
-                // The error text could quote the number that does not fit.
-                Some(kind) => kind.canonical(array).map_err(|_| {
-                    Error::input(
-                        format!(
-                            "{}: column `{}` holds a value that does not fit {}",
-                            path.display(),
-                            field.name(),
-                            field.data_type()
-                        ),
-                        "store the column with a narrower type, or drop it",
-                    )
-                })?,
+                Shape::AsIs => Ok(new_null_array(field.data_type(), array.len())),
+                Shape::Canonical(kind) => kind.canonical(array),
+                Shape::Apart(kind) => kind.apart(array),
             };
-            columns.push(array);
+            // The error text could quote the number that does not fit.
+            columns.push(array.map_err(|_| {
+                Error::input(
+                    format!(
+                        "{}: column `{}` holds a value that does not fit {}",
+                        path.display(),
+                        field.name(),
+                        field.data_type()
+                    ),
+                    "store the column with a narrower type, or drop it",
+                )
+            })?);
         }
         let rows = RecordBatchOptions::new().with_row_count(Some(decoded.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)

@@ -3,6 +3,7 @@
 
 mod answers;
 mod bad_input;
+mod one_meaning;
 mod random_tables;
 mod releases;
 mod tables;

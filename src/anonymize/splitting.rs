@@ -115,7 +115,17 @@ impl<'s> CodedTable<'s> {
             source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
         drop(reserved);
         release_freed();
-        Ok(CodedTable { attributes, sensitive, payload, store, whole, fingerprint, limits, threads, _codes: codes })
+        Ok(CodedTable {
+            attributes,
+            sensitive,
+            payload,
+            store,
+            whole,
+            fingerprint,
+            limits,
+            threads,
+            _codes: codes,
+        })
     }
 
     fn write_groups(

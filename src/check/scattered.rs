@@ -387,7 +387,7 @@ fn judge(groups: Tally, charge: &Arc<Charge>, numbers: Numbers, resources: &Reso
         let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
         judge.observe(&group, own.unwrap_or(number));
         number += 1;
-        if number % 4096 == 0 { judge.account(&mut reserved) } else { Ok(()) }
+        if number % 64 == 0 { judge.account(&mut reserved) } else { Ok(()) }
     })?;
     Ok(judge)
 }

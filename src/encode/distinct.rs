@@ -42,7 +42,8 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
 
     /// The bytes that the values take: a slot each, and their texts.
     pub fn memory(&self) -> u64 {
-        (self.0.entries().capacity() * 8 / 7 * (size_of::<K>() + 1) + self.0.bytes() + self.0.bytes() / 4) as u64
+        (self.0.entries().capacity() * 8 / 7 * (size_of::<K>() + 1) + self.0.bytes() + self.0.bytes() / 4)
+            as u64
     }
 
     /// Whether no value was seen.

@@ -54,7 +54,9 @@ impl SensitiveCoding {
                 ValueSet::Texts(distinct, _) if distinct.text_bytes() * 4 > MOST_TEXT_BYTES => {
                     let limit = MOST_TEXT_BYTES >> 20;
                     return Err(Error::input(
-                        format!("the different values of the sensitive column {name:?} take more than {limit} MiB"),
+                        format!(
+                            "the different values of the sensitive column {name:?} take more than {limit} MiB"
+                        ),
                         "replace each text by a short code, or a category, and publish the texts of the codes apart",
                     ));
                 }

@@ -141,7 +141,10 @@ impl<'a> SourceColumns<'a> {
             _ => None,
         };
         let (rows, people, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let room = Mutex::new(FoundRoom { columns: vec![0; collectors.len()], room: budget.reserve(FIRST_SCAN, 0)? });
+        let room = Mutex::new(FoundRoom {
+            columns: vec![0; collectors.len()],
+            room: budget.reserve(FIRST_SCAN, 0)?,
+        });
         Ok(FirstScan { collectors, quasi: self.quasi.len(), counted, rows, people, wrong_counts, room })
     }
 

@@ -193,7 +193,10 @@ mod tests {
         }
         let found = |codes| find(&tree, codes);
         assert_eq!(found([0, 65_535]), halves + 1);
-        assert_eq!([found([1, 0]), found([2, 0]), found([8, 0]), found([9, 65_534])], [0, 1, 2, 3].map(|i| parts + i));
+        assert_eq!(
+            [found([1, 0]), found([2, 0]), found([8, 0]), found([9, 65_534])],
+            [0, 1, 2, 3].map(|i| parts + i)
+        );
         assert_eq!((tree.group(found([6, 3])), tree.group(parts)), (7, 0));
         assert_eq!(tree.groups_below(CutTree::ROOT), [parts, parts + 1, parts + 2, parts + 3, halves + 1]);
         tree.join(halves);

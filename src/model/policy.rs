@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use super::adversaries::{Grouping, Model, Needs};
 use super::privacy::{Privacy, Target};
 use super::robust::RobustModel;
-use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 use crate::error::{Error, Mistake, Result};
 use crate::math::skyline::Values;
 use crate::policy::{Document, TableRules, parse_toml};
+use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 
 /// A policy without mistakes.
 ///

@@ -7,7 +7,6 @@
 use super::findings;
 use super::label::Labels;
 use super::penalty::{Penalty, Utility, rounded_up};
-use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use crate::encode::fingerprint::Fingerprint;
 use crate::error::{Error, Result};
 use crate::group::tree::{CutTree, NodeId};
@@ -15,6 +14,7 @@ use crate::math::disclosure_sets::SharesSummary;
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::{Audience, Finding};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

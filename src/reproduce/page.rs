@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{ResultTable, rounded};
 use super::machine::Machine;
-use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use crate::error::{Error, Result};
 use crate::report::html::{document, with_code};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 
 /// A finished experiment, as stored in `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

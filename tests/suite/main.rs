@@ -18,6 +18,7 @@ mod explore;
 mod frozen;
 mod init;
 mod lattice;
+mod limits;
 #[cfg(target_os = "linux")]
 mod memory;
 mod policy_reference;

@@ -88,7 +88,8 @@ const REPORT: (&str, Expected) = ("report r --out r.html", Works);
 const REPORT_TABLE: (&str, Expected) = ("report t --group q --sensitive s --out t.html", Works);
 const CHECK_TABLE: (&str, Expected) = ("check t --group q --sensitive s --point 0,1,0,0.9", Works);
 const REPORT_SETS: (&str, Expected) = ("report t --group q --sensitive s --values set --out t.html", Works);
-const CHECK_SETS: (&str, Expected) = ("check t --group q --sensitive s --values set --point 0,1,0,0.9", Works);
+const CHECK_SETS: (&str, Expected) =
+    ("check t --group q --sensitive s --values set --point 0,1,0,0.9", Works);
 /// Needs 60 MiB for its counters.
 const INIT: (&str, Expected) = ("init t --out q.toml --memory 96MiB", Works);
 
@@ -112,9 +113,19 @@ const CASES: &[Case] = &[
         memory: [32, 64],
         commands: &[ANONYMIZE, REPORT, CHECK, REPORT_TABLE],
     },
-    Case { name: "kept texts of 2 kB", make: kept_texts, memory: [32, 32], commands: &[ANONYMIZE, REPORT, CHECK] },
+    Case {
+        name: "kept texts of 2 kB",
+        make: kept_texts,
+        memory: [32, 32],
+        commands: &[ANONYMIZE, REPORT, CHECK],
+    },
     Case { name: "many groups", make: many_groups, memory: [32, 64], commands: &[ANONYMIZE, REPORT, CHECK] },
-    Case { name: "quasi-identifiers of 10 kB", make: long_quasi, memory: [32, 32], commands: &[ANONYMIZE, CHECK] },
+    Case {
+        name: "quasi-identifiers of 10 kB",
+        make: long_quasi,
+        memory: [32, 32],
+        commands: &[ANONYMIZE, CHECK],
+    },
     Case {
         name: "a dictionary page of 80 MB",
         make: dictionary_page,
@@ -141,7 +152,10 @@ const CASES: &[Case] = &[
         make: long_lines,
         memory: [32, 32],
         commands: &[
-            ("anonymize t --policy p.toml --out r --temp .", Refuses("more than is left of the 32 MiB of memory")),
+            (
+                "anonymize t --policy p.toml --out r --temp .",
+                Refuses("more than is left of the 32 MiB of memory"),
+            ),
             ("anonymize t --policy p.toml --out r --temp . --memory 160MiB", Works),
             ("init t --out q.toml --memory 160MiB", Works),
         ],
@@ -158,16 +172,31 @@ const CASES: &[Case] = &[
             ("check /dev/zero --group a --sensitive b --point 0,1,0,0.9", Refuses("the header does not end")),
         ],
     },
-    Case { name: "a row without an end", make: endless_row, memory: [32, 32], commands: &[
-        ("check t --group q --sensitive s --point 0,1,0,0.9", Refuses("of memory")),
-        ("init t --out q.toml --memory 96MiB", Refuses("of memory")),
-    ] },
-    Case { name: "10,000 columns", make: many_columns, memory: [96, 96], commands: &[("init t --sensitive c1 --out q.toml", Works)] },
+    Case {
+        name: "a row without an end",
+        make: endless_row,
+        memory: [32, 32],
+        commands: &[
+            ("check t --group q --sensitive s --point 0,1,0,0.9", Refuses("of memory")),
+            ("init t --out q.toml --memory 96MiB", Refuses("of memory")),
+        ],
+    },
+    Case {
+        name: "10,000 columns",
+        make: many_columns,
+        memory: [96, 96],
+        commands: &[("init t --sensitive c1 --out q.toml", Works)],
+    },
 ];
 
 /// Writes a Parquet table in row groups of at most `group_rows` rows; `chunk` makes some rows from a given number on.
 fn parquet(path: &Path, rows: usize, group_rows: usize, chunk: impl FnMut(usize, usize) -> RecordBatch) {
-    parquet_with(path, rows, WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)), chunk);
+    parquet_with(
+        path,
+        rows,
+        WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)),
+        chunk,
+    );
 }
 
 fn parquet_with(
@@ -222,7 +251,8 @@ fn lists(folder: &Path, size: Size) {
     parquet(&folder.join("t"), size.pick(8_000, 100_000), 1 << 20, |start, rows| {
         let mut list = ListBuilder::new(Int32Builder::new());
         for row in start..start + rows {
-            (0..1000).for_each(|item| list.values().append_value((noise(row * 1000 + item, 3) % 5000) as i32));
+            (0..1000)
+                .for_each(|item| list.values().append_value((noise(row * 1000 + item, 3) % 5000) as i32));
             list.append(true);
         }
         batch(vec![("q", numbers(start, rows, 4, 100)), ("s", Arc::new(list.finish()))])
@@ -236,7 +266,10 @@ fn one_row_group(folder: &Path, size: Size) {
         let quasi = |salt| numbers(start, rows, salt, 1000);
         batch(vec![("q", quasi(5)), ("b", quasi(6)), ("s", numbers(start, rows, 7, 20))])
     });
-    policy(folder, "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[columns.quasi.b]\n[privacy]\nk_anonymity = 1000\n");
+    policy(
+        folder,
+        "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[columns.quasi.b]\n[privacy]\nk_anonymity = 1000\n",
+    );
 }
 
 fn kept_texts(folder: &Path, size: Size) {
@@ -248,7 +281,10 @@ fn kept_texts(folder: &Path, size: Size) {
             ("k", texts(start, rows, kept)),
         ])
     });
-    policy(folder, "[columns]\nsensitive = \"s\"\nkeep = [\"k\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 100\n");
+    policy(
+        folder,
+        "[columns]\nsensitive = \"s\"\nkeep = [\"k\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 100\n",
+    );
 }
 
 fn many_groups(folder: &Path, size: Size) {
@@ -280,7 +316,8 @@ fn dictionary_page(folder: &Path, size: Size) {
 fn many_quasi(folder: &Path, size: Size) {
     let names: Vec<String> = (0..100).map(|column| format!("q{column}")).collect();
     parquet(&folder.join("t"), size.pick(50_000, 1_000_000), 1 << 20, |start, rows| {
-        let quasi = (19..).zip(&names).map(|(salt, name)| (name.as_str(), numbers(start, rows, salt, 60_000)));
+        let quasi =
+            (19..).zip(&names).map(|(salt, name)| (name.as_str(), numbers(start, rows, salt, 60_000)));
         batch(quasi.chain([("s", numbers(start, rows, 18, 20))]).collect())
     });
     let quasi: String = names.iter().map(|name| format!("[columns.quasi.{name}]\n")).collect();
@@ -294,7 +331,10 @@ fn long_lines(folder: &Path, _size: Size) {
         let length = if row % 700 == 350 { 10_000_000 } else { 10 };
         writeln!(file, "{},{},{}", row % 50, row % 7, "x".repeat(length)).unwrap();
     }
-    policy(folder, "[columns]\nsensitive = \"s\"\nkeep = [\"k\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 10\n");
+    policy(
+        folder,
+        "[columns]\nsensitive = \"s\"\nkeep = [\"k\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 10\n",
+    );
 }
 
 fn hierarchy(folder: &Path, size: Size) {
@@ -327,7 +367,8 @@ fn many_columns(folder: &Path, size: Size) {
     let header: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
     writeln!(file, "{}", header.join(",")).unwrap();
     for row in 0..2_000 {
-        let cells: Vec<String> = (0..columns).map(|column| (noise(row, column as u64) % 1000).to_string()).collect();
+        let cells: Vec<String> =
+            (0..columns).map(|column| (noise(row, column as u64) % 1000).to_string()).collect();
         writeln!(file, "{}", cells.join(",")).unwrap();
     }
 }
@@ -359,7 +400,11 @@ fn run(case: &Case, size: Size) -> Vec<String> {
             Works => matches!(measured.code, Some(0 | 1)),
             Refuses(text) => measured.code == Some(2) && measured.printed.contains(text),
         };
-        println!("{line}{}{}", if held { "" } else { " | OVER" }, if done { "" } else { " | UNEXPECTED END" });
+        println!(
+            "{line}{}{}",
+            if held { "" } else { " | OVER" },
+            if done { "" } else { " | UNEXPECTED END" }
+        );
         if !held || !done {
             broken.push(format!("{line}, ended with {:?}:\n{}", measured.code, measured.printed));
         }

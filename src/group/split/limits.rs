@@ -1,8 +1,8 @@
 //! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
 use super::count::{COARSE_BINS, FINE_CELLS, counting_bytes};
-use crate::encode::column::Column;
 use super::packed::Packed;
+use crate::encode::column::Column;
 use crate::encode::page::{Layout, Lists};
 
 /// A node whose codes take at most this many bytes is finished in memory.
@@ -36,7 +36,7 @@ impl SubtreeLimits {
         // Lists are counted value by value, so a node of long lists has fewer rows.
         let (rows, values) = match layout.lists {
             Lists::One => (subtree_bytes / row_bytes, 0),
-            Lists::Many => (subtree_bytes / 4 / row_bytes, (subtree_bytes / 4 / size_of::<u16>()).max(1)),
+            Lists::Many => (subtree_bytes / 4 / row_bytes, (subtree_bytes / 8 / size_of::<u16>()).max(1)),
         };
         let rows = rows.clamp(1, SUBTREE_ROWS);
         SubtreeLimits { bytes: rows * row_bytes + values * size_of::<u16>(), rows, values }

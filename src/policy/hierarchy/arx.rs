@@ -15,7 +15,8 @@ pub fn parse_arx(text: &str) -> Result<Hierarchy, Vec<Problem>> {
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         if rows.len() == MAX_ROWS || names_so_far > MAX_NAMES {
             let problem = format!("has more than {MAX_ROWS} values or {MAX_NAMES} names");
-            let remedy = "leave the hierarchy out: the column is then cut by value; or list fewer, wider values";
+            let remedy =
+                "leave the hierarchy out: the column is then cut by value; or list fewer, wider values";
             return Err(vec![Problem::new(None, problem, remedy)]);
         }
         match fields(line) {

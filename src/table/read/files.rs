@@ -102,9 +102,7 @@ impl TableFile {
     /// What decoding any piece takes, as far as it is known before the file is read.
     fn largest_need(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
         match &self.content {
-            Content::Parquet(file) => {
-                contain(&self.path, || file.largest_need(&self.path, plan, bytes_read))
-            }
+            Content::Parquet(file) => contain(&self.path, || file.largest_need(&self.path, plan, bytes_read)),
             Content::Arrow(file) => Ok(file.largest_need()),
             Content::Stream { stream, .. } => Ok(stream.largest_need()),
             Content::Csv(file) => Ok(file.largest_need()),

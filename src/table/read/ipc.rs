@@ -294,7 +294,8 @@ fn opened_at(path: &Path, at: u64) -> Result<File> {
 fn decoding_bytes(header: &Header<'_>) -> u64 {
     let body = u64::try_from(header.bodyLength()).unwrap_or(u64::MAX);
     let batch = header.header_as_record_batch();
-    let batch = batch.or_else(|| header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+    let batch =
+        batch.or_else(|| header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
     let compressed = batch.is_some_and(|batch| batch.compression().is_some());
     let copies = if compressed { COMPRESSION } else { 1 };
     body.saturating_mul(copies).saturating_add(COPIES * (BATCH_BYTES as u64).min(body))

@@ -64,7 +64,8 @@ impl PageSizes {
         let width = match chunk.column_type() {
             Type::BYTE_ARRAY if self.dictionary > 0 && strings == StringForm::Packed => 4,
             Type::BYTE_ARRAY if self.dictionary > 0 => {
-                let stated = chunk.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
+                let stated =
+                    chunk.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
                 4 + stated.map_or(self.dictionary / FEWEST_ENTRIES, |bytes| bytes.div_ceil(values.max(1)))
             }
             Type::BYTE_ARRAY => 4 + self.bytes_per_value,
@@ -78,7 +79,8 @@ impl PageSizes {
 /// Goes from page to page.
 fn follow(pages: Pages, chunk: &ColumnChunkMetaData, rows: u64) -> Option<PageSizes> {
     let headers = Arc::new(Headers { pages, last: Mutex::new([0; HEAD]) });
-    let mut reader = SerializedPageReader::new(headers.clone(), chunk, usize::try_from(rows).ok()?, None).ok()?;
+    let mut reader =
+        SerializedPageReader::new(headers.clone(), chunk, usize::try_from(rows).ok()?, None).ok()?;
     let mut sizes = PageSizes::default();
     while let Some(page) = reader.peek_next_page().ok()? {
         let bytes = decompressed_bytes(&*headers.last.lock().unwrap_or_else(PoisonError::into_inner))?;

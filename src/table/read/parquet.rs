@@ -6,11 +6,11 @@
 //!
 //! Memory, per piece: a page and the dictionary of each column, and a batch; the sizes are known before ([`PageSizes`]).
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::Path;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -142,7 +142,9 @@ impl ParquetFile {
             let mut most = 0;
             for leaf in 0..schema.num_columns() {
                 let root = schema.get_column_root_idx(leaf);
-                let Ok(place) = plan.wanted.binary_search_by_key(&root, |wanted| wanted.index) else { continue };
+                let Ok(place) = plan.wanted.binary_search_by_key(&root, |wanted| wanted.index) else {
+                    continue;
+                };
                 let chunk = group.column(leaf);
                 let sizes = match known.get(&(number, leaf)) {
                     Some(sizes) => *sizes,

@@ -97,7 +97,8 @@ impl<'b> DecodeRoom<'b> {
     pub fn expect(&self, path: &Path, need: &Need) -> Result<()> {
         let mut state = self.lock();
         let held = state.held();
-        self.grow(&mut state, need.bytes.saturating_sub(held)).map_err(|missing| self.refuse(path, need, missing))
+        self.grow(&mut state, need.bytes.saturating_sub(held))
+            .map_err(|missing| self.refuse(path, need, missing))
     }
 
     /// Takes room for as long as the result lives; waits while other pieces use it.

@@ -86,7 +86,8 @@ impl Cutter {
         }
         let slab_rows = SLAB_ROWS.min(self.row_group_rows - self.rows_in_group);
         let taken = (slab_rows - self.rows_pending).min(rows - *offset);
-        let bytes = |taken: usize| columns.iter().map(|c| bytes_of(c, *offset..*offset + taken)).sum::<usize>();
+        let bytes =
+            |taken: usize| columns.iter().map(|c| bytes_of(c, *offset..*offset + taken)).sum::<usize>();
         // The fewest rows that fill the slab, or all.
         let (mut taken, mut low) = (taken, 0);
         if self.bytes_pending + bytes(taken) > SLAB_BYTES {
@@ -154,8 +155,12 @@ fn bytes_of(array: &ArrayRef, rows: Range<usize>) -> usize {
         DataType::Binary => between(array.as_binary::<i32>().value_offsets(), rows).len(),
         DataType::LargeBinary => between(array.as_binary::<i64>().value_offsets(), rows).len(),
         // The low half of a view is the length of its value.
-        DataType::Utf8View => array.as_string_view().views()[rows].iter().map(|&view| view as u32 as usize).sum(),
-        DataType::BinaryView => array.as_binary_view().views()[rows].iter().map(|&view| view as u32 as usize).sum(),
+        DataType::Utf8View => {
+            array.as_string_view().views()[rows].iter().map(|&view| view as u32 as usize).sum()
+        }
+        DataType::BinaryView => {
+            array.as_binary_view().views()[rows].iter().map(|&view| view as u32 as usize).sum()
+        }
         DataType::List(_) => {
             let list = array.as_list::<i32>();
             items(list.values(), between(list.value_offsets(), rows))

@@ -178,11 +178,13 @@ impl Builder {
             (CsvType::Boolean, _) => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
             (CsvType::Date, _) => Builder::Date(Date32Builder::with_capacity(rows)),
             (CsvType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows)),
-            (CsvType::TimestampUtc, _) => {
-                Builder::TimestampUtc(TimestampMicrosecondBuilder::with_capacity(rows).with_timezone(cell::UTC))
-            }
+            (CsvType::TimestampUtc, _) => Builder::TimestampUtc(
+                TimestampMicrosecondBuilder::with_capacity(rows).with_timezone(cell::UTC),
+            ),
             (CsvType::Text, StringForm::Plain) => Builder::Text(StringBuilder::with_capacity(rows, 0)),
-            (CsvType::Text, StringForm::Packed) => Builder::Packed(StringDictionaryBuilder::with_capacity(rows, 0, 0)),
+            (CsvType::Text, StringForm::Packed) => {
+                Builder::Packed(StringDictionaryBuilder::with_capacity(rows, 0, 0))
+            }
         }
     }
 

@@ -79,10 +79,11 @@ impl Growth<'_> {
                 publish(&mut tree, giant)?;
             } else if let Some((place, root)) = small.remove(&node) {
                 let threads = self.pool.current_num_threads();
-                let working = limits.working_bytes(self.plan.columns, 1, threads) + tree.bytes();
-                let later = stores.get_mut(place + 1..).unwrap_or_default();
-                self.make_room(&mut room, working, root.part.people(), &leaves, later, store)?;
                 let people = root.part.people();
+                let working = limits.working_bytes(self.plan.columns, 1, threads);
+                let wanted = tree.bytes() + working + leaves.expected_bytes(people);
+                let later = stores.get_mut(place + 1..).unwrap_or_default();
+                self.make_room(&mut room, tree.bytes(), wanted, later, store)?;
                 let rows = match stores.get_mut(place) {
                     Some(own) => load_all(own, Pages::Consumed)?,
                     None => load_all(store, pages)?,
@@ -101,18 +102,16 @@ impl Growth<'_> {
         Ok(Some(tree))
     }
 
-    /// Reserves the memory for finishing a node; pages that are needed later go to the spill to make room. The leaves of
-    /// the node are expected to be as many as before, and reserved as far as there is room.
+    /// Reserves the memory for the tree and for finishing a node; pages that are needed later go to the spill to make
+    /// room. Once they are all there, only the tree must fit: splitting was promised its memory before pages were made.
     fn make_room(
         &self,
         room: &mut Reservation,
-        working: u64,
-        people: u64,
-        leaves: &Leaves,
+        tree: u64,
+        wanted: u64,
         later: &mut [PageStore<'_>],
         store: &mut PageStore<'_>,
     ) -> Result<()> {
-        let wanted = working + leaves.expected_bytes(people);
         while room.resize(STAGE, wanted).is_err() {
             let mut spilled = false;
             for store in later.iter_mut().rev() {
@@ -122,7 +121,7 @@ impl Growth<'_> {
                 }
             }
             if !spilled && !store.spill_page()? {
-                return room.resize(STAGE, working);
+                return room.resize(STAGE, tree);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::fingerprint::Fingerprint;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::source::{Encoded, Source};
@@ -56,7 +56,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
     let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
-    if !test.admits(std::slice::from_ref(&coded.whole), &mut Scratch::default()) {
+    if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
     }
@@ -152,7 +152,6 @@ impl<'s> CodedTable<'s> {
         let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
         let mut measure = Measure::new(&columns, &self.attributes, labels);
         let people = self.whole.people;
-        progress.start("splitting", Some(people));
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
@@ -167,11 +166,13 @@ impl<'s> CodedTable<'s> {
                     spill: &workplace.spill,
                     limits: self.limits,
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
+                    progress,
                 };
-                test.accept(std::slice::from_ref(&self.whole));
+                test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
             }
             Search::Lattice(measure) => {
+                progress.start("searching the lattice", None);
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
                 let budget = &workplace.resources.budget;
@@ -185,11 +186,13 @@ impl<'s> CodedTable<'s> {
         let Some((tree, searched)) = grown else {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
         };
+        progress.start("writing", None);
         output.push_travelling(&self.store, &tree, &workplace.resources.budget)?;
         drop(self.store);
         output.finish()?;
         release_freed();
         manifest::write_tree(folder, &tree, labels)?;
+        progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,

@@ -18,9 +18,9 @@ use crate::release::findings;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Make a release of a table that is safe by a policy.
 ///
@@ -124,11 +124,12 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         suppressed: args.suppressed.clone(),
         ..Anonymize::new(&table, &policy, &args.out)
     };
-    let outcome = with_progress(|progress| job.run(progress))?;
-    let seconds = start.elapsed().as_secs_f64();
+    let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
+    let outcome = outcome?;
+    let took = Took { seconds: start.elapsed().as_secs_f64(), phases };
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &policy, &table, &summary, seconds))?;
+            print(&published(args, &policy, &table, &summary, &took))?;
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
@@ -184,6 +185,19 @@ fn dropped_rest<'t>(policy: &Policy, table: &'t Table) -> Vec<&'t str> {
     policy.unnamed(table.schema().fields().iter().map(|field| field.name().as_str()))
 }
 
+/// How long the run took, and each phase of it.
+struct Took {
+    seconds: f64,
+    phases: Vec<(&'static str, Duration)>,
+}
+
+impl Took {
+    fn phases(&self) -> Value {
+        let phase = |(name, took): &(&str, Duration)| (name.to_string(), json!(took.as_secs_f64()));
+        Value::Object(self.phases.iter().map(phase).collect())
+    }
+}
+
 /// The names, or the first of them.
 fn listed(names: &[&str]) -> String {
     const MOST: usize = 12;
@@ -199,8 +213,9 @@ fn published(
     policy: &Policy,
     table: &Table,
     summary: &Summary,
-    seconds: f64,
+    took: &Took,
 ) -> String {
+    let seconds = took.seconds;
     let utility = &summary.utility;
     let rest = dropped_rest(policy, table);
     if args.json {
@@ -224,6 +239,7 @@ fn published(
             "records": summary.records,
             "groups": summary.groups,
             "seconds": seconds,
+            "phases": took.phases(),
             "peak_memory_bytes": peak_resident_bytes(),
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,

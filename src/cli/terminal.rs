@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -70,6 +70,7 @@ fn draw(progress: &Progress, stopped: mpsc::Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PERIOD) {
         let Some(now) = progress.snapshot() else { continue };
         if shown.is_none_or(|shown| shown.since != now.since) {
+            shown.iter().for_each(|ended| tell_end(&bar, ended, now.since));
             restart(&bar, &now);
         }
         bar.set_position(now.done);
@@ -77,6 +78,14 @@ fn draw(progress: &Progress, stopped: mpsc::Receiver<()>) {
         shown = Some(now);
     }
     bar.finish_and_clear();
+}
+
+/// Leaves a line about a phase that took long.
+fn tell_end(bar: &ProgressBar, ended: &Snapshot, end: Instant) {
+    let took = end.saturating_duration_since(ended.since);
+    if took >= Duration::from_secs(1) {
+        bar.println(format!("{} took {:.1} s", ended.phase, took.as_secs_f64()));
+    }
 }
 
 fn restart(bar: &ProgressBar, now: &Snapshot) {

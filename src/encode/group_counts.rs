@@ -38,6 +38,53 @@ impl GroupCounts {
     }
 }
 
+/// The sensitive values that a group would publish, as a list of those that occur.
+///
+/// Memory: 16 bytes per value that occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Number of people.
+    pub people: u64,
+    values: usize,
+    counts: Box<[(u16, u64)]>,
+}
+
+impl Part {
+    /// The same as all counts.
+    pub fn of(group: &GroupCounts) -> Self {
+        let occurring = (0..).zip(&group.counts).filter(|&(_, &count)| count > 0);
+        let counts = occurring.map(|(code, &count)| (code, count)).collect();
+        Part { people: group.people, values: group.counts.len(), counts }
+    }
+
+    /// Number of sensitive values, whether or not they occur.
+    pub fn values(&self) -> usize {
+        self.values
+    }
+
+    /// The values that occur with their counts, by code.
+    pub fn counts(&self) -> &[(u16, u64)] {
+        &self.counts
+    }
+
+    /// Number of different sensitive values.
+    pub fn distinct(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// How often values occur in all.
+    pub fn occurrences(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
+    /// All counts.
+    pub fn unpack(&self) -> GroupCounts {
+        let mut group = GroupCounts { people: self.people, counts: vec![0; self.values] };
+        self.counts.iter().for_each(|&(code, count)| group.counts[usize::from(code)] = count);
+        group
+    }
+}
+
 /// A part of a node to which people are added one after the other.
 ///
 /// Memory: 8 bytes per sensitive value, and 2 per value that occurs. Emptying it takes no longer than filling it did.
@@ -81,6 +128,19 @@ impl GrowingPart {
         self.occurring.len()
     }
 
+    /// What was added.
+    pub fn part(&mut self) -> Part {
+        self.occurring.sort_unstable();
+        Part { people: self.people, values: self.counts.len(), counts: self.counts().collect() }
+    }
+
+    /// What is left of a part that contains this one.
+    pub fn rest_of(&self, whole: &Part) -> Part {
+        let left = whole.counts.iter().map(|&(code, count)| (code, count - self.counts[usize::from(code)]));
+        let counts = left.filter(|&(_, count)| count > 0).collect();
+        Part { people: whole.people - self.people, values: whole.values, counts }
+    }
+
     /// The values that occur with their counts, in no particular order.
     pub fn counts(&self) -> impl Iterator<Item = (u16, u64)> + Clone {
         self.occurring.iter().map(|&code| (code, self.counts[usize::from(code)]))
@@ -101,6 +161,32 @@ mod tests {
         let mut sum = parts[0].clone();
         sum.add(parts[1]);
         sum
+    }
+
+    #[test]
+    fn parts_keep_what_occurs() {
+        for values in [0, 1, 7, 1000] {
+            for step in [1, 2, 50] {
+                let counts = (0..values).map(|code| if code % step == 0 { code as u64 } else { 0 });
+                let group = GroupCounts { people: 7, counts: counts.collect() };
+                let part = Part::of(&group);
+                assert_eq!((part.values(), part.distinct()), (values, group.distinct()));
+                assert_eq!(part.unpack(), group);
+            }
+        }
+    }
+
+    #[test]
+    fn a_growing_part_and_the_rest_make_up_the_whole() {
+        let whole = Part::of(&GroupCounts { people: 9, counts: vec![3, 0, 4, 2] });
+        let mut growing = GrowingPart::default();
+        for _ in 0..2 {
+            growing.empty(4);
+            growing.add_people(5);
+            [(3, 1), (0, 3), (3, 1)].into_iter().for_each(|(code, count)| growing.add_value(code, count));
+            assert_eq!(growing.part(), Part::of(&GroupCounts { people: 5, counts: vec![3, 0, 0, 2] }));
+            assert_eq!(growing.rest_of(&whole), Part::of(&GroupCounts { people: 4, counts: vec![0, 0, 4, 0] }));
+        }
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
 use super::split::{Effort, Scratch, SplitTest};
-use crate::encode::group_counts::{GroupCounts, GrowingPart};
+use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 
@@ -21,17 +21,20 @@ pub struct ProjectedTest {
 }
 
 impl ProjectedTest {
-    /// Replaces `projected` with what the test sees of `parts`.
-    fn project(&self, parts: &[GroupCounts], projected: &mut Vec<GroupCounts>) {
-        projected.resize_with(parts.len(), GroupCounts::default);
-        for (part, projected) in parts.iter().zip(projected) {
-            projected.people = part.people;
-            projected.counts.clear();
-            projected.counts.resize(self.values, 0);
-            for (&count, &code) in part.counts.iter().zip(&self.code) {
-                projected.counts[usize::from(code)] += count;
-            }
-        }
+    /// Sets `own` to what the test sees of a part with these people and counts.
+    fn project(&self, people: u64, counts: impl Iterator<Item = (u16, u64)>, own: &mut GrowingPart) {
+        own.empty(self.values);
+        own.add_people(people);
+        counts.for_each(|(code, count)| own.add_value(self.code[usize::from(code)], count));
+    }
+
+    /// Sets `projected` to what the test sees of `parts`.
+    fn project_parts(&self, parts: &[Part], own: &mut GrowingPart, projected: &mut Vec<Part>) {
+        projected.clear();
+        projected.extend(parts.iter().map(|part| {
+            self.project(part.people, part.counts().iter().copied(), own);
+            own.part()
+        }));
     }
 }
 
@@ -50,22 +53,22 @@ impl Several {
 }
 
 impl SplitTest for Several {
-    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
-        let mut projected = std::mem::take(&mut scratch.projected);
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
+        let (mut projected, mut own) = (std::mem::take(&mut scratch.projected), GrowingPart::default());
         let large = parts.iter().all(|part| part.people >= self.least_people());
         let admitted = large
             && self.tests.iter().all(|judged| {
-                judged.project(parts, &mut projected);
+                judged.project_parts(parts, &mut own, &mut projected);
                 judged.test.admits(&projected, scratch)
             });
         scratch.projected = projected;
         admitted
     }
 
-    fn accept(&mut self, parts: &[GroupCounts]) {
-        let mut projected = Vec::new();
+    fn accept(&mut self, parts: &[Part]) {
+        let (mut projected, mut own) = (Vec::new(), GrowingPart::default());
         for judged in &mut self.tests {
-            judged.project(parts, &mut projected);
+            judged.project_parts(parts, &mut own, &mut projected);
             judged.test.accept(&projected);
         }
     }
@@ -77,10 +80,7 @@ impl SplitTest for Several {
     fn least_people_with(&self, part: &GrowingPart, scratch: &mut Scratch) -> u64 {
         let mut projected = std::mem::take(&mut scratch.projected_part);
         let needed = self.tests.iter().map(|judged| {
-            projected.empty(judged.values);
-            projected.add_people(part.people());
-            part.counts()
-                .for_each(|(code, count)| projected.add_value(judged.code[usize::from(code)], count));
+            judged.project(part.people(), part.counts(), &mut projected);
             judged.test.least_people_with(&projected, scratch)
         });
         let needed = needed.max().unwrap_or(1);
@@ -92,11 +92,11 @@ impl SplitTest for Several {
         self.tests.iter().any(|judged| judged.test.asks_for_rows())
     }
 
-    fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
-        let mut projected = Vec::new();
+    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
+        let mut own = GrowingPart::default();
         let judged = self.tests.iter().filter(|judged| judged.test.asks_for_rows()).map(|judged| {
-            judged.project(std::slice::from_ref(part), &mut projected);
-            judged.test.judge(rows, of, &projected[0], effort)
+            judged.project(part.people, part.counts().iter().copied(), &mut own);
+            judged.test.judge(rows, of, &own.part(), effort)
         });
         judged.fold(Passes::Yes, Passes::and)
     }
@@ -105,15 +105,16 @@ impl SplitTest for Several {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::group_counts::GroupCounts;
 
     /// Admits parts in which every value occurs at most `most` times.
     struct AtMost(u64);
 
     impl SplitTest for AtMost {
-        fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
-            parts.iter().all(|part| part.counts.iter().all(|&count| count <= self.0))
+        fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
+            parts.iter().all(|part| part.counts().iter().all(|&(_, count)| count <= self.0))
         }
-        fn accept(&mut self, _parts: &[GroupCounts]) {}
+        fn accept(&mut self, _parts: &[Part]) {}
         fn least_people(&self) -> u64 {
             self.0
         }
@@ -128,7 +129,7 @@ mod tests {
             test: Box::new(AtMost(most)),
         };
         let several = |one, other| Several::new(vec![judged([0, 0, 1, 1], one), judged([0, 1, 0, 1], other)]);
-        let parts = [GroupCounts { people: 9, counts: vec![3, 1, 4, 1] }];
+        let parts = [Part::of(&GroupCounts { people: 9, counts: vec![3, 1, 4, 1] })];
         let admits = |one, other| several(one, other).admits(&parts, &mut Scratch::default());
         assert!(admits(5, 7));
         assert!(!admits(4, 7) && !admits(5, 6));

@@ -2,18 +2,20 @@
 //!
 //! Every adversary has its own test, in its folder; here are the trait and the combinators.
 
-use crate::encode::group_counts::{GroupCounts, GrowingPart};
+use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
-use crate::math::skyline::Ranking;
+use crate::math::skyline::{GroupCount, Ranking};
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Ranked counts of parts.
     pub(super) rankings: Vec<Ranking>,
+    /// The values of all parts, sorted by code.
+    pub(super) counts: Vec<GroupCount>,
     /// Parts as one of several tests sees them.
-    pub(super) projected: Vec<GroupCounts>,
+    pub(super) projected: Vec<Part>,
     /// A growing part as one of several tests sees it.
     pub(super) projected_part: GrowingPart,
 }
@@ -24,10 +26,10 @@ pub struct Scratch {
 /// meantime. Splitting relies on this: a node without an admissible cut is finished.
 pub trait SplitTest: Send + Sync {
     /// Whether a group may be replaced by these parts; `scratch` is reused from one call to the next.
-    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool;
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool;
 
     /// Adds parts that were admitted; they become groups.
-    fn accept(&mut self, parts: &[GroupCounts]);
+    fn accept(&mut self, parts: &[Part]);
 
     /// No group with fewer people can be admitted.
     fn least_people(&self) -> u64;
@@ -45,7 +47,7 @@ pub trait SplitTest: Send + Sync {
 
     /// Whether the rows numbered `of`, which publish `part`, may form a group, regardless of the other
     /// groups. Not monotone: groups that pass may have parts that do not, and vice versa.
-    fn judge(&self, _rows: &Rows, _of: &[u32], _part: &GroupCounts, _effort: Effort) -> Passes {
+    fn judge(&self, _rows: &Rows, _of: &[u32], _part: &Part, _effort: Effort) -> Passes {
         Passes::Yes
     }
 }
@@ -72,11 +74,11 @@ impl Every {
 }
 
 impl SplitTest for Every {
-    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
         self.tests.iter().all(|test| test.admits(parts, scratch))
     }
 
-    fn accept(&mut self, parts: &[GroupCounts]) {
+    fn accept(&mut self, parts: &[Part]) {
         self.tests.iter_mut().for_each(|test| test.accept(parts));
     }
 
@@ -92,7 +94,7 @@ impl SplitTest for Every {
         self.tests.iter().any(|test| test.asks_for_rows())
     }
 
-    fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
+    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
         let judged = self.tests.iter().map(|test| test.judge(rows, of, part, effort));
         judged.fold(Passes::Yes, Passes::and)
     }
@@ -109,7 +111,7 @@ pub struct MinimumSizes {
 
 impl MinimumSizes {
     /// Whether a group is large and diverse enough.
-    pub fn holds(&self, part: &GroupCounts) -> bool {
+    pub fn holds(&self, part: &Part) -> bool {
         part.people >= self.people && (self.distinct <= 1 || part.distinct() >= self.distinct)
     }
 
@@ -120,11 +122,11 @@ impl MinimumSizes {
 }
 
 impl SplitTest for MinimumSizes {
-    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| part.people >= self.least_people() && self.holds(part))
     }
 
-    fn accept(&mut self, _parts: &[GroupCounts]) {}
+    fn accept(&mut self, _parts: &[Part]) {}
 
     fn least_people(&self) -> u64 {
         self.people.max(1)

@@ -6,7 +6,7 @@ use super::implications::split::ImplicationsTest;
 use super::shares::SharesTest;
 use super::skyline::split::SkylineTest;
 use super::split::{MinimumSizes, Scratch, SplitTest};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, ratio};
 use crate::math::shares::{Ground, ShareRule};
@@ -15,13 +15,13 @@ use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Value
 const DISTINCT: usize = 4;
 const MINIMUM: MinimumSizes = MinimumSizes { people: 2, distinct: 1 };
 
-fn group() -> impl Strategy<Value = GroupCounts> {
+fn group() -> impl Strategy<Value = Part> {
     let counts = proptest::collection::vec(0u64..9, DISTINCT)
         .prop_filter("people", |counts| counts.iter().any(|n| *n > 0));
-    counts.prop_map(|counts| GroupCounts { people: counts.iter().sum(), counts })
+    counts.prop_map(|counts| Part::of(&GroupCounts { people: counts.iter().sum(), counts }))
 }
 
-fn groups() -> impl Strategy<Value = Vec<GroupCounts>> {
+fn groups() -> impl Strategy<Value = Vec<Part>> {
     proptest::collection::vec(group(), 0..4)
 }
 
@@ -41,7 +41,7 @@ fn implications() -> ImplicationsTest {
 }
 
 /// Accepts the admitted groups, one after another, and returns them.
-fn grown<T: SplitTest>(mut test: T, groups: &[GroupCounts]) -> (T, Vec<GroupCounts>) {
+fn grown<T: SplitTest>(mut test: T, groups: &[Part]) -> (T, Vec<Part>) {
     let mut accepted = Vec::new();
     for group in groups {
         let part = std::slice::from_ref(group);
@@ -60,7 +60,7 @@ fn merges<T: SplitTest + Clone>(
     fresh: impl Fn() -> T,
     merge: impl Fn(&mut T, &T) -> ThresholdVerdict,
     measures: impl Fn(&T) -> Vec<Rational>,
-    [a, b, c]: [&[GroupCounts]; 3],
+    [a, b, c]: [&[Part]; 3],
 ) -> Result<(), TestCaseError> {
     let [(a, of_a), (b, of_b), (c, of_c)] = [a, b, c].map(|groups| grown(fresh(), groups));
     let joined = |parts: [&T; 3]| {
@@ -110,7 +110,7 @@ proptest! {
     fn shares_are_judged_group_by_group(a in groups(), b in groups()) {
         let near = ShareRule::closeness(ratio(1, 4), Ground::Equal, vec![0, 1, 2, 3], DISTINCT, &[5, 5, 5, 5]);
         let test = SharesTest::new(vec![near, ShareRule::LargestShare { most: ratio(3, 5) }]);
-        let admits = |parts: &[GroupCounts]| test.admits(parts, &mut Scratch::default());
+        let admits = |parts: &[Part]| test.admits(parts, &mut Scratch::default());
         let each = admits(&a) && admits(&b);
         prop_assert_eq!(each, admits(&[a.clone(), b.clone()].concat()));
         prop_assert_eq!(each, admits(&[b, a].concat()));

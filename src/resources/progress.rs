@@ -1,17 +1,34 @@
 //! How far has the work progressed?
 //!
 //! Workers count, and the user interface reads the counts: the library knows nothing about terminals. Memory:
-//! O(1).
+//! a few words per phase.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A counter of the current phase of a run; may be shared between threads.
 #[derive(Debug, Default)]
 pub struct Progress {
-    phase: Mutex<Option<Phase>>,
+    phases: Mutex<Phases>,
     done: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Phases {
+    current: Option<Phase>,
+    ended: Vec<(&'static str, Duration)>,
+}
+
+impl Phases {
+    fn end(&mut self) {
+        let Some(phase) = self.current.take() else { return };
+        let took = phase.since.elapsed();
+        match self.ended.iter_mut().find(|(name, _)| *name == phase.name) {
+            Some((_, before)) => *before += took,
+            None => self.ended.push((phase.name, took)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +54,10 @@ pub struct Snapshot {
 impl Progress {
     /// Begins a phase with `total` steps, mostly rows.
     pub fn start(&self, phase: &'static str, total: Option<u64>) {
-        let mut current = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        phases.end();
         self.done.store(0, Ordering::Relaxed);
-        *current = Some(Phase { name: phase, total, since: Instant::now() });
+        phases.current = Some(Phase { name: phase, total, since: Instant::now() });
     }
 
     /// Counts `steps` more as done.
@@ -49,12 +67,17 @@ impl Progress {
 
     /// Ends the phase.
     pub fn finish(&self) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+
+    /// How long each phase that has ended took, in the order in which they began; phases of the same name together.
+    pub fn took(&self) -> Vec<(&'static str, Duration)> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner).ended.clone()
     }
 
     /// The current phase, if there is one.
     pub fn snapshot(&self) -> Option<Snapshot> {
-        let phase = (*self.phase.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let phase = self.phases.lock().unwrap_or_else(PoisonError::into_inner).current?;
         let done = self.done.load(Ordering::Relaxed);
         Some(Snapshot { phase: phase.name, total: phase.total, done, since: phase.since })
     }
@@ -77,5 +100,19 @@ mod tests {
         assert_eq!(progress.snapshot().unwrap().done, 0);
         progress.finish();
         assert_eq!(progress.snapshot(), None);
+    }
+
+    #[test]
+    fn phases_that_ended_are_told_once_each() {
+        let progress = Progress::default();
+        for phase in ["counting", "sorting", "counting"] {
+            progress.start(phase, None);
+        }
+        let names = |progress: &Progress| progress.took().iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(&progress), ["counting", "sorting"]);
+        let before = progress.took()[0].1;
+        progress.finish();
+        assert_eq!(names(&progress), ["counting", "sorting"]);
+        assert!(progress.took()[0].1 >= before);
     }
 }

@@ -6,7 +6,7 @@
 use super::{ColumnLevels, LatticeCells, LatticeMeasure, LatticeNode, minimal_safe};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::Column;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
@@ -65,10 +65,10 @@ pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
 /// Whether all cells may be groups. Cells are judged one by one, so that the first bad one ends the search; a cell that
 /// is rejected alongside some of the others is rejected alongside all of them.
 fn is_safe(cells: &LatticeCells, mut criterion: Box<dyn SplitTest>) -> bool {
-    cells.parts().map(std::slice::from_ref).all(|part| {
-        let admitted = criterion.admits(part, &mut Scratch::default());
+    cells.parts().map(|part| [Part::of(part)]).all(|part| {
+        let admitted = criterion.admits(&part, &mut Scratch::default());
         if admitted {
-            criterion.accept(part);
+            criterion.accept(&part);
         }
         admitted
     })

@@ -1,6 +1,6 @@
 use super::*;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::math::implications::Confidence;
 use crate::model::implications::split::ImplicationsTest;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
@@ -68,7 +68,7 @@ fn finest(rows: &[Row]) -> LatticeCells {
 fn is_safe(cells: &LatticeCells) -> bool {
     let confidence = Confidence::parse("0.9").unwrap();
     let criterion = ImplicationsTest::new(1, confidence, MinimumSizes { people: 3, distinct: 1 });
-    criterion.admits(&cells.parts().cloned().collect::<Vec<GroupCounts>>(), &mut Scratch::default())
+    criterion.admits(&cells.parts().map(Part::of).collect::<Vec<_>>(), &mut Scratch::default())
 }
 
 proptest! {

@@ -10,11 +10,11 @@ use super::propose::ProposedCut;
 use super::rank::{CutOrder, RankedCut, Spread, Standing};
 use super::triples::Triple;
 use crate::encode::column::Splitting;
-use crate::encode::group_counts::{GroupCounts, GrowingPart};
-use crate::encode::rows::People;
+use crate::encode::group_counts::{GrowingPart, Part};
 use crate::group::tree::Cut;
 use crate::model::split::{Scratch, SplitTest};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// This many of the best cuts are tried one by one before all are tried in a sweep.
 const TRIED_FIRST: usize = 3;
@@ -31,9 +31,7 @@ pub struct Candidates<'a> {
     /// The number of the first triple of each run.
     pub first_triples: &'a [usize],
     /// The counts of the whole node.
-    pub total: &'a GroupCounts,
-    /// How people are counted.
-    pub people: People,
+    pub total: &'a Part,
 }
 
 /// Memory that is reused from one column to the next.
@@ -41,6 +39,7 @@ pub struct Candidates<'a> {
 pub struct SweepRoom {
     lower: GrowingPart,
     upper: GrowingPart,
+    swept: GrowingPart,
     scratch: Scratch,
 }
 
@@ -82,13 +81,7 @@ impl GrowingSide<'_> {
             Side::Upper => edge..self.edge,
         };
         self.edge = edge;
-        let values = candidates.total.counts.len();
-        for triple in &candidates.triples[more] {
-            if usize::from(triple.value) < values {
-                self.part.add_value(triple.value, u64::from(triple.count));
-            }
-        }
-        self.part.add_people(people - self.part.people());
+        candidates.take(more, people - self.part.people(), self.part);
         self.least = self.criterion.least_people_with(self.part, scratch);
         people >= self.least
     }
@@ -117,26 +110,16 @@ impl Candidates<'_> {
         best.is_none_or(|best| own.cmp(&best) == Ordering::Greater)
     }
 
-    fn people_of(&self, triple: &Triple) -> u64 {
-        match self.people {
-            People::Valued => u64::from(triple.count),
-            People::Listed if usize::from(triple.value) == self.total.counts.len() => u64::from(triple.count),
-            People::Listed => 0,
+    /// Adds the values of some triples, which represent this many people, to a part.
+    fn take(&self, triples: Range<usize>, people: u64, part: &mut GrowingPart) {
+        let values = self.total.values();
+        for triple in &self.triples[triples] {
+            // One past the last value represents the person.
+            if usize::from(triple.value) < values {
+                part.add_value(triple.value, u64::from(triple.count));
+            }
         }
-    }
-
-    fn take(&self, triple: &Triple, part: &mut GroupCounts) {
-        part.people += self.people_of(triple);
-        if let Some(count) = part.counts.get_mut(usize::from(triple.value)) {
-            *count += u64::from(triple.count);
-        }
-    }
-
-    fn give(&self, triple: &Triple, part: &mut GroupCounts) {
-        part.people -= self.people_of(triple);
-        if let Some(count) = part.counts.get_mut(usize::from(triple.value)) {
-            *count -= u64::from(triple.count);
-        }
+        part.add_people(people);
     }
 
     fn growing<'a>(
@@ -145,7 +128,7 @@ impl Candidates<'_> {
         criterion: &'a dyn SplitTest,
         part: &'a mut GrowingPart,
     ) -> GrowingSide<'a> {
-        part.empty(self.total.counts.len());
+        part.empty(self.total.values());
         let edge = if side == Side::Lower { 0 } else { self.triples.len() };
         GrowingSide { candidates: self, criterion, side, part, edge, least: criterion.least_people() }
     }
@@ -166,65 +149,54 @@ impl Candidates<'_> {
         let last = cuts[first..].iter().rposition(|cut| upper.may_hold(cut.start, scratch))?;
         cuts.truncate(first + last + 1);
         cuts.drain(..first);
-        let mut parts = vec![GroupCounts::default(), GroupCounts::default()];
         for _ in 0..TRIED_FIRST {
             let place = (0..cuts.len()).max_by(|&a, &b| cuts[a].cmp(&cuts[b]))?;
             let cut = cuts.remove(place);
-            self.part_at(cut.start, &mut parts);
+            room.swept.empty(self.total.values());
+            let parts = self.parts_at(0, cut.start, &mut room.swept);
             if criterion.admits(&parts, scratch) {
-                return Some(self.proposal(cut, parts));
+                return Some(self.proposal(cut, parts.into()));
             }
         }
         cuts.retain(|cut| lower.may_hold(cut.start, scratch));
         cuts.reverse();
         cuts.retain(|cut| upper.may_hold(cut.start, scratch));
         cuts.reverse();
-        let cut = self.sweep(&cuts, &mut parts, criterion, scratch)?;
-        self.part_at(cut.start, &mut parts);
-        Some(self.proposal(cut, parts))
+        let (cut, parts) = self.sweep(&cuts, criterion, &mut room.swept, scratch)?;
+        Some(self.proposal(cut, parts.into()))
     }
 
-    /// Tries all `cuts` in code order and returns the best one that is admitted.
+    /// Tries all `cuts` in code order and returns the best one that is admitted, with its parts.
     fn sweep(
         &self,
         cuts: &[RankedCut],
-        parts: &mut [GroupCounts],
         criterion: &dyn SplitTest,
+        lower: &mut GrowingPart,
         scratch: &mut Scratch,
-    ) -> Option<RankedCut> {
-        if cuts.is_empty() {
-            return None;
-        }
-        self.part_at(0, parts);
+    ) -> Option<(RankedCut, [Part; 2])> {
+        lower.empty(self.total.values());
         let mut done = 0;
-        let mut best: Option<RankedCut> = None;
+        let mut best: Option<(RankedCut, [Part; 2])> = None;
         for cut in cuts {
-            let end = self.first_triples[cut.start];
-            for triple in &self.triples[done..end] {
-                self.take(triple, &mut parts[0]);
-                self.give(triple, &mut parts[1]);
+            if best.as_ref().is_some_and(|(best, _)| cut.cmp(best) != Ordering::Greater) {
+                continue;
             }
-            done = end;
-            let promising = best.is_none_or(|best| cut.cmp(&best) == Ordering::Greater);
-            if promising && criterion.admits(parts, scratch) {
-                best = Some(*cut);
+            let parts = self.parts_at(std::mem::replace(&mut done, cut.start), cut.start, lower);
+            if criterion.admits(&parts, scratch) {
+                best = Some((*cut, parts));
             }
         }
         best
     }
 
-    /// Sets `parts` to the counts below and from run number `start`.
-    fn part_at(&self, start: usize, parts: &mut [GroupCounts]) {
-        let mut below = GroupCounts::none(self.total.counts.len());
-        for triple in &self.triples[..self.first_triples[start]] {
-            self.take(triple, &mut below);
-        }
-        let counts = self.total.counts.iter().zip(&below.counts).map(|(all, below)| all - below);
-        parts[1] = GroupCounts { people: self.total.people - below.people, counts: counts.collect() };
-        parts[0] = below;
+    /// The parts below and from run number `to`; `lower` contains the runs below `from`.
+    fn parts_at(&self, from: usize, to: usize, lower: &mut GrowingPart) -> [Part; 2] {
+        let more = self.first_triples[from]..self.first_triples[to];
+        self.take(more, self.spread.runs[to].people_below - lower.people(), lower);
+        [lower.part(), lower.rest_of(self.total)]
     }
 
-    fn proposal(&self, cut: RankedCut, parts: Vec<GroupCounts>) -> ProposedCut {
+    fn proposal(&self, cut: RankedCut, parts: Vec<Part>) -> ProposedCut {
         let runs = self.spread.runs;
         let boundary = self.spread.column.boundary(runs[cut.start - 1].code, runs[cut.start].code);
         let standing = Standing { rank: cut.rank, column: self.number };
@@ -245,10 +217,17 @@ impl Candidates<'_> {
             return None;
         }
         let cut = Cut { column: self.number, boundaries };
-        let mut parts = vec![GroupCounts::none(self.total.counts.len()); starts.len() + 1];
-        for triple in self.triples {
-            self.take(triple, &mut parts[cut.part(triple.code)]);
-        }
+        let ends = starts.iter().copied().chain([self.spread.runs.len()]);
+        let mut from = 0;
+        let part = |to: usize| {
+            let start = std::mem::replace(&mut from, to);
+            let triple = |run: usize| self.first_triples.get(run).copied().unwrap_or(self.triples.len());
+            room.swept.empty(self.total.values());
+            let people = self.spread.people_to(to) - self.spread.people_to(start);
+            self.take(triple(start)..triple(to), people, &mut room.swept);
+            room.swept.part()
+        };
+        let parts: Vec<Part> = ends.map(part).collect();
         let standing = Standing { rank, column: self.number };
         criterion.admits(&parts, &mut room.scratch).then_some(ProposedCut { cut, parts, standing })
     }

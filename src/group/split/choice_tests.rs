@@ -8,7 +8,7 @@ use super::rank::{CutOrder, RankedCut, Run, Spread, Standing};
 use super::rows::InMemory;
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::group::tree::Cut;
 use crate::math::confidence::Confidence;
@@ -181,7 +181,7 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
         let spread = Spread { column, runs: &runs, people: sample.rows.len() as u64 };
         let mut add = |starts: &[usize], cut: Cut| {
             let of = |at: usize| part(sample, |codes| cut.part(codes[number]) == at);
-            let parts = (0..=cut.boundaries.len()).map(of).collect();
+            let parts = (0..=cut.boundaries.len()).map(|at| Part::of(&of(at))).collect();
             let standing = Standing { rank: spread.rank(starts, sample.order), column: number };
             all.push(ProposedCut { cut, parts, standing });
         };
@@ -212,15 +212,15 @@ proptest! {
         let whole = rows.total(DISTINCT);
         let mut criterion = criterion(&sample);
         let others = sample.others.iter().map(|counts| {
-            GroupCounts { people: counts.iter().sum(), counts: counts.clone() }
+            Part::of(&GroupCounts { people: counts.iter().sum(), counts: counts.clone() })
         });
-        for group in others.chain([whole.clone()]) {
+        for group in others.chain([Part::of(&whole)]) {
             if group.people > 0 && criterion.admits(std::slice::from_ref(&group), &mut Scratch::default()) {
                 criterion.accept(&[group]);
             }
         }
         let plan = SplitPlan { columns: &columns, order: sample.order };
-        let node = OpenNode { rows: 0..rows.len(), ..OpenNode::root(&columns, whole) };
+        let node = OpenNode { rows: 0..rows.len(), ..OpenNode::root(&columns, &whole) };
         let rows = InMemory::new(&columns, rows);
         let counted = Counted { counts: &(), place: 0, node: &node };
         let mut room = ProposalRoom::default();

@@ -406,7 +406,7 @@ impl CountRows for OnPages<'_> {
             People::Listed => cells.last().copied().unwrap_or(0),
         };
         let runs = counter.runs_of(cells.chunks_exact(self.slots).map(people));
-        Spread { column: &binning.column, runs, people: of.node.part.people() }
+        Spread { column: &binning.column, runs, people: of.node.part.people }
     }
 
     fn column<'c>(

@@ -2,11 +2,10 @@
 //!
 //! Level by level, and within a level in the order in which the nodes were created. A batch is a part of one level, so
 //! the order of decisions does not depend on how many nodes can be counted at once.
-//! Memory: the nodes of two levels; their counts are bounded in [`Packed`].
+//! Memory: the nodes of two levels; their counts take at most 16 bytes per sensitive value of their rows.
 
-use super::packed::Packed;
 use crate::encode::column::Column;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::group::tree::{CutTree, NodeId};
 use crate::math::beliefs::group::Passes;
 use std::ops::Range;
@@ -19,7 +18,7 @@ pub struct OpenNode {
     /// The codes between the cuts, per column.
     pub extent: Vec<Range<u32>>,
     /// The counts that it would publish as a group.
-    pub part: Packed,
+    pub part: Part,
     /// Its rows if they are in memory; empty if they are on pages.
     pub rows: Range<usize>,
     /// Whether it may be a group, for a criterion that judges rows.
@@ -28,9 +27,9 @@ pub struct OpenNode {
 
 impl OpenNode {
     /// The whole table.
-    pub fn root(columns: &[Column], whole: GroupCounts) -> Self {
+    pub fn root(columns: &[Column], whole: &GroupCounts) -> Self {
         let extent = columns.iter().map(|column| 0..column.codes).collect();
-        OpenNode { id: CutTree::ROOT, extent, part: Packed::new(whole), rows: 0..0, passes: Passes::Yes }
+        OpenNode { id: CutTree::ROOT, extent, part: Part::of(whole), rows: 0..0, passes: Passes::Yes }
     }
 }
 

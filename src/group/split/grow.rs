@@ -20,6 +20,7 @@ use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::split::SplitTest;
 use crate::resources::budget::{Budget, Reservation, release_freed};
+use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct Growth<'a> {
     pub limits: SubtreeLimits,
     /// Whether the pages are kept.
     pub pages: Pages,
+    /// Where the phases are told.
+    pub progress: &'a Progress,
 }
 
 impl Growth<'_> {
@@ -53,7 +56,8 @@ impl Growth<'_> {
         criterion: &mut dyn SplitTest,
         mut sink: impl FnMut(u64, Group) -> Result<()>,
     ) -> Result<Option<CutTree>> {
-        let mut tree = CutTree::default();
+        let (mut tree, people) = (CutTree::default(), whole.people);
+        self.progress.start("splitting on pages", None);
         let (mut small, mut giants) =
             self.pool.install(|| self.split_pages(store, whole, &mut tree, criterion))?;
         if criterion.asks_for_rows() && !giants.is_empty() {
@@ -62,8 +66,10 @@ impl Growth<'_> {
         small.sort_unstable_by_key(|node| node.id);
         let Growth { pages, limits, budget, spill, .. } = *self;
         let distribution = Distribution { pages, limits, budget, spill };
+        self.progress.start("sorting rows into parts", None);
         let mut stores = self.pool.install(|| distribution.run(store, &small, &tree))?;
         release_freed();
+        self.progress.start("splitting in memory", Some(people));
         let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
         let mut room = budget.reserve(STAGE, 0)?;
@@ -79,7 +85,7 @@ impl Growth<'_> {
                 publish(&mut tree, giant)?;
             } else if let Some((place, root)) = small.remove(&node) {
                 let threads = self.pool.current_num_threads();
-                let people = root.part.people();
+                let people = root.part.people;
                 let working = limits.working_bytes(self.plan.columns, 1, threads);
                 let wanted = tree.bytes() + working + leaves.expected_bytes(people);
                 let later = stores.get_mut(place + 1..).unwrap_or_default();
@@ -138,7 +144,7 @@ impl Growth<'_> {
     ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
         let columns = self.plan.columns;
         let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits);
-        let root = OpenNode::root(columns, whole);
+        let root = OpenNode::root(columns, &whole);
         let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
         let giants: Result<_> =
             leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Whether a node may be a group, judged by its rows, with full effort.
 pub(super) fn settle(rows: &Rows, node: &OpenNode, criterion: &dyn SplitTest) -> Passes {
     let of: Vec<u32> = node.rows.clone().map(|row| row as u32).collect();
-    criterion.judge(rows, &of, &node.part.clone().unpack(), Effort::Settle)
+    criterion.judge(rows, &of, &node.part, Effort::Settle)
 }
 
 /// Whether each part of a cut may be a group, judged by its rows; after the first that fails, the others stay unknown.

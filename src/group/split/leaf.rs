@@ -6,7 +6,6 @@
 
 use super::frontier::OpenNode;
 use super::limits::SubtreeLimits;
-use super::packed::Packed;
 use super::propose::JudgedCut;
 use super::rows::{InMemory, Move, OnPages};
 use super::walk::{RowsByNode, Walk, WalkRoom};
@@ -57,7 +56,7 @@ pub(super) fn children(
     let child = |((((part, passes), range), rows), id): ((((_, _), _), _), NodeId)| {
         let mut extent = node.extent.clone();
         extent[column] = range;
-        OpenNode { id, extent, part: Packed::new(part), rows, passes }
+        OpenNode { id, extent, part, rows, passes }
     };
     parts.map(child).collect()
 }

@@ -1,8 +1,8 @@
 //! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
 use super::count::{COARSE_BINS, FINE_CELLS, counting_bytes};
-use super::packed::Packed;
 use crate::encode::column::Column;
+use crate::encode::group_counts::Part;
 use crate::encode::page::{Layout, Lists};
 
 /// A node whose codes take at most this many bytes is finished in memory.
@@ -43,8 +43,8 @@ impl SubtreeLimits {
     }
 
     /// Whether a node with so many people and sensitive values is finished in memory.
-    pub(super) fn fits(&self, part: &Packed) -> bool {
-        part.people() <= self.rows as u64 && (self.values == 0 || part.occurrences() <= self.values as u64)
+    pub(super) fn fits(&self, part: &Part) -> bool {
+        part.people <= self.rows as u64 && (self.values == 0 || part.occurrences() <= self.values as u64)
     }
 
     /// The working memory for growing a tree, in addition to its pages.

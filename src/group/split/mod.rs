@@ -22,7 +22,6 @@ pub mod grow;
 pub mod join;
 pub mod leaf;
 pub mod limits;
-pub mod packed;
 pub mod plan;
 pub mod propose;
 pub mod rank;

@@ -5,12 +5,13 @@
 //! node without a proposal is a leaf. A proposed cut is judged again, and if it is now rejected, the node makes a new
 //! proposal. So the result depends only on the rows, not on the number of threads or the size of a batch.
 //!
-//! Memory: the nodes of two levels and the leaves, about 100 bytes plus 16 per column each, with their packed counts.
+//! Memory: the nodes of two levels and the leaves, about 100 bytes plus 16 per column and per sensitive
+//! value that occurs in each.
 
 use super::count::{CountRows, Counted};
 use super::frontier::{Frontier, OpenNode};
 use super::leaf::{PlaceRows, children};
-use super::propose::{JudgedCut, ProposalRoom, WaitingCut};
+use super::propose::{JudgedCut, ProposalRoom};
 use super::rank::CutOrder;
 use crate::encode::column::Column;
 use crate::error::Result;
@@ -65,12 +66,12 @@ impl SplitPlan<'_> {
             let at_once = threads.div_ceil(batch.len());
             let propose = |room: &mut ProposalRoom, (place, node)| {
                 let counted = Counted { counts: &counts, place, node };
-                self.propose(&*rows, counted, &*criterion, at_once, room).map(WaitingCut::new)
+                self.propose(&*rows, counted, &*criterion, at_once, room)
             };
-            let proposals: Vec<Option<WaitingCut>> =
+            let proposals: Vec<Option<JudgedCut>> =
                 batch.par_iter().enumerate().map_init(ProposalRoom::default, propose).collect();
             for (place, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
-                let fresh = match proposal.map(WaitingCut::resume) {
+                let fresh = match proposal {
                     Some(stale) if !criterion.admits(&stale.proposal.parts, &mut scratch) => {
                         let counted = Counted { counts: &counts, place, node: &node };
                         self.propose(rows, counted, &*criterion, threads, &mut room)

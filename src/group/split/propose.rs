@@ -6,11 +6,10 @@ use super::candidates::{Candidates, SweepRoom};
 use super::count::{CountRows, Counted};
 use super::frontier::OpenNode;
 use super::join::judge_parts;
-use super::packed::Packed;
 use super::plan::SplitPlan;
 use super::rank::{Spread, Standing};
 use super::triples::Counter;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
 use crate::group::tree::Cut;
 use crate::math::beliefs::group::Passes;
@@ -24,7 +23,7 @@ pub struct ProposedCut {
     /// The cut.
     pub cut: Cut,
     /// Its parts, in order.
-    pub parts: Vec<GroupCounts>,
+    pub parts: Vec<Part>,
     pub(super) standing: Standing,
 }
 
@@ -67,25 +66,6 @@ impl JudgedCut {
     }
 }
 
-/// A cut whose parts are packed until it is committed.
-pub(super) struct WaitingCut {
-    judged: JudgedCut,
-    parts: Vec<Packed>,
-}
-
-impl WaitingCut {
-    pub(super) fn new(mut judged: JudgedCut) -> Self {
-        let parts = std::mem::take(&mut judged.proposal.parts).into_iter().map(Packed::new).collect();
-        WaitingCut { judged, parts }
-    }
-
-    pub(super) fn resume(self) -> JudgedCut {
-        let mut judged = self.judged;
-        judged.proposal.parts = self.parts.into_iter().map(Packed::unpack).collect();
-        judged
-    }
-}
-
 /// Memory that is reused from one node to the next.
 #[derive(Debug, Default)]
 pub(super) struct ProposalRoom {
@@ -107,10 +87,10 @@ impl SplitPlan<'_> {
         room: &mut ProposalRoom,
     ) -> Option<JudgedCut> {
         let least = criterion.least_people();
-        if counted.node.part.people() < 2 * least {
+        if counted.node.part.people < 2 * least {
             return None;
         }
-        let total = counted.node.part.clone().unpack();
+        let total = &counted.node.part;
         let bound = |room: &mut ProposalRoom, column: usize| {
             let spread = rows.spread(counted, column, &mut room.counter);
             spread.best(self.order, least).map(|rank| Standing { rank, column })
@@ -123,8 +103,7 @@ impl SplitPlan<'_> {
                 spread,
                 triples: counts.triples,
                 first_triples: counts.first_triples,
-                total: &total,
-                people: rows.people(),
+                total,
             };
             let proposal = candidates.propose(self.order, criterion, best, &mut room.sweep)?;
             Some(ProposedCut { cut: counts.cut_of_codes(proposal.cut), ..proposal })

@@ -81,7 +81,8 @@ impl Spread<'_> {
         self.column.width_of((self.runs[from].code, self.runs[to - 1].code), to - from)
     }
 
-    fn people_to(&self, run: usize) -> u64 {
+    /// The people in lower runs than this one; all people for the end.
+    pub(super) fn people_to(&self, run: usize) -> u64 {
         self.runs.get(run).map_or(self.people, |run| run.people_below)
     }
 

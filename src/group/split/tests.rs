@@ -6,7 +6,7 @@ use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages};
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::{Layout, Lists, Page, PageStore};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::group::groups::Group;
@@ -134,10 +134,10 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let whole = all.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
+    if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return (tree, vec![]);
     }
-    criterion.accept(std::slice::from_ref(&whole));
+    criterion.accept(&[Part::of(&whole)]);
     let folder = tempfile::tempdir().unwrap();
     let (budget, spill) = (Budget::new(1 << 24), Spill::create(folder.path()).unwrap());
     let layout = Layout {
@@ -156,7 +156,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let plan = SplitPlan { columns: &sample.columns, order: sample.order };
     let limits = SubtreeLimits { bytes: 0, rows: 0, values: 0 };
     let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, limits);
-    let root = OpenNode::root(&sample.columns, whole);
+    let root = OpenNode::root(&sample.columns, &whole);
     let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
     assert!(split.left.is_empty() && split.inner.is_empty());
     let mut groups: Vec<Group> =
@@ -171,12 +171,12 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
     let mut tree = CutTree::default();
-    if !criterion.admits(std::slice::from_ref(&whole), &mut Scratch::default()) {
+    if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return (tree, vec![]);
     }
-    criterion.accept(std::slice::from_ref(&whole));
+    criterion.accept(&[Part::of(&whole)]);
     let plan = SplitPlan { columns: &sample.columns, order: sample.order };
-    let root = OpenNode::root(&sample.columns, whole);
+    let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
     let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
     let groups = nodes.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
@@ -210,7 +210,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
             scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
         }
     };
-    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(part))
+    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.

@@ -70,6 +70,11 @@ impl<'a> RankedGroup<'a> {
         self.ranked.len()
     }
 
+    /// At i: the sum of the i largest counts.
+    pub(super) fn prefix(&self) -> &'a [u64] {
+        self.prefix
+    }
+
     /// The largest count; 0 in a group without values.
     pub fn largest(&self) -> u64 {
         self.ranked.first().copied().unwrap_or(0)

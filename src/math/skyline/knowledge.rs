@@ -17,14 +17,20 @@
 //! which makes more groups equal. If there are still too many, the upper half of the levels is dropped: they
 //! count as unsafe, which may overstate the risk, and the skyline reports that more may be safe.
 //!
-//! Memory: 8 bytes x (levels that matter) for each kept group, at most [`MOST_KEPT`] of them. Invariant: no
-//! kept group covers another one; the kept groups do not depend on the order of the groups.
+//! Memory: at most [`MOST_KEPT`] kept groups of [`KEPT_BYTES`] each, and 8 bytes x (different values) for each group
+//! that some value keeps: all values share its ranked counts. Invariant: no kept group covers another one; the kept
+//! groups do not depend on the order of the groups.
 
 use super::group::RankedGroup;
 use super::point::Knowledge;
 use super::shape::{GroupShape, Ratio, Values};
 use super::statistics::Statistics;
 use crate::math::confidence::{Confidence, ThresholdVerdict};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Bytes of a kept group, without the counts that it shares with other values.
+const KEPT_BYTES: usize = size_of::<Kept>();
 
 /// At most this many groups of different shapes are kept; few in tests, so that they exercise this case.
 pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
@@ -33,7 +39,7 @@ pub const MOST_KEPT: usize = if cfg!(test) { 300 } else { 20_000 };
 #[derive(Debug, Clone)]
 pub struct KeptGroups {
     values: Values,
-    confidence: Confidence,
+    confidence: Arc<Confidence>,
     /// All l from here on are certainly unsafe.
     end: usize,
     occurs: bool,
@@ -41,44 +47,97 @@ pub struct KeptGroups {
     shortened: bool,
     overflowed: bool,
     groups: Vec<Kept>,
-    /// The sums of the current group.
-    sums: Vec<u64>,
 }
 
-/// Invariant: `sums[i]` is the sum of the `i + 1` largest counts of other values, as far as levels matter.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// The ranked counts of a group while values are asked about it: copied only if some value keeps the group.
+#[derive(Debug)]
+pub struct SharedCounts<'g> {
+    group: &'g RankedGroup<'g>,
+    prefix: Option<Arc<[u64]>>,
+}
+
+impl<'g> SharedCounts<'g> {
+    /// Of this group.
+    pub fn of(group: &'g RankedGroup<'g>) -> Self {
+        SharedCounts { group, prefix: None }
+    }
+
+    fn share(&mut self) -> Arc<[u64]> {
+        self.prefix.get_or_insert_with(|| self.group.prefix().into()).clone()
+    }
+}
+
+/// A group in which the target value occurs.
+///
+/// Invariant: `prefix[i]` is the sum of the `i` largest counts of the group, the target's among them; levels beyond
+/// `levels` do not matter.
+#[derive(Debug, Clone)]
 struct Kept {
     people: u64,
     target: u64,
-    sums: Box<[u64]>,
+    levels: usize,
+    prefix: Arc<[u64]>,
 }
 
-/// The sum of the `l` largest counts; all of them if there are fewer.
-fn top_sum(sums: &[u64], l: usize) -> u64 {
-    match l.min(sums.len()) {
-        0 => 0,
-        l => sums[l - 1],
+/// The same, before it is kept.
+#[derive(Debug, Clone, Copy)]
+struct Seen<'g> {
+    people: u64,
+    target: u64,
+    levels: usize,
+    prefix: &'g [u64],
+}
+
+impl Seen<'_> {
+    /// The sum of the `l` largest counts of other values; of all that matter if they are fewer.
+    fn top_sum(&self, l: usize) -> u64 {
+        let l = l.min(self.levels);
+        let next = self.prefix[l + 1] - self.prefix[l];
+        if self.target < next { self.prefix[l] } else { self.prefix[l + 1] - self.target }
+    }
+
+    /// The people left without the target value and the top values.
+    fn left(&self, l: usize) -> u64 {
+        self.people.saturating_sub(self.target).saturating_sub(self.top_sum(l))
+    }
+
+    fn sums(&self) -> impl Iterator<Item = u64> + '_ {
+        (1..=self.levels).map(|l| self.top_sum(l))
+    }
+
+    /// Whether another group can be dropped, as described at the top of this file.
+    fn stands_for(&self, values: Values, other: Seen<'_>) -> bool {
+        self.covers_at(values, other, 1..=self.levels.max(other.levels))
+    }
+
+    /// The same if only some levels matter.
+    fn covers_at(&self, values: Values, other: Seen<'_>, mut levels: impl Iterator<Item = usize>) -> bool {
+        if self.people > other.people || self.target < other.target {
+            return false;
+        }
+        match values {
+            Values::Single => levels.all(|l| self.left(l) <= other.left(l)),
+            Values::Set | Values::Multiset => levels.all(|l| {
+                let share = u128::from(self.top_sum(l)) * u128::from(other.people);
+                share >= u128::from(other.top_sum(l)) * u128::from(self.people)
+            }),
+        }
+    }
+
+    fn shape(&self, values: Values, l: usize) -> GroupShape {
+        let sums: Vec<u64> = (1..=l.min(self.levels)).map(|l| self.top_sum(l)).collect();
+        GroupShape::from_sums(values, self.people, self.target, &sums)
+    }
+
+    fn order(&self, other: &Seen<'_>) -> Ordering {
+        let sizes = (self.people, self.target).cmp(&(other.people, other.target));
+        sizes.then_with(|| self.sums().cmp(other.sums()))
     }
 }
 
 impl Kept {
-    /// Whether the group with these counts can be dropped, as described at the top of this file.
-    fn stands_for(&self, values: Values, people: u64, target: u64, sums: &[u64]) -> bool {
-        if self.people > people || self.target < target {
-            return false;
-        }
-        let levels = 1..=self.sums.len().max(sums.len());
-        match values {
-            Values::Single => {
-                let left = |n: u64, s: u64, sum: u64| n.saturating_sub(s).saturating_sub(sum);
-                let own = |l| left(self.people, self.target, top_sum(&self.sums, l));
-                levels.into_iter().all(|l| own(l) <= left(people, target, top_sum(sums, l)))
-            }
-            Values::Set | Values::Multiset => levels.into_iter().all(|l| {
-                let share = u128::from(top_sum(&self.sums, l)) * u128::from(people);
-                share >= u128::from(top_sum(sums, l)) * u128::from(self.people)
-            }),
-        }
+    fn seen(&self) -> Seen<'_> {
+        Seen { people: self.people, target: self.target, levels: self.levels, prefix: &self.prefix }
     }
 }
 
@@ -155,21 +214,20 @@ pub struct KnowledgeSkyline {
 
 impl KeptGroups {
     /// No groups yet.
-    pub fn new(values: Values, confidence: Confidence) -> Self {
+    pub fn new(values: Values, confidence: impl Into<Arc<Confidence>>) -> Self {
         KeptGroups {
             values,
-            confidence,
+            confidence: confidence.into(),
             end: usize::MAX,
             occurs: false,
             shortened: false,
             overflowed: false,
             groups: Vec::new(),
-            sums: Vec::new(),
         }
     }
 
     /// The confidence that must not be reached.
-    pub fn confidence(&self) -> &Confidence {
+    pub fn confidence(&self) -> &Arc<Confidence> {
         &self.confidence
     }
 
@@ -188,23 +246,22 @@ impl KeptGroups {
         self.overflowed
     }
 
-    /// Bytes of the kept groups.
+    /// Bytes of the kept groups; counts that several values share are divided among them.
     pub fn bytes(&self) -> u64 {
-        let sums: usize = self.groups.iter().map(|kept| kept.sums.len()).sum();
-        (self.groups.capacity() * size_of::<Kept>() + sums * 8) as u64
+        let shared: usize =
+            self.groups.iter().map(|kept| (kept.prefix.len() * 8 + 16).div_ceil(Arc::strong_count(&kept.prefix))).sum();
+        (size_of::<Self>() + self.groups.capacity() * KEPT_BYTES + shared) as u64
     }
 
     /// Adds a group in which the target value occurs `target` times; 0 changes nothing.
-    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64) {
+    pub fn observe(&mut self, counts: &mut SharedCounts<'_>, target: u64) {
         if target == 0 {
             return;
         }
-        let mut sums = std::mem::take(&mut self.sums);
-        sums.clear();
-        let others = (group.distinct() - 1).min(self.end.saturating_sub(1));
-        sums.extend((1..=others).map(|l| group.top_sum(l as u64, target)));
-        self.insert(group.people, target, &sums);
-        self.sums = sums;
+        let group = counts.group;
+        let levels = (group.distinct() - 1).min(self.end.saturating_sub(1));
+        let seen = Seen { people: group.people, target, levels, prefix: group.prefix() };
+        self.insert(seen, || counts.share());
     }
 
     /// Adds the kept groups of another part.
@@ -215,34 +272,33 @@ impl KeptGroups {
         if other.end < self.end {
             self.cut_levels(other.end);
         }
-        for kept in &other.groups {
-            let levels = kept.sums.len().min(self.end.saturating_sub(1));
-            self.insert(kept.people, kept.target, &kept.sums[..levels]);
-        }
+        other.groups.iter().for_each(|kept| self.insert_kept(kept));
     }
 
-    /// Invariant: `sums` has no level at or beyond `end`.
-    fn insert(&mut self, people: u64, target: u64, sums: &[u64]) {
+    fn insert_kept(&mut self, kept: &Kept) {
+        let levels = kept.levels.min(self.end.saturating_sub(1));
+        self.insert(Seen { levels, ..kept.seen() }, || kept.prefix.clone());
+    }
+
+    /// Invariant: the group has no level at or beyond `end`.
+    fn insert(&mut self, seen: Seen<'_>, share: impl FnOnce() -> Arc<[u64]>) {
         self.occurs = true;
         if self.end == 0 || self.overflowed {
             return;
         }
-        if let Some(at) =
-            self.groups.iter().position(|kept| kept.stands_for(self.values, people, target, sums))
-        {
+        if let Some(at) = self.groups.iter().position(|kept| kept.seen().stands_for(self.values, seen)) {
             // A kept group that covered one group usually covers the next one too.
             self.groups.swap(at, at / 2);
             return;
         }
-        let kept = Kept { people, target, sums: sums.into() };
-        self.groups.retain(|other| !kept.stands_for(self.values, other.people, other.target, &other.sums));
-        let end = self.first_unsafe_level(&kept);
-        self.groups.push(kept);
-        if let Some(end) = end {
+        self.groups.retain(|other| !seen.stands_for(self.values, other.seen()));
+        let Seen { people, target, levels, .. } = seen;
+        self.groups.push(Kept { people, target, levels, prefix: share() });
+        if let Some(end) = self.first_unsafe_level(seen) {
             self.cut_levels(end);
         }
         while self.groups.len() > MOST_KEPT {
-            match self.groups.iter().map(|kept| kept.sums.len()).max() {
+            match self.groups.iter().map(|kept| kept.levels).max() {
                 None | Some(0) => {
                     self.overflowed = true;
                     self.groups = Vec::new();
@@ -256,14 +312,17 @@ impl KeptGroups {
     }
 
     /// The first l at which this group alone certainly reaches the confidence.
-    fn first_unsafe_level(&self, kept: &Kept) -> Option<usize> {
+    fn first_unsafe_level(&self, seen: Seen<'_>) -> Option<usize> {
         // Far above any rounding error, far below any difference that matters.
         const SLACK: f64 = 1e-6;
         const MOST_ROUNDINGS: u64 = 100_000_000;
         let threshold = self.confidence.ratio_rounded();
         let nothing = Knowledge { l: 0, k: 0, m: 0 };
-        (0..=kept.sums.len()).find(|&l| {
-            let shape = GroupShape::from_sums(self.values, kept.people, kept.target, &kept.sums[..l]);
+        (0..=seen.levels).find(|&l| {
+            let shape = match self.values {
+                Values::Single => GroupShape::single(seen.people, seen.target, seen.top_sum(l)),
+                Values::Set | Values::Multiset => seen.shape(self.values, l),
+            };
             let ratio = shape.rounded(self.values, Ratio::TargetAlone, nothing);
             let zero = ratio.value == 0.0 && ratio.roundings == 0;
             let below = threshold > 1e-200 && ratio.value < threshold * (1.0 - SLACK);
@@ -278,11 +337,8 @@ impl KeptGroups {
         }
         self.end = end;
         let mut groups = std::mem::take(&mut self.groups);
-        groups.sort_unstable();
-        for kept in groups {
-            let levels = kept.sums.len().min(end.saturating_sub(1));
-            self.insert(kept.people, kept.target, &kept.sums[..levels]);
-        }
+        groups.sort_unstable_by(|one, other| one.seen().order(&other.seen()));
+        groups.iter().for_each(|kept| self.insert_kept(kept));
     }
 
     /// All maximal safe points.
@@ -304,7 +360,7 @@ impl KeptGroups {
             found.points.push(MaximalPoint { l: anything, k: anything, m: anything });
             return found;
         }
-        let cap = self.groups.iter().map(|kept| kept.sums.len()).max().unwrap_or(0);
+        let cap = self.groups.iter().map(|kept| kept.levels).max().unwrap_or(0);
         for l in 0..=cap {
             if l >= self.end || l as u64 > up_to.l {
                 found.ended |= l < self.end;
@@ -324,22 +380,23 @@ impl KeptGroups {
 
     /// The shapes that can attain a minimum at this level.
     fn shapes(&self, l: usize) -> Vec<GroupShape> {
-        let mut kept: Vec<Kept> = Vec::new();
+        // Levels below l no longer matter; for sets the individual counts do, and all prefixes represent them.
+        let first = if self.values == Values::Set { 1 } else { l };
+        let covers = |one: Seen<'_>, other: Seen<'_>| one.covers_at(self.values, other, first..=l);
+        let mut kept: Vec<Seen<'_>> = Vec::new();
         for group in &self.groups {
-            let (people, target, sum) = (group.people, group.target, top_sum(&group.sums, l));
-            // Levels below l no longer matter; for sets the individual counts do, and all prefixes represent
-            // them.
-            let sums = match self.values {
-                Values::Single | Values::Multiset => vec![sum],
-                Values::Set => group.sums[..l.min(group.sums.len())].to_vec(),
-            };
-            if !kept.iter().any(|other| other.stands_for(self.values, people, target, &sums)) {
-                let one = Kept { people, target, sums: sums.into() };
-                kept.retain(|other| !one.stands_for(self.values, other.people, other.target, &other.sums));
-                kept.push(one);
+            let seen = group.seen();
+            if !kept.iter().any(|&other| covers(other, seen)) {
+                kept.retain(|&other| !covers(seen, other));
+                kept.push(seen);
             }
         }
-        let shape = |kept: &Kept| GroupShape::from_sums(self.values, kept.people, kept.target, &kept.sums);
+        let shape = |seen: &Seen<'_>| match self.values {
+            Values::Set => seen.shape(self.values, l),
+            Values::Single | Values::Multiset => {
+                GroupShape::from_sums(self.values, seen.people, seen.target, &[seen.top_sum(l)])
+            }
+        };
         kept.iter().map(shape).collect()
     }
 }
@@ -425,7 +482,9 @@ mod tests {
     fn different(groups: u64) -> KeptGroups {
         let mut kept = KeptGroups::new(Values::Single, Confidence::parse("1/2").unwrap());
         for i in 0..groups {
-            kept.insert(10_000, 5, &[2_000 + i, 5_000 - i]);
+            let prefix: Arc<[u64]> = Arc::new([0, 2_000 + i, 5_000 - i, 5_005 - i]);
+            let seen = Seen { people: 10_000, target: 5, levels: 2, prefix: &prefix };
+            kept.insert(seen, || prefix.clone());
         }
         kept
     }

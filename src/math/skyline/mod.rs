@@ -24,10 +24,10 @@ mod tests;
 
 pub use crate::math::confidence::Confidence;
 pub use explanation::{Seats, steps, useful};
-pub use group::Ranking;
-pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
+pub use group::{RankedGroup, Ranking};
+pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, SharedCounts, UpTo};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
 pub use size_bars::SizeBars;
-pub use state::{ProtectedCodes, SkylineState};
+pub use state::{GroupCount, ProtectedCodes, SkylineState};
 pub use statistics::{Breach, Statistics};

@@ -30,7 +30,36 @@ pub struct TargetPoint {
     pub statistics: Statistics,
 }
 
+/// How often a value occurs in one of several groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupCount {
+    /// Code of the value.
+    pub code: u16,
+    /// Number of the group.
+    pub group: u32,
+    /// How often, at least once.
+    pub count: u64,
+}
+
 impl TargetPoint {
+    /// Whether the point would still hold with the groups in which the target occurs.
+    fn admits(&self, groups: &[RankedGroup<'_>], counts: &[GroupCount]) -> bool {
+        let group = |of: &GroupCount| &groups[of.group as usize];
+        let changes = |of: &&GroupCount| self.statistics.would_change(group(of), of.count);
+        if !counts.iter().any(|of| changes(&of)) {
+            return true;
+        }
+        let confidence = &self.point.confidence;
+        if counts.iter().any(|of| self.statistics.is_breached_by(group(of), of.count, confidence)) {
+            return false;
+        }
+        let mut statistics = self.statistics.clone();
+        for of in counts.iter().filter(changes) {
+            statistics.observe(group(of), of.count, 0);
+        }
+        statistics.verdict(confidence) == ThresholdVerdict::Safe
+    }
+
     /// Whether the point holds for the groups observed.
     pub fn verdict(&self) -> ThresholdVerdict {
         self.statistics.verdict(&self.point.confidence)
@@ -41,6 +70,8 @@ impl TargetPoint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkylineState {
     entries: Vec<TargetPoint>,
+    /// Where the entries of each code begin, and where the last end.
+    starts: Vec<u32>,
     /// None unless each person has a single value.
     bars: SizeBars,
 }
@@ -69,20 +100,29 @@ impl SkylineState {
             Values::Single => SizeBars::of_targets(&entries, distinct),
             Values::Set | Values::Multiset => SizeBars::default(),
         };
-        SkylineState { entries, bars }
+        let start = |code: usize| entries.partition_point(|entry| (entry.code as usize) < code) as u32;
+        let starts = (0..=distinct).map(start).collect();
+        SkylineState { entries, starts, bars }
     }
 
     /// Adds a published group: its people and its count of every sensitive value by code.
     pub fn observe(&mut self, ranking: &mut Ranking, people: u64, counts: &[u64], number: u64) {
         let group = ranking.rank(people, counts.iter().copied());
-        self.observe_group(&group, counts, number);
+        let occurring = (0..).zip(counts.iter().copied()).filter(|&(_, count)| count > 0);
+        self.observe_group(&group, &occurring.collect::<Vec<_>>(), number);
     }
 
-    /// As [`SkylineState::observe`], for a group that is already ranked.
-    pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[u64], number: u64) {
-        for entry in &mut self.entries {
-            entry.statistics.observe(group, counts[entry.code as usize], number);
+    /// As [`SkylineState::observe`], for a group that is already ranked; `counts` are the values that occur.
+    pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[(u16, u64)], number: u64) {
+        for &(code, count) in counts {
+            let own = self.entries_of(code);
+            self.entries[own].iter_mut().for_each(|entry| entry.statistics.observe(group, count, number));
         }
+    }
+
+    fn entries_of(&self, code: u16) -> std::ops::Range<usize> {
+        let code = usize::from(code);
+        self.starts[code] as usize..self.starts[code + 1] as usize
     }
 
     /// Adds the statistics of other groups, gathered with the same skyline.
@@ -98,28 +138,11 @@ impl SkylineState {
         &self.bars
     }
 
-    /// Whether everything would still hold with these groups added, given that it holds without them.
-    pub fn admits(&self, parts: &[(RankedGroup<'_>, &[u64])]) -> bool {
-        self.entries.iter().all(|entry| {
-            let code = entry.code as usize;
-            let changes = |(group, counts): &&(RankedGroup<'_>, &[u64])| {
-                entry.statistics.would_change(group, counts[code])
-            };
-            if !parts.iter().any(|part| changes(&part)) {
-                return true;
-            }
-            let confidence = &entry.point.confidence;
-            let breached = |(group, counts): &(RankedGroup<'_>, &[u64])| {
-                counts[code] > 0 && entry.statistics.is_breached_by(group, counts[code], confidence)
-            };
-            if parts.iter().any(breached) {
-                return false;
-            }
-            let mut statistics = entry.statistics.clone();
-            for (group, counts) in parts.iter().filter(changes) {
-                statistics.observe(group, counts[code], 0);
-            }
-            statistics.verdict(&entry.point.confidence) == ThresholdVerdict::Safe
+    /// Whether everything would still hold with these groups added, given that it holds without them. `counts` are the
+    /// values that occur in them, sorted by code.
+    pub fn admits(&self, groups: &[RankedGroup<'_>], counts: &[GroupCount]) -> bool {
+        counts.chunk_by(|one, other| one.code == other.code).all(|same| {
+            self.entries[self.entries_of(same[0].code)].iter().all(|entry| entry.admits(groups, same))
         })
     }
 

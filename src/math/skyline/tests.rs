@@ -438,7 +438,8 @@ fn kept(values: Values, groups: &[Sample], confidence: &str) -> KeptGroups {
     let mut ranking = Ranking::default();
     let mut kept = KeptGroups::new(values, Confidence::parse(confidence).unwrap());
     for sample in groups {
-        kept.observe(&ranking.rank(sample.people, sample.counts.iter().copied()), sample.counts[0]);
+        let group = ranking.rank(sample.people, sample.counts.iter().copied());
+        kept.observe(&mut SharedCounts::of(&group), sample.counts[0]);
     }
     kept
 }

@@ -13,7 +13,7 @@ use super::policy::BeliefsModel;
 use super::priors::{Means, kernels};
 use super::{KernelPriors, Question};
 use crate::encode::attribute::Attribute;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::encode::page::PageStore;
 use crate::encode::rows::Rows;
 use crate::encode::sensitive::SensitiveCoding;
@@ -91,8 +91,8 @@ impl BeliefsTest {
         Ok(BeliefsTest { combinations, adversaries, comparison, _reservation: reservation })
     }
 
-    fn judge_group(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
-        if effort == Effort::Try && of.len().saturating_mul(part.counts.len().pow(2)) > TRIED_WORK {
+    fn judge_group(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
+        if effort == Effort::Try && of.len().saturating_mul(part.values().pow(2)) > TRIED_WORK {
             return Passes::Unknown;
         }
         let mut codes = Vec::with_capacity(rows.columns.len());
@@ -109,7 +109,8 @@ impl BeliefsTest {
         let same = combinations.chunk_by(|a, b| a == b);
         let members: Vec<Member> =
             same.map(|same| Member { combination: same[0], rows: same.len() as u64 }).collect();
-        let group = BeliefGroup { members: &members, counts: &part.counts };
+        let counts = part.unpack().counts;
+        let group = BeliefGroup { members: &members, counts: &counts };
         let states = match effort {
             Effort::Try => TRIED_STATES,
             Effort::Settle => crate::math::beliefs::group::MOST_STATES,
@@ -127,11 +128,11 @@ impl BeliefsTest {
 }
 
 impl SplitTest for BeliefsTest {
-    fn admits(&self, _parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+    fn admits(&self, _parts: &[Part], _scratch: &mut Scratch) -> bool {
         true
     }
 
-    fn accept(&mut self, _parts: &[GroupCounts]) {}
+    fn accept(&mut self, _parts: &[Part]) {}
 
     fn least_people(&self) -> u64 {
         1
@@ -141,7 +142,7 @@ impl SplitTest for BeliefsTest {
         true
     }
 
-    fn judge(&self, rows: &Rows, of: &[u32], part: &GroupCounts, effort: Effort) -> Passes {
+    fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
         self.judge_group(rows, of, part, effort)
     }
 }

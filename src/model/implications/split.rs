@@ -1,7 +1,7 @@
 //! Safety against implications as a split test.
 
 use super::policy::ImplicationsModel;
-use crate::encode::group_counts::{GroupCounts, GrowingPart};
+use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::{Error, Result};
 use crate::math::implications::{Bucket, Confidence, Safety, ThresholdVerdict};
 use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
@@ -41,8 +41,10 @@ impl ImplicationsTest {
     }
 
     /// `None` if a part is empty, or has too many people for exact arithmetic.
-    fn buckets(&self, parts: &[GroupCounts]) -> Option<Vec<Bucket>> {
-        let bucket = |part: &GroupCounts| Bucket::from_counts(part.counts.iter().copied(), self.implications);
+    fn buckets(&self, parts: &[Part]) -> Option<Vec<Bucket>> {
+        let bucket = |part: &Part| {
+            Bucket::from_counts(part.counts().iter().map(|&(_, count)| count), self.implications)
+        };
         parts.iter().map(bucket).collect()
     }
 }
@@ -59,14 +61,14 @@ fn size_bars(implications: usize, confidence: &Confidence) -> SizeBars {
 }
 
 impl SplitTest for ImplicationsTest {
-    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
             && self
                 .buckets(parts)
                 .is_some_and(|buckets| self.safety.allows(&buckets) == ThresholdVerdict::Safe)
     }
 
-    fn accept(&mut self, parts: &[GroupCounts]) {
+    fn accept(&mut self, parts: &[Part]) {
         let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
         debug_assert_eq!(admitted, Some(ThresholdVerdict::Safe), "only what is admitted may be accepted");
     }

@@ -3,7 +3,7 @@
 //! t-closeness and probabilistic l-diversity depend on one group and the whole table, so nothing is
 //! remembered and a refusal is permanent. Memory: O(values).
 
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::math::shares::ShareRule;
 use crate::model::split::{Scratch, SplitTest};
 
@@ -20,18 +20,18 @@ impl SharesTest {
     }
 
     /// Whether a group satisfies all rules.
-    fn holds(&self, part: &GroupCounts) -> bool {
-        let counts = || (0u32..).zip(part.counts.iter().copied());
+    fn holds(&self, part: &Part) -> bool {
+        let counts = || part.counts().iter().map(|&(code, count)| (u32::from(code), count));
         self.rules.iter().all(|rule| rule.measure(counts()) <= *rule.most())
     }
 }
 
 impl SplitTest for SharesTest {
-    fn admits(&self, parts: &[GroupCounts], _scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| self.holds(part))
     }
 
-    fn accept(&mut self, _parts: &[GroupCounts]) {}
+    fn accept(&mut self, _parts: &[Part]) {}
 
     fn least_people(&self) -> u64 {
         1
@@ -41,6 +41,7 @@ impl SplitTest for SharesTest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::group_counts::GroupCounts;
     use crate::math::exact::ratio;
     use crate::math::shares::Ground;
 
@@ -48,8 +49,8 @@ mod tests {
     fn every_part_must_fulfil_every_rule() {
         let near = ShareRule::closeness(ratio(1, 4), Ground::Equal, vec![0, 1], 2, &[10, 10]);
         let few = ShareRule::LargestShare { most: ratio(3, 5) };
-        let part = |a, b| GroupCounts { people: a + b, counts: vec![a, b] };
-        let asked = |rules: &[&ShareRule], parts: &[GroupCounts]| {
+        let part = |a, b| Part::of(&GroupCounts { people: a + b, counts: vec![a, b] });
+        let asked = |rules: &[&ShareRule], parts: &[Part]| {
             SharesTest::new(rules.iter().map(|&rule| rule.clone()).collect())
                 .admits(parts, &mut Scratch::default())
         };

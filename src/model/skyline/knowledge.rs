@@ -1,14 +1,14 @@
 //! Which groups decide how much an adversary may know?
 //!
 //! In addition to the verdict, a scan can keep for some values the groups that the knowledge skyline needs.
-//! Memory: O(kept groups) per value, see [`KeptGroups`]; and the numbers of groups by size.
+//! Memory: O(kept groups) per value, see [`KeptGroups`]; values share the counts of the groups that they keep.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::math::skyline::Point;
-use crate::math::skyline::{Confidence, KeptGroups, Ranking, Values};
+use crate::math::skyline::{Confidence, KeptGroups, Ranking, SharedCounts, Values};
 use crate::model::counted_group::CountedGroup;
 
 /// The values for which the relevant groups are kept, and the confidence for each.
@@ -53,23 +53,23 @@ impl WantedSkylines {
 
 /// The same by code.
 pub struct WantedByCode {
-    every: Option<Confidence>,
-    these: HashMap<u32, Confidence>,
+    every: Option<Arc<Confidence>>,
+    these: HashMap<u32, Arc<Confidence>>,
 }
 
 impl WantedByCode {
     /// Assigns codes to the named values.
     pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
-        let coded = |(name, confidence): &(String, Confidence)| Ok((code(name)?, confidence.clone()));
+        let coded = |(name, confidence): &(String, Confidence)| Ok((code(name)?, Arc::new(confidence.clone())));
         let these = wanted.these.iter().map(coded).collect::<Result<_>>()?;
-        Ok(WantedByCode { every: wanted.every.clone(), these })
+        Ok(WantedByCode { every: wanted.every.clone().map(Arc::new), these })
     }
 
     fn is_empty(&self) -> bool {
         self.every.is_none() && self.these.is_empty()
     }
 
-    fn confidence(&self, code: u32) -> Option<&Confidence> {
+    fn confidence(&self, code: u32) -> Option<&Arc<Confidence>> {
         self.these.get(&code).or(self.every.as_ref())
     }
 }
@@ -79,7 +79,7 @@ pub struct KnowledgeEvidence {
     values: Values,
     wanted: Arc<WantedByCode>,
     ranking: Ranking,
-    by_code: HashMap<u32, KeptGroups>,
+    by_code: Vec<Option<Box<KeptGroups>>>,
 }
 
 impl KnowledgeEvidence {
@@ -89,7 +89,7 @@ impl KnowledgeEvidence {
             values,
             wanted: wanted.clone(),
             ranking: Ranking::default(),
-            by_code: HashMap::new(),
+            by_code: Vec::new(),
         }
     }
 
@@ -99,36 +99,49 @@ impl KnowledgeEvidence {
             return;
         }
         let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        let mut counts = SharedCounts::of(&ranked);
         for (code, count) in group.counts() {
             if let Some(confidence) = self.wanted.confidence(code) {
-                let new = || KeptGroups::new(self.values, confidence.clone());
-                self.by_code.entry(code).or_insert_with(new).observe(&ranked, count);
+                kept_of(&mut self.by_code, code, self.values, confidence).observe(&mut counts, count);
             }
         }
     }
 
     /// Adds the kept groups of another part.
     pub fn merge(&mut self, other: KnowledgeEvidence) {
-        for (code, kept) in other.by_code {
-            let new = || KeptGroups::new(self.values, kept.confidence().clone());
-            self.by_code.entry(code).or_insert_with(new).merge(kept);
+        for (code, kept) in (0u32..).zip(other.by_code) {
+            let Some(kept) = kept else { continue };
+            kept_of(&mut self.by_code, code, self.values, kept.confidence()).merge(*kept);
         }
     }
 
     /// Bytes kept.
     pub fn bytes(&self) -> u64 {
-        self.by_code.values().map(|kept| kept.bytes() + 64).sum()
+        let kept: u64 = self.by_code.iter().flatten().map(|kept| kept.bytes()).sum();
+        kept + self.by_code.capacity() as u64 * 8
     }
 
     /// The kept groups by value, sorted by name; includes named values that do not occur.
     pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
         for (&code, confidence) in &self.wanted.these {
-            let new = || KeptGroups::new(self.values, confidence.clone());
-            self.by_code.entry(code).or_insert_with(new);
+            kept_of(&mut self.by_code, code, self.values, confidence);
         }
-        let name = |(code, kept): (u32, KeptGroups)| (names[code as usize].to_string(), kept);
-        let mut all: Vec<_> = self.by_code.into_iter().map(name).collect();
+        let named = self.by_code.into_iter().zip(names);
+        let mut all: Vec<_> = named.filter_map(|(kept, name)| Some((name.to_string(), *kept?))).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
+}
+
+fn kept_of<'k>(
+    by_code: &'k mut Vec<Option<Box<KeptGroups>>>,
+    code: u32,
+    values: Values,
+    confidence: &Arc<Confidence>,
+) -> &'k mut KeptGroups {
+    let code = code as usize;
+    if by_code.len() <= code {
+        by_code.resize_with(code + 1, || None);
+    }
+    by_code[code].get_or_insert_with(|| Box::new(KeptGroups::new(values, confidence.clone())))
 }

@@ -1,10 +1,10 @@
 //! The privacy skyline as a split test.
 
 use super::policy::{ProtectedValues, SkylineModel};
-use crate::encode::group_counts::{GroupCounts, GrowingPart};
+use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{Knowledge, Point, ProtectedCodes, Ranking, SkylineState};
+use crate::math::skyline::{GroupCount, Knowledge, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState};
 use crate::model::protection::{CodedTarget, does_not_occur, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
@@ -34,31 +34,31 @@ impl SkylineTest {
 }
 
 impl SplitTest for SkylineTest {
-    fn admits(&self, parts: &[GroupCounts], scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
         if !parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part)) {
             return false;
         }
-        scratch.rankings.resize_with(parts.len().max(scratch.rankings.len()), Ranking::default);
-        let ranked = scratch.rankings.iter_mut().zip(parts);
-        let ranked = ranked.map(|(ranking, part)| {
-            (ranking.rank(part.people, part.counts.iter().copied()), &part.counts[..])
-        });
+        let Scratch { rankings, counts, .. } = scratch;
+        rankings.resize_with(parts.len().max(rankings.len()), Ranking::default);
+        counts.clear();
+        for (group, part) in (0..).zip(parts) {
+            counts.extend(part.counts().iter().map(|&(code, count)| GroupCount { code, group, count }));
+        }
+        counts.sort_unstable();
+        let mut ranked = rankings.iter_mut().zip(parts).map(|(ranking, part)| rank(ranking, part));
         match parts {
-            [_, _] => {
-                let mut ranked = ranked;
-                match (ranked.next(), ranked.next()) {
-                    (Some(below), Some(from)) => self.state.admits(&[below, from]),
-                    _ => false,
-                }
-            }
-            _ => self.state.admits(&ranked.collect::<Vec<_>>()),
+            [_, _] => match (ranked.next(), ranked.next()) {
+                (Some(below), Some(from)) => self.state.admits(&[below, from], counts),
+                _ => false,
+            },
+            _ => self.state.admits(&ranked.collect::<Vec<_>>(), counts),
         }
     }
 
-    fn accept(&mut self, parts: &[GroupCounts]) {
+    fn accept(&mut self, parts: &[Part]) {
         let mut ranking = Ranking::default();
         for part in parts {
-            self.state.observe(&mut ranking, part.people, &part.counts, 0);
+            self.state.observe_group(&rank(&mut ranking, part), part.counts(), 0);
         }
     }
 
@@ -73,6 +73,10 @@ impl SplitTest for SkylineTest {
             false => self.state.size_bars().least_people_with(part.people(), part.counts()),
         }
     }
+}
+
+fn rank<'r>(ranking: &'r mut Ranking, part: &Part) -> RankedGroup<'r> {
+    ranking.rank(part.people, part.counts().iter().map(|&(_, count)| count))
 }
 
 impl SkylineModel {

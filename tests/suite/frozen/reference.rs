@@ -13,7 +13,8 @@ const RUNS: usize = 16;
 const LONG: usize = 120;
 
 /// Fields that depend on the machine or on encodings.
-const VOLATILE: [&str; 6] = ["out", "peak_memory_bytes", "seconds", "spilled_bytes", "bytes", "sha256"];
+const VOLATILE: [&str; 7] =
+    ["out", "peak_memory_bytes", "seconds", "phases", "spilled_bytes", "bytes", "sha256"];
 
 /// A field: what is stored, and the full text for the message.
 struct Field {

@@ -9,6 +9,8 @@
 //! addition.
 
 mod bucket_tables;
+#[cfg(test)]
+mod fault_tests;
 mod given;
 mod job;
 mod similar;

@@ -1,8 +1,10 @@
 //! What can go wrong, and what should the user do about it?
 //!
-//! Every message names a column, file or key and a remedy. No message ever contains the value of a cell.
+//! Every message names a column, file or key and a remedy: the problem on the first line, the remedy indented below it.
+//! No message ever contains the value of a cell.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible operation of the library.
@@ -21,6 +23,10 @@ pub enum Error {
         remedy: String,
         /// The setting that helps, which the command line names by its flag.
         setting: Option<Setting>,
+        /// The column that it is about, if it is about one.
+        column: Option<String>,
+        /// The file that it is about, if it is about one.
+        file: Option<PathBuf>,
     },
     /// The library contradicts itself: its own check rejects what it made. Nothing was released.
     #[error("{problem}\n  this is a defect of skyveil, please report it; nothing was released")]
@@ -37,12 +43,34 @@ pub enum Error {
         mistakes: Vec<Mistake>,
     },
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), io_remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        source: io::Error,
+    },
+    /// Data that does not fit in memory could not be stored in the directory for it.
+    #[error("{}: spilling to this directory failed: {source}{}", directory.display(), spill_remedy(source))]
+    Spill {
+        /// The directory.
+        directory: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A table was written to while it was read.
+    #[error("{}", tell_change(file.as_deref(), column.as_deref()))]
+    Changed {
+        /// The file, if it is known which.
+        file: Option<PathBuf>,
+        /// The column that holds something that it did not hold before, if that is how it was noticed.
+        column: Option<String>,
+    },
+    /// The system starts no more threads.
+    #[error("threads could not be started: {source}\n  allow fewer threads, or wait until others have ended")]
+    Threads {
+        /// What the operating system said.
+        source: io::Error,
     },
     /// A table file is damaged or does not have the format that its name indicates.
     #[error("{}: {problem}\n  the file may be damaged or of another format", path.display())]
@@ -72,9 +100,22 @@ pub enum Error {
         /// What the other run is writing.
         target: PathBuf,
     },
-    /// The reader of our output has gone away; there is nothing left to report.
-    #[error("the reader of the output closed it")]
-    ClosedPipe,
+    /// A release is in place, but the system could not make its name durable.
+    #[error("{} is complete, but may not survive a loss of power: {source}\n  check it later, or remove it and run again", path.display())]
+    Undurable {
+        /// The release.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The answer was found, but could not be written to standard output.
+    #[error("standard output: {source}{}", output_remedy(made.as_deref()))]
+    Output {
+        /// What the operating system said.
+        source: io::Error,
+        /// The release that was published nevertheless.
+        made: Option<PathBuf>,
+    },
 }
 
 /// The setting that an error is about.
@@ -157,15 +198,108 @@ fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
     text
 }
 
+fn tell_change(file: Option<&Path>, column: Option<&str>) -> String {
+    let table = file.map_or("the table".to_string(), |file| file.display().to_string());
+    let how = column.map_or(String::new(), |column| {
+        format!(": column `{column}` holds a value in a later reading that it did not hold in the first")
+    });
+    format!("{table} changed while it was read{how}\n  run again when nothing writes to it")
+}
+
+/// What to do about an error of the operating system, as the second line of a message.
+fn io_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "\n  free some space there, or use another file system"
+        }
+        io::ErrorKind::FileTooLarge => {
+            "\n  raise the limit on the size of a file (ulimit -f), or use another file system"
+        }
+        _ if lacks_handles(source) => {
+            "\n  raise the limit on open files (ulimit -n), or give fewer files at once"
+        }
+        _ => "",
+    }
+}
+
+fn spill_remedy(source: &io::Error) -> &'static str {
+    match (source.kind(), io_remedy(source)) {
+        (io::ErrorKind::FileTooLarge, remedy) => remedy,
+        (_, remedy) if lacks_handles(source) => remedy,
+        _ => "\n  free some space there, or choose another directory",
+    }
+}
+
+fn output_remedy(made: Option<&Path>) -> String {
+    match made {
+        Some(release) => {
+            format!("\n  the release {} exists and is complete: do not make it again", release.display())
+        }
+        None => "\n  run again with an output that takes the answer".to_string(),
+    }
+}
+
+fn lacks_handles(source: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Whether the operating system may succeed later where it failed now.
+fn may_pass(source: &io::Error) -> bool {
+    use io::ErrorKind;
+    let passing = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::WouldBlock,
+        ErrorKind::ResourceBusy,
+        ErrorKind::OutOfMemory,
+        ErrorKind::Interrupted,
+        ErrorKind::TimedOut,
+        ErrorKind::StaleNetworkFileHandle,
+    ];
+    passing.contains(&source.kind()) || lacks_handles(source)
+}
+
 impl Error {
     /// A mistake in the call or the table, with its remedy.
     pub fn input(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Error::Input { problem: problem.into(), remedy: remedy.into(), setting: None }
+        Error::Input {
+            problem: problem.into(),
+            remedy: remedy.into(),
+            setting: None,
+            column: None,
+            file: None,
+        }
     }
 
     /// As [`Error::input`], with the setting that helps.
     pub fn missing(problem: impl Into<String>, remedy: impl Into<String>, setting: Setting) -> Self {
-        Error::Input { problem: problem.into(), remedy: remedy.into(), setting: Some(setting) }
+        let mut error = Error::input(problem, remedy);
+        if let Error::Input { setting: of_error, .. } = &mut error {
+            *of_error = Some(setting);
+        }
+        error
+    }
+
+    /// The same mistake, with the column that it is about. The message names the column too.
+    pub fn of_column(mut self, name: impl Into<String>) -> Self {
+        if let Error::Input { column, .. } = &mut self {
+            *column = Some(name.into());
+        }
+        self
+    }
+
+    /// The same mistake, with the file that it is about. The message names the file too.
+    pub fn of_file(mut self, path: impl Into<PathBuf>) -> Self {
+        if let Error::Input { file, .. } | Error::Changed { file, .. } = &mut self {
+            *file = Some(path.into());
+        }
+        self
+    }
+
+    /// A column holds a value that it did not hold when the table was read before.
+    pub fn changed(column: impl Into<String>) -> Self {
+        Error::Changed { file: None, column: Some(column.into()) }
     }
 
     /// A contradiction within the library.
@@ -179,12 +313,113 @@ impl Error {
             Error::Input { setting, .. } => *setting,
             Error::Memory { .. } => Some(Setting::Memory),
             Error::Busy { .. } => Some(Setting::Out),
+            Error::Spill { .. } => Some(Setting::Temp),
+            Error::Threads { .. } => Some(Setting::Threads),
             _ => None,
         }
     }
 
+    /// Whether the same call may succeed later: a resource ran out, another run is at work, or the input was changing.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Error::Busy { .. } | Error::Changed { .. } | Error::Threads { .. } => true,
+            Error::Io { source, .. } | Error::Spill { source, .. } => may_pass(source),
+            // A second run would find the release of the first.
+            Error::Output { source, made } => made.is_none() && may_pass(source),
+            Error::Input { .. }
+            | Error::Defect { .. }
+            | Error::Policy { .. }
+            | Error::Format { .. }
+            | Error::Undurable { .. }
+            | Error::Memory { .. } => false,
+        }
+    }
+
+    /// The problem and the remedy, if there is one.
+    pub fn problem_and_remedy(&self) -> (String, Option<String>) {
+        let text = self.to_string();
+        match text.split_once("\n  ") {
+            Some((problem, remedy)) => (problem.to_string(), Some(remedy.to_string())),
+            None => (text, None),
+        }
+    }
+
+    /// The column that the error is about, if it is about one.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            Error::Input { column, .. } | Error::Changed { column, .. } => column.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The file or directory that the error is about, if it is about one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Error::Input { file, .. } | Error::Changed { file, .. } => file.as_deref(),
+            Error::Policy { file: path, .. }
+            | Error::Io { path, .. }
+            | Error::Spill { directory: path, .. }
+            | Error::Format { path, .. }
+            | Error::Undurable { path, .. }
+            | Error::Busy { target: path } => Some(path),
+            Error::Output { made, .. } => made.as_deref(),
+            Error::Defect { .. } | Error::Memory { .. } | Error::Threads { .. } => None,
+        }
+    }
+
     /// An operating-system error on a file.
-    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+    pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Error::Io { path: path.into(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    fn io(errno: Errno) -> Error {
+        Error::io("there", errno.into())
+    }
+
+    #[test]
+    fn what_a_retry_may_mend_is_told_from_what_it_will_not() {
+        let passing = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+        for errno in passing {
+            assert!(io(errno).may_pass(), "{errno}");
+            let spill = Error::Spill { directory: "there".into(), source: errno.into() };
+            assert!(spill.may_pass(), "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::ACCESS, Errno::ROFS, Errno::FBIG, Errno::IO] {
+            assert!(!io(errno).may_pass(), "{errno}");
+        }
+        assert!(Error::Busy { target: "there".into() }.may_pass());
+        assert!(Error::changed("age").may_pass());
+        assert!(!Error::Memory { stage: "sorting", needed: 2, budget: 1 }.may_pass());
+        assert!(!Error::input("wrong", "mend it").may_pass());
+        let output =
+            |made: Option<&str>| Error::Output { source: Errno::NOSPC.into(), made: made.map(PathBuf::from) };
+        assert!(output(None).may_pass() && !output(Some("release")).may_pass());
+    }
+
+    #[test]
+    fn limits_of_the_system_have_a_remedy() {
+        for (errno, remedy) in
+            [(Errno::FBIG, "ulimit -f"), (Errno::MFILE, "ulimit -n"), (Errno::NOSPC, "space")]
+        {
+            let (problem, told) = io(errno).problem_and_remedy();
+            assert!(
+                problem.starts_with("there: ") && told.is_some_and(|told| told.contains(remedy)),
+                "{errno}"
+            );
+        }
+        assert_eq!(io(Errno::NOENT).problem_and_remedy().1, None);
+    }
+
+    #[test]
+    fn a_mistake_may_name_its_column_and_its_file() {
+        let error = Error::input("column `age` is odd", "mend it").of_column("age").of_file("t.csv");
+        assert_eq!((error.column(), error.file()), (Some("age"), Some(Path::new("t.csv"))));
+        assert_eq!(error.problem_and_remedy(), ("column `age` is odd".into(), Some("mend it".into())));
     }
 }

@@ -67,6 +67,7 @@ pub use report::kept::KeptColumn;
 pub use resources::Resources;
 pub use resources::budget::{ALLOWANCE, Budget};
 pub use resources::progress::Progress;
+pub use resources::spill::SpillForm;
 pub use table::ColumnKind;
 pub use table::read::{ColumnRequest, CsvType, Morsel, ReadOptions, ScanMeans, Table};
 pub use table::write::{TableWriter, WriteOptions};

@@ -13,13 +13,11 @@
 use super::job::{Anonymize, Outcome, Workplace};
 use super::written::{Attempt, Written};
 use crate::encode::attribute::Attribute;
-use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
 use crate::error::{Error, Result};
 use crate::group::given::{
-    CandidateFunction, CodedPeople, FunctionGroup, GivenFunctions, GroupedPeople, PublishedAttributes,
-    ReadFor,
+    CandidateFunction, CodedPeople, GivenFunctions, GroupedPeople, PublishedAttributes, ReadFor,
 };
 use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits};
 use crate::math::skyline::Values;
@@ -81,7 +79,7 @@ fn write_tables(
     workplace: &Workplace<'_>,
 ) -> Result<(ReleaseStyle, Utility)> {
     let published = PublishedAttributes::new(people, candidate);
-    let mut labels = labels(job, &published.attributes, people)?;
+    let mut labels = labels(job, &published.attributes)?;
     if published.codes.is_some() {
         labels = labels.into_iter().map(|(name, labels)| (name, labels.of_labels())).collect();
     }
@@ -97,11 +95,14 @@ fn write_tables(
         payload: payload.as_ref(),
     };
     let mut output = Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.threads)?;
-    let columns: Vec<Column> = people.attributes.iter().map(Attribute::column).collect();
-    let table_labels = self::labels(job, &people.attributes, people)?;
-    let mut worth = Worth::new(&columns, people, &table_labels);
+    let measured = people.places.iter().zip(&people.attributes).map(|(&place, own)| {
+        let quasi = &job.policy.columns.quasi[place];
+        Ok((quasi, job.table.kind(&quasi.name)?, own))
+    });
+    let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
     let group_of = candidate.groups(people, &published, |number, group| {
-        worth.add(&group);
+        let shown = labels.iter().zip(&group.published.present);
+        measure.add_labelled(&group.tight, shown.map(|((_, labels), present)| labels.label(present)));
         output.push(number, &group.published)
     })?;
     if let Some(payload) = &payload {
@@ -117,7 +118,7 @@ fn write_tables(
     }
     output.finish()?;
     let style = if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized };
-    Ok((style, worth.finish()))
+    Ok((style, measure.finish()))
 }
 
 /// The function that the strategy publishes, or why there is none.
@@ -162,40 +163,9 @@ fn chosen(case: &GroupedPeople, strategy: Strategy) -> Result<Chosen, String> {
     }
 }
 
-fn labels<'a>(
-    job: &'a Anonymize<'_>,
-    attributes: &'a [Attribute],
-    people: &CodedPeople,
-) -> Result<Vec<(String, Labels<'a>)>> {
-    let label = |(attribute, &place): (&'a Attribute, &usize)| {
-        let kind = job.table.kind(&attribute.name)?;
-        Ok((attribute.name.clone(), Labels::new(attribute, &job.policy.columns.quasi[place], kind)?))
+fn labels<'a>(job: &Anonymize<'_>, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
+    let label = |attribute: &'a Attribute| {
+        Ok((attribute.name.clone(), Labels::new(attribute, job.table.kind(&attribute.name)?)))
     };
-    attributes.iter().zip(&people.places).map(label).collect()
-}
-
-/// The utility of a release: labels are as wide as the values of the table that they cover.
-struct Worth<'a> {
-    wide: Measure<'a>,
-    tight: Measure<'a>,
-}
-
-impl<'a> Worth<'a> {
-    fn new(columns: &'a [Column], people: &'a CodedPeople, labels: &'a [(String, Labels<'a>)]) -> Self {
-        let measure = || Measure::new(columns, &people.attributes, labels);
-        Worth { wide: measure(), tight: measure() }
-    }
-
-    fn add(&mut self, group: &FunctionGroup) {
-        self.wide.add(&group.wide);
-        self.tight.add(&group.tight);
-    }
-
-    fn finish(self) -> Utility {
-        let (mut utility, tight) = (self.wide.finish(), self.tight.finish());
-        for (column, tight) in utility.columns.iter_mut().zip(tight.columns) {
-            column.tight = tight.tight;
-        }
-        utility
-    }
+    attributes.iter().map(label).collect()
 }

@@ -14,7 +14,7 @@ use crate::report::kept::KeptColumn;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
-use crate::resources::spill::Spill;
+use crate::resources::spill::{Spill, SpillForm};
 use crate::table::read::Table;
 use std::path::PathBuf;
 
@@ -31,6 +31,8 @@ pub struct Anonymize<'a> {
     pub out: PathBuf,
     /// Where rows that do not fit in memory are stored; default: the system's directory for temporary files.
     pub temp: PathBuf,
+    /// How they are stored; default: encrypted.
+    pub spill: SpillForm,
     /// Memory budget in bytes; default: 1 GiB.
     pub memory: u64,
     /// Threads; default: one per processor.
@@ -60,6 +62,7 @@ impl<'a> Anonymize<'a> {
             policy,
             out: out.into(),
             temp: std::env::temp_dir(),
+            spill: SpillForm::Encrypted,
             memory: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |threads| threads.get()),
             search: Search::Tree,
@@ -96,16 +99,14 @@ pub(super) struct Workplace<'a> {
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
-        Ok(Workplace {
-            staging: Staging::create(&job.out)?,
-            spill: Spill::create(&job.temp)?,
-            resources: Resources {
-                threads: job.threads,
-                budget: Budget::new(job.memory),
-                temp: job.temp.clone(),
-                progress,
-            },
-        })
+        let resources = Resources {
+            threads: job.threads,
+            budget: Budget::new(job.memory),
+            temp: job.temp.clone(),
+            spill: job.spill,
+            progress,
+        };
+        Ok(Workplace { staging: Staging::create(&job.out)?, spill: resources.new_spill()?, resources })
     }
 }
 

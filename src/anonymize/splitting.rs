@@ -26,7 +26,7 @@ use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
-use crate::policy::{Cuts, Quasi};
+use crate::policy::Cuts;
 use crate::release::label::Labels;
 use crate::release::manifest::{self, Input, ReleaseStyle};
 use crate::release::output::{Output, ReleaseShape};
@@ -97,8 +97,6 @@ impl<'s> CodedTable<'s> {
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
-        // A mistake in the labels is reported before the rows are read.
-        drop(labels(job.table, source, &attributes)?);
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
         // Pages must not take the memory that splitting will need.
@@ -136,7 +134,7 @@ impl<'s> CodedTable<'s> {
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
-        let labels = &labels(job.table, source, &self.attributes)?;
+        let labels = &labels(job.table, &self.attributes)?;
         let progress = workplace.resources.progress;
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
         let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
@@ -150,7 +148,9 @@ impl<'s> CodedTable<'s> {
         };
         let folder = workplace.staging.folder();
         let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
-        let mut measure = Measure::new(&columns, &self.attributes, labels);
+        let measured = source.quasi().zip(&self.attributes);
+        let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
+        let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
         let people = self.whole.people;
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
@@ -207,16 +207,11 @@ impl<'s> CodedTable<'s> {
     }
 }
 
-fn labels<'a>(
-    table: &Table,
-    source: &Source<'a>,
-    attributes: &'a [Attribute],
-) -> Result<Vec<(String, Labels<'a>)>> {
-    let label = |(quasi, attribute): (&'a Quasi, &'a Attribute)| {
-        let kind = table.kind(&attribute.name)?;
-        Ok((attribute.name.clone(), Labels::new(attribute, quasi, kind)?))
+fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
+    let label = |attribute: &'a Attribute| {
+        Ok((attribute.name.clone(), Labels::new(attribute, table.kind(&attribute.name)?)))
     };
-    source.quasi().zip(attributes).map(label).collect()
+    attributes.iter().map(label).collect()
 }
 
 fn order(policy: &Policy) -> CutOrder {

@@ -15,6 +15,7 @@ use crate::release::rows::{COUNT, GROUP};
 use crate::report::REPORT;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
+use crate::resources::disk;
 use crate::table::read::Table;
 
 /// The result of forming groups.
@@ -121,7 +122,7 @@ impl Written {
             kept,
         });
         let path = workplace.staging.folder().join(REPORT);
-        std::fs::write(&path, page).map_err(|source| Error::io(&path, source))
+        disk::write(&path, page).map_err(|source| Error::io(&path, source))
     }
 
     pub(super) fn write_manifest(

@@ -11,7 +11,6 @@ use crate::math::skyline::Values;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
-use crate::resources::spill::Spill;
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
 
@@ -113,7 +112,7 @@ pub fn count(
 ) -> Result<CountedTable> {
     validate(subject, columns, requirements)?;
     let codes = ValueCodes::new(subject, columns, &resources.budget)?;
-    let spill = || Spill::create(&resources.temp).map(Arc::new);
+    let spill = || resources.new_spill().map(Arc::new);
     let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, &spill, resources)?;
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);

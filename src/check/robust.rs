@@ -24,7 +24,7 @@ use crate::model::robust::judge::{RobustJudge, Robustness, assessed};
 use crate::model::robust::{Distributions, KnownDistributions, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
-use crate::resources::spill::Spill;
+use crate::resources::threads::thread_pool;
 use crate::table::group_keys::{KeyConverter, integer_of_key};
 use crate::table::read::{ColumnRequest, Table};
 
@@ -105,7 +105,7 @@ fn judge(
     charge: &RobustCharge<'_>,
     resources: &Resources<'_>,
 ) -> Result<RobustJudge> {
-    let spill = Spill::create(&resources.temp)?;
+    let spill = resources.new_spill()?;
     let sorter = Mutex::new(Sorter::new(&resources.budget, &spill)?);
     match subject {
         Subject::Table(table) => {
@@ -120,10 +120,7 @@ fn judge(
         }
     }
     let sorter = sorter.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(resources.threads)
-        .build()
-        .map_err(|_| Error::missing("the threads could not be started", "use fewer", Setting::Threads))?;
+    let pool = thread_pool(resources.threads)?;
     let mut judge = RobustJudge::new(charge.known.priors().values());
     let mut batch = Batch::default();
     resources.progress.start("judging groups", None);

@@ -44,8 +44,13 @@ fn batch(rows: &[(i64, &str)]) -> RecordBatch {
 fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Finding, u64, u64)> {
     let progress = Progress::default();
     let budget = Budget::new(1 << 20);
-    let resources =
-        Resources { threads: 1, budget: budget.clone(), temp: std::env::temp_dir(), progress: &progress };
+    let resources = Resources {
+        threads: 1,
+        budget: budget.clone(),
+        temp: std::env::temp_dir(),
+        spill: Default::default(),
+        progress: &progress,
+    };
     let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
     let mut joined = Joined::new(&charge, &resources).unwrap();

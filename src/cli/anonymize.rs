@@ -4,7 +4,7 @@ use super::Answer;
 use super::audit::open_functions;
 use super::flags::{ResourceFlags, read_options};
 use super::robust;
-use super::terminal::{complain, print, visible, with_progress};
+use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Anonymize, Outcome, Search, Summary};
 use crate::error::{Error, Result};
@@ -115,6 +115,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
     let job = Anonymize {
         temp: args.resources.temp(),
+        spill: args.resources.spill(),
         memory: args.resources.memory,
         threads: args.resources.threads(),
         search: args.search(),
@@ -129,12 +130,17 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let took = Took { seconds: start.elapsed().as_secs_f64(), phases };
     match outcome {
         Outcome::Published(summary) => {
-            print(&published(args, &policy, &table, &summary, &took))?;
+            let printed = print(&published(args, &policy, &table, &summary, &took));
             warn_of_kept(&summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
-            Ok(Answer::Yes)
+            match printed {
+                Err(Error::Output { source, .. }) => {
+                    Err(Error::Output { source, made: Some(args.out.clone()) })
+                }
+                other => other.map(|()| Answer::Yes),
+            }
         }
         Outcome::Impossible(findings) => {
             print(&impossible(args, &findings))?;
@@ -208,13 +214,7 @@ fn listed(names: &[&str]) -> String {
     shown.join(", ")
 }
 
-fn published(
-    args: &AnonymizeArgs,
-    policy: &Policy,
-    table: &Table,
-    summary: &Summary,
-    took: &Took,
-) -> String {
+fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Summary, took: &Took) -> String {
     let seconds = took.seconds;
     let utility = &summary.utility;
     let rest = dropped_rest(policy, table);
@@ -272,7 +272,7 @@ fn published(
         "safe release of {} people in {} groups: {}\n\n",
         summary.records,
         summary.groups,
-        args.out.display()
+        visible_path(&args.out)
     );
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();

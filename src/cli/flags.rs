@@ -12,6 +12,7 @@ use crate::policy::ColumnType as PolicyType;
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, parse_size};
 use crate::resources::progress::Progress;
+use crate::resources::spill::SpillForm;
 use crate::table::read::{CsvType, ReadOptions};
 
 /// The resources that a command may use.
@@ -26,6 +27,9 @@ pub struct ResourceFlags {
     /// Directory for data that does not fit in memory. Default: the system's.
     #[arg(long, value_name = "DIR")]
     pub temp: Option<PathBuf>,
+    /// Store it there as it is. Without this, it is encrypted with a key that only this run knows.
+    #[arg(long)]
+    pub trust_disk: bool,
 }
 
 impl ResourceFlags {
@@ -44,7 +48,18 @@ impl ResourceFlags {
 
     /// All of them.
     pub fn all<'a>(&self, progress: &'a Progress) -> Resources<'a> {
-        Resources { threads: self.threads(), budget: self.budget(), temp: self.temp(), progress }
+        Resources {
+            threads: self.threads(),
+            budget: self.budget(),
+            temp: self.temp(),
+            spill: self.spill(),
+            progress,
+        }
+    }
+
+    /// How data that does not fit in memory is stored.
+    pub fn spill(&self) -> SpillForm {
+        if self.trust_disk { SpillForm::Plain } else { SpillForm::Encrypted }
     }
 
     /// The directory for data that does not fit in memory.

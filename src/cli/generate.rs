@@ -1,15 +1,14 @@
 //! `skyveil generate`: which synthetic table is made, and where is it written?
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Answer;
-use crate::error::{Error, Result};
+use super::terminal::{self, visible_path};
+use crate::error::Result;
 use crate::generate::{Generator, SyntheticTable, write};
 use crate::table::write::WrittenFile;
 
@@ -75,23 +74,20 @@ pub fn run(args: &GenerateArgs) -> Result<Answer> {
 }
 
 fn print(args: &GenerateArgs, written: WrittenFile, seconds: f64) -> Result<()> {
-    let out = args.out.display();
     let text = if args.json {
         serde_json::json!({
             "rows": written.rows,
             "bytes": written.bytes,
             "seconds": seconds,
             "seed": args.seed,
-            "out": out.to_string(),
+            "out": args.out,
         })
         .to_string()
     } else {
+        let out = visible_path(&args.out);
         format!("{out}: {} rows, {} bytes, {seconds:.1} s", written.rows, written.bytes)
     };
-    writeln!(io::stdout(), "{text}").map_err(|source| match source.kind() {
-        io::ErrorKind::BrokenPipe => Error::ClosedPipe,
-        _ => Error::io(Path::new("standard output"), source),
-    })
+    terminal::print(&format!("{text}\n"))
 }
 
 /// Shown on standard error, and only if that is a terminal.

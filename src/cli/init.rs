@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::flags::{ResourceFlags, csv_type, read_delimiter};
-use super::terminal::{complain, print, visible, with_progress};
+use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
 use crate::policy::hierarchy::to_arx;
@@ -80,7 +80,7 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
     match &args.out {
-        None => print(&policy)?,
+        None => print_file(&policy)?,
         Some(out) => {
             write(args, out, &policy)?;
             print(&summary(&proposal, out, &name))?;
@@ -117,13 +117,13 @@ fn write_hierarchy(args: &InitArgs, table: &Table, column: &str) -> Result<Answe
         )
     })?;
     match &args.out {
-        None => print(&text)?,
+        None => print_file(&text)?,
         Some(out) => {
             write(args, out, &text)?;
             let leaves = number_of(u64::from(tree.leaf_count()), "value", "values");
             print(&format!(
                 "{}: {leaves} of {:?} on {} levels\n",
-                out.display(),
+                visible_path(out),
                 visible(column),
                 tree.top_level() + 1
             ))?;
@@ -160,13 +160,13 @@ fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str) -> String {
         let of_role = columns.filter(|(_, (role, _))| role.name() == wanted);
         of_role.map(|(column, _)| visible(&column.name)).collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("{}: a policy to start from\n\n", out.display());
+    let (out, table) = (visible_path(out), visible(table));
+    let mut text = format!("{out}: a policy to start from\n\n");
     for role in ["sensitive", "individual", "quasi", "drop"] {
         if count(role) > 0 {
             text.push_str(&format!("{role:<12} {}\n", names(role)));
         }
     }
-    let (out, table) = (out.display(), visible(table));
     text.push_str(&format!(
         "\nread it and change what is wrong, then\n  skyveil anonymize {table} --policy {out} --out release\n"
     ));

@@ -2,7 +2,7 @@
 //!
 //! One file for each subcommand: its flags become a validated job of the library once, and its result
 //! becomes text or JSON. Results go to standard output, warnings and progress to standard error. Exit codes
-//! are decided here alone: 0 done or safe, 1 the answer is no, 2 a mistake or a resource that ran out.
+//! are decided here alone: 0 done or safe, 1 the answer is no, and those of [`failure`].
 
 mod anonymize;
 mod attack;
@@ -10,6 +10,7 @@ mod audit;
 mod check;
 mod disclosure;
 mod explain;
+mod failure;
 mod flags;
 mod generate;
 mod init;
@@ -18,6 +19,7 @@ mod reproduce;
 mod robust;
 mod shell;
 mod show;
+mod signals;
 mod skyline;
 mod subject;
 mod terminal;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Publishes tables larger than memory that stay safe against an adversary whose knowledge you specify.
 #[derive(Debug, Parser)]
@@ -70,25 +72,24 @@ pub enum Answer {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     silence_contained_panics();
+    // A call that cannot be read is an error too, and told in the same form.
+    let form = match std::env::args_os().any(|argument| argument == "--json") {
+        true => failure::Form::Json,
+        false => failure::Form::Text,
+    };
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are answers; the rest are mistakes. A closed pipe is not worth reporting.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(error) => return failure::of_call(&error, form),
     };
     if arguments.quiet {
         terminal::be_quiet();
     }
+    keep_memory_private();
+    signals::handle();
     match run(&arguments.command) {
-        Ok(Answer::Yes) | Err(Error::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
-        Err(error) => {
-            let hint = error.setting().map(flags::hint).unwrap_or_default();
-            terminal::complain("error", &format!("{error}{hint}"));
-            ExitCode::from(2)
-        }
+        Err(error) => failure::of_run(&error, form),
     }
 }
 
@@ -109,6 +110,13 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Show(args) => show::run(args),
         Command::Skyline(args) => skyline::run(args),
     }
+}
+
+/// No core file and no other process of the user shows what this one holds of people. The library leaves this to its
+/// caller.
+fn keep_memory_private() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// A decoder panic on a damaged file is reported only as an error of that file.

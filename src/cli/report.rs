@@ -7,7 +7,7 @@ use clap::Args;
 use super::Answer;
 use super::flags::{read_confidence, read_options, read_point};
 use super::subject::{Opened, SubjectFlags};
-use super::terminal::{print, with_progress};
+use super::terminal::{print, print_file, visible_path, with_progress};
 use crate::check::policy::Task;
 use crate::check::{Check, JudgedColumn, Order, Skylines, Subject, Verdict};
 use crate::error::{Error, Result, number_of};
@@ -101,10 +101,10 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     let contents = Contents { verdict: &verdict, asked, origin, worth, compared, kept: &kept };
     let page = to_html(&contents);
     match &args.out {
-        None => print(&page)?,
+        None => print_file(&page)?,
         Some(path) => {
             std::fs::write(path, page).map_err(|source| Error::io(path, source))?;
-            print(&format!("{}: {}\n", path.display(), in_a_line(&contents)))?;
+            print(&format!("{}: {}\n", visible_path(path), in_a_line(&contents)))?;
         }
     }
     let safe = verdict.holds_as_far_as_judged();

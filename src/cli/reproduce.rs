@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::Answer;
-use super::terminal::{complain, print};
+use super::terminal::{complain, print, visible_path};
 use crate::error::{Error, Result};
 use crate::reproduce::{
     EXPERIMENTS, Experiment, ExperimentResult, ExperimentSetting, RunSize, experiment, page, run as reproduce,
@@ -65,7 +65,7 @@ pub fn run(args: &ReproduceArgs) -> Result<Answer> {
         }
         "page" => {
             let page = page::collect(&args.out)?;
-            print(&format!("{}\n", page.display()))?;
+            print(&format!("{}\n", visible_path(&page)))?;
         }
         "all" => {
             let mut failed = Vec::new();
@@ -109,6 +109,6 @@ fn run_one(args: &ReproduceArgs, one: &Experiment) -> Result<()> {
     let outcome = ExperimentResult::read(&folder.join("result.json"))?;
     let mut text = format!("{}\n", outcome.question);
     outcome.compared.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
-    text.push_str(&format!("{}\n", folder.join("index.html").display()));
+    text.push_str(&format!("{}\n", visible_path(&folder.join("index.html"))));
     print(&text)
 }

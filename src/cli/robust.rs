@@ -1,6 +1,6 @@
 //! What is shown about releases against an adversary who knows distributions.
 
-use super::terminal::complain;
+use super::terminal::{complain, visible_path};
 use crate::anonymize::{Summary, Suppression};
 use crate::error::number_of;
 use crate::model::finding::Note;
@@ -25,9 +25,9 @@ pub fn published(out: &std::path::Path, summary: &Summary, robust: &Suppression,
         "r-robust release of {} people in {} groups: {}\n\nsuppressed           {}, listed in {}\n",
         summary.records,
         summary.groups,
-        out.display(),
+        visible_path(out),
         number_of(robust.suppressed, "row", "rows"),
-        robust.list.display()
+        visible_path(&robust.list)
     );
     text.push_str(&format!("people in a group    {:.1} on average\n", summary.utility.average_group_size));
     for part in robust.finding.summary() {

@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::terminal::print;
+use super::terminal::print_file;
 use super::{Answer, Arguments};
 use crate::error::{Error, Result};
 
@@ -37,7 +37,7 @@ pub struct ManArgs {
 pub fn completions(args: &CompletionsArgs) -> Result<Answer> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "skyveil", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
+    print_file(&String::from_utf8_lossy(&script))?;
     Ok(Answer::Yes)
 }
 
@@ -53,7 +53,7 @@ pub fn man(args: &ManArgs) -> Result<Answer> {
         None => {
             let mut page = Vec::new();
             Man::new(command).render(&mut page).map_err(|source| Error::io("the manual page", source))?;
-            print(&String::from_utf8_lossy(&page))?;
+            print_file(&String::from_utf8_lossy(&page))?;
         }
     }
     Ok(Answer::Yes)

@@ -10,15 +10,26 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
 use crate::resources::progress::{Progress, Snapshot};
+use crate::resources::threads::start_in;
 
-/// Writes a result to standard output; if the reader has gone away, returns [`Error::ClosedPipe`].
+/// Writes an answer, text or JSON, to standard output. Only its line ends reach the terminal as they are: the escapes
+/// of other characters are also those of JSON.
 pub fn print(text: &str) -> Result<()> {
+    write(&escape(text, |rest| rest.starts_with('\n')))
+}
+
+/// Writes a file to standard output: as it is, unless somebody looks at it in a terminal.
+pub fn print_file(contents: &str) -> Result<()> {
+    if io::stdout().is_terminal() { print(contents) } else { write(contents) }
+}
+
+fn write(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|source| match source.kind() {
-        io::ErrorKind::BrokenPipe => Error::ClosedPipe,
-        _ => Error::io(Path::new("standard output"), source),
-    })
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has gone away has read what it wanted. The exit code is the answer still.
+        Err(source) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|source| Error::Output { source, made: None }),
+    }
 }
 
 /// Whether only results and errors are printed.
@@ -33,17 +44,46 @@ fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Writes a warning or an error to standard error, ignoring failures.
+/// Writes a warning or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
+/// so a line end in a name cannot begin a line that looks like ours.
 pub fn complain(kind: &str, text: &str) {
     if kind == "warning" && is_quiet() {
         return;
     }
+    let text = escape(text, |rest| rest.starts_with("\n  "));
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
 }
 
-/// Text of a table made safe to show: control characters cannot reach the terminal.
+/// A name or a text of a table made safe to show: control characters and those that change the direction of the text
+/// after them cannot reach the terminal.
 pub fn visible(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    escape(text, |_| false)
+}
+
+/// A path made safe to show.
+pub fn visible_path(path: &Path) -> String {
+    visible(&path.to_string_lossy())
+}
+
+/// Writes what must not reach a terminal as `\n` or `\u001b`, except where `keep` says otherwise of the rest of the text.
+fn escape(text: &str, keep: impl Fn(&str) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if !misleads(c) || keep(&text[at..]) => shown.push(c),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            _ => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+        }
+    }
+    shown
+}
+
+/// Control characters, line separators, and the marks that change the direction of writing.
+fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// How often the bar is drawn.
@@ -57,7 +97,8 @@ pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
     }
     std::thread::scope(|scope| {
         let (stop, stopped) = mpsc::channel::<()>();
-        scope.spawn(|| draw(&progress, stopped));
+        // Where no thread can be started for it, there is no bar.
+        let _ = start_in(scope, || draw(&progress, stopped));
         let result = work(&progress);
         drop(stop);
         result
@@ -107,6 +148,22 @@ mod tests {
 
     #[test]
     fn control_characters_are_shown_as_text() {
-        assert_eq!(visible("a\u{1b}[2Jß\n"), "a\\u{1b}[2Jß\\n");
+        assert_eq!(visible("a\u{1b}[2Jß\n"), "a\\u001b[2Jß\\n");
+    }
+
+    #[test]
+    fn marks_that_turn_the_direction_of_writing_are_shown_as_text() {
+        let name = "drop\u{202e}yas\u{2066}\u{200f}\u{61c}\u{2028}";
+        assert_eq!(visible(name), "drop\\u202eyas\\u2066\\u200f\\u061c\\u2028");
+        assert_eq!(visible("שלום, Ελλάδα, 👩‍🔬"), "שלום, Ελλάδα, 👩‍🔬");
+        let json = serde_json::json!({ "out": name }).to_string();
+        let read: serde_json::Value = serde_json::from_str(&visible(&json)).unwrap();
+        assert_eq!(read["out"], name);
+    }
+
+    #[test]
+    fn a_line_end_in_a_name_begins_no_line_of_ours() {
+        let ours = |rest: &str| rest.starts_with("\n  ");
+        assert_eq!(escape("a\nerror: b\n  remedy", ours), "a\\nerror: b\n  remedy");
     }
 }

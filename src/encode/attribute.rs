@@ -1,12 +1,13 @@
 //! The codes of the values of a quasi-identifier, and where the column may be cut.
 //!
 //! Codes are dense and follow the order of the values. Code 0 is null if the column has nulls, so null is a value of
-//! its own below all others, and every label that covers it names it. Up to 65,535 values each have their own code;
-//! beyond that, a code is a bin between two plain numbers (or texts) drawn from a sample of the values, and cuts fall
-//! only between bins.
+//! its own below all others, and every label that covers it names it. Up to 65,535 values (cells of the grid, for
+//! numbers and times) each have their own code; beyond that, a code is a bin between two values or cells drawn from a
+//! sample, and cuts fall only between bins.
 
 use super::column_values::Frequencies;
 use super::distinct::DistinctValues;
+use super::grid::{ColumnGrid, GridOrigin, OrderedCells};
 use super::scale::Scale;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::policy::hierarchy::{Hierarchy, Node};
@@ -26,18 +27,22 @@ pub struct Attribute {
     pub coding: Coding,
 }
 
+/// Where the ends of a column's labels come from, and so what they show of the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelEnds {
+    /// A hierarchy, levels, ends, prefixes, periods or an order of the policy, or the names of categories.
+    Named,
+    /// Cells of a grid.
+    Grid(GridOrigin),
+    /// The values themselves: ranges of texts.
+    Values,
+}
+
 /// How values become codes.
 #[derive(Debug, Clone)]
 pub enum Coding {
-    /// Numbers, dates and times: code i begins at `starts[i - 1]`.
-    Numbers {
-        /// What the keys mean.
-        scale: Scale,
-        /// Ascending keys; one fewer than codes.
-        starts: Vec<i64>,
-        /// One value for each code; never published.
-        samples: Vec<i64>,
-    },
+    /// Numbers, dates and times: a code is a cell of the column's grid, or a bin of cells.
+    Numbers(OrderedCells),
     /// Texts in a declared order, or by frequency: code i is `values[i]`.
     Set {
         /// One per code.
@@ -71,11 +76,10 @@ pub enum Leaves {
 }
 
 impl Coding {
-    /// Creates the coding for the distinct numbers of a column, or a sample of them.
-    pub fn numbers(scale: Scale, distinct: DistinctValues<i64>) -> Self {
-        let samples = distinct.into_sorted();
-        let starts = samples.windows(2).map(|pair| scale.roundest(pair[0], pair[1]).0).collect();
-        Coding::Numbers { scale, starts, samples }
+    /// Creates the coding for the occupied cells of a grid, or a sample of them, given by their first keys.
+    pub fn numbers(grid: ColumnGrid, distinct: DistinctValues<i64>) -> Self {
+        let exact = distinct.is_exact();
+        Coding::Numbers(OrderedCells::new(grid, &distinct.into_sorted(), exact))
     }
 
     /// Creates the coding for the distinct texts (or a sample of them) of a column without an order or a hierarchy.
@@ -96,22 +100,17 @@ impl Coding {
     /// Number of codes.
     pub fn len(&self) -> u32 {
         match self {
-            Coding::Numbers { samples, .. } => samples.len() as u32,
+            Coding::Numbers(ordered) => ordered.cells().len() as u32,
             Coding::Set { values, .. } => values.len() as u32,
             Coding::TextRanges { starts } => starts.len() as u32 + 1,
             Coding::Tree { hierarchy, .. } => hierarchy.leaf_count(),
         }
     }
 
-    /// Whether the column has no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The code of a number.
     pub fn number_code(&self, key: i64) -> Option<u32> {
         match self {
-            Coding::Numbers { starts, .. } => Some(starts.partition_point(|&start| start <= key) as u32),
+            Coding::Numbers(ordered) => ordered.code(key),
             Coding::Tree { leaves: Leaves::Key(_, keys), hierarchy } => {
                 leaf_of(key, keys).or_else(|| hierarchy.other())
             }
@@ -144,6 +143,16 @@ fn shortest_between<'a>(below: &str, from: &'a str) -> &'a str {
 }
 
 impl Attribute {
+    /// Where the ends of its labels come from.
+    #[allow(dead_code, reason = "for the lint of columns whose labels show values")]
+    pub fn label_ends(&self) -> LabelEnds {
+        match &self.coding {
+            Coding::Numbers(ordered) => LabelEnds::Grid(ordered.grid().origin()),
+            Coding::TextRanges { .. } => LabelEnds::Values,
+            Coding::Set { .. } | Coding::Tree { .. } => LabelEnds::Named,
+        }
+    }
+
     /// Number of codes, null included.
     pub fn codes(&self) -> u32 {
         self.coding.len() + u32::from(self.nulls)
@@ -153,7 +162,8 @@ impl Attribute {
     pub fn memory(&self) -> u64 {
         let texts = |texts: &[Box<str>]| texts.iter().map(|text| text.len() + 32).sum::<usize>();
         let own = match &self.coding {
-            Coding::Numbers { starts, samples, .. } => 8 * (starts.len() + samples.len()),
+            // The ends of a cell, and its start.
+            Coding::Numbers(_) => 40 * self.codes() as usize,
             Coding::Set { values, .. } => texts(values),
             Coding::TextRanges { starts } => texts(starts),
             // A node, its names and its leaf.
@@ -177,36 +187,17 @@ impl Attribute {
     pub fn column(&self) -> Column {
         let codes = self.codes();
         let splitting = match &self.coding {
-            Coding::Numbers { scale, starts, .. } => {
-                let ranks = starts.iter().map(|&start| scale.roundest(start.saturating_sub(1), start).1);
-                Splitting::Ordered { roundness: self.ranks(ranks) }
-            }
-            Coding::TextRanges { starts } => {
-                let ranks = starts.iter().map(|start| u8::MAX - start.len().min(255) as u8);
-                Splitting::Ordered { roundness: self.ranks(ranks) }
-            }
-            Coding::Set { .. } => Splitting::Ordered { roundness: vec![0; codes as usize] },
             Coding::Tree { hierarchy, .. } => Splitting::Tree(self.code_tree(hierarchy)),
+            _ => Splitting::Ordered,
         };
         let width = match &self.coding {
-            Coding::Numbers { scale, samples, .. } => {
-                Width::Span(self.spread(samples.iter().map(|&key| scale.coordinate(key))))
-            }
+            Coding::Numbers(ordered) => Width::Span(self.spread(ordered.places().into_iter())),
             Coding::TextRanges { starts } => {
                 Width::Span(self.spread((0..=starts.len()).map(|rank| rank as f64)))
             }
             Coding::Set { .. } | Coding::Tree { .. } => Width::Share,
         };
         Column { codes, splitting, width }
-    }
-
-    /// Ranks for every code; null and the first value have no start.
-    fn ranks(&self, starts: impl Iterator<Item = u8>) -> Vec<u8> {
-        let first = usize::from(!self.coding.is_empty());
-        let mut ranks = vec![0; usize::from(self.nulls) + first];
-        ranks.extend(starts);
-        ranks.resize(self.codes() as usize, 0);
-        ranks
     }
 
     /// Coordinates scaled to [0, 1]; null is placed at the least value.
@@ -240,21 +231,21 @@ impl Attribute {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Quasi;
 
     fn numbers(values: impl IntoIterator<Item = i64>) -> Coding {
         let mut distinct = DistinctValues::default();
         values.into_iter().for_each(|value| distinct.insert(value));
-        Coding::numbers(Scale::Integer, distinct)
+        Coding::numbers(ColumnGrid::of(&Quasi::plain("q"), Scale::Integer).unwrap(), distinct)
     }
 
     #[test]
-    fn each_of_few_numbers_has_its_code_and_cuts_lie_at_plain_numbers() {
+    fn each_of_few_numbers_has_its_code_and_others_have_none() {
         let coding = numbers([17, 23, 41, 90]);
         for (code, key) in [17, 23, 41, 90].into_iter().enumerate() {
             assert_eq!(coding.number_code(key), Some(code as u32));
         }
-        let Coding::Numbers { starts, .. } = &coding else { panic!() };
-        assert_eq!(starts, &[20, 40, 50]);
+        assert_eq!([16, 18, 91].map(|key| coding.number_code(key)), [None; 3]);
     }
 
     #[test]

@@ -8,13 +8,8 @@ use std::ops::Range;
 /// How the codes of a column may be split.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Splitting {
-    /// Between any two neighbouring codes. `roundness[c]` ranks the value at which the codes from `c` on begin. Where
-    /// nobody in a group lies between several cuts, the roundest cut is used, so that a published end is a plain number
-    /// rather than somebody's value.
-    Ordered {
-        /// One rank per code.
-        roundness: Vec<u8>,
-    },
+    /// Between any two neighbouring codes.
+    Ordered,
     /// Into the children of a hierarchy node, all at once.
     Tree(CodeTree),
 }
@@ -40,12 +35,12 @@ pub struct Column {
 }
 
 impl Column {
-    /// An ordered column with evenly spaced values, in which no cut is preferred.
+    /// An ordered column with evenly spaced values.
     pub fn evenly_spaced(codes: u32) -> Self {
         let step = 1.0 / f64::from(codes.max(2) - 1);
         Column {
             codes,
-            splitting: Splitting::Ordered { roundness: vec![0; codes as usize] },
+            splitting: Splitting::Ordered,
             width: Width::Span((0..codes).map(|code| f64::from(code) * step).collect()),
         }
     }
@@ -57,23 +52,10 @@ impl Column {
             Width::Share if present <= 1 => 0.0,
             Width::Share => {
                 let held = match &self.splitting {
-                    Splitting::Ordered { .. } => present as f64,
+                    Splitting::Ordered => present as f64,
                     Splitting::Tree(tree) => tree.codes(tree.smallest_cover(ends)).len() as f64,
                 };
                 held / f64::from(self.codes)
-            }
-        }
-    }
-
-    /// The code at which the upper part begins when nobody lies strictly between `below` and `from`.
-    pub fn boundary(&self, below: u32, from: u32) -> u32 {
-        match &self.splitting {
-            Splitting::Tree(_) => from,
-            Splitting::Ordered { roundness } => {
-                let gap = below + 1..=from;
-                let centre = below.midpoint(from);
-                gap.max_by_key(|&code| (roundness[code as usize], u32::MAX - code.abs_diff(centre)))
-                    .unwrap_or(from)
             }
         }
     }
@@ -160,18 +142,6 @@ impl CodeTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_empty_gap_is_cut_at_its_roundest_place_nearest_the_middle() {
-        let mut column = Column::evenly_spaced(12);
-        let Splitting::Ordered { roundness } = &mut column.splitting else { panic!() };
-        roundness[5] = 1;
-        roundness[10] = 1;
-        assert_eq!(column.boundary(3, 4), 4);
-        assert_eq!(column.boundary(3, 8), 5);
-        assert_eq!(column.boundary(5, 8), 6);
-        assert_eq!(column.boundary(4, 11), 5);
-    }
 
     #[test]
     fn the_smallest_cover_is_found() {

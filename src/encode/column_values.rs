@@ -6,6 +6,7 @@
 use super::attribute::MOST_IN_A_SET;
 use super::cells::{CellTexts, keys};
 use super::distinct::DistinctValues;
+use super::grid::{ColumnGrid, GridCell};
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::hierarchy::Hierarchy;
@@ -35,6 +36,8 @@ pub struct ColumnValues {
     pub nulls: u64,
     /// Rows whose value is not among the texts listed in the policy.
     pub uncovered: u64,
+    /// Rows whose value lies in no cell of the column's grid.
+    pub outside: u64,
 }
 
 impl ValueSet {
@@ -81,6 +84,7 @@ impl ColumnValues {
         }
         self.nulls += other.nulls;
         self.uncovered += other.uncovered;
+        self.outside += other.outside;
         Ok(())
     }
 }
@@ -102,12 +106,32 @@ pub struct Collector<'a> {
 }
 
 /// How finely the values of a column are distinguished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Grain {
     /// Value by value.
     Value,
     /// Dates and timestamps by day; the key of a day is the key at which it begins.
     Day,
+    /// By the cells of a grid; the key of a cell is its first key.
+    Cell(ColumnGrid),
+}
+
+impl Grain {
+    /// The keys that are not distinguished from this one; `None` if it lies outside of the grid.
+    #[inline]
+    fn cell(&self, scale: Scale, key: i64) -> Option<GridCell> {
+        match self {
+            Grain::Value => Some(GridCell { first: key, last: key }),
+            Grain::Day => {
+                let day = scale.day(key);
+                Some(GridCell {
+                    first: scale.of_day(day),
+                    last: key.max(scale.of_day(day + 1).saturating_sub(1)),
+                })
+            }
+            Grain::Cell(grid) => grid.cell(key),
+        }
+    }
 }
 
 /// The texts that a policy lists for a column.
@@ -132,7 +156,7 @@ impl ListedTexts<'_> {
 impl<'a> Collector<'a> {
     /// Creates a collector for a column of this kind; for a list column, the items are collected.
     pub fn new(name: &'a str, kind: &ColumnKind, listed: Option<ListedTexts<'a>>) -> Self {
-        let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0 };
+        let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0, outside: 0 };
         Collector { name, grain: Grain::Value, listed, values }
     }
 
@@ -149,26 +173,22 @@ impl<'a> Collector<'a> {
             // The frequencies of items are not needed: only sensitive columns contain lists.
             return self.observe(&list.values().slice(first, last - first), None);
         }
-        let (listed, grain) = (self.listed, self.grain);
-        let ColumnValues { set, nulls, uncovered } = &mut self.values;
+        let (listed, grain) = (self.listed, &self.grain);
+        let ColumnValues { set, nulls, uncovered, outside } = &mut self.values;
         match set {
             ValueSet::Numbers(scale, distinct) => {
                 let keys = keys(array, *scale, self.name)?;
                 *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
-                let mut last = None;
-                for row in 0..keys.values.len() {
-                    let key = keys.get(row).map(|key| match grain {
-                        Grain::Value => key,
-                        Grain::Day => scale.of_day(scale.day(key)),
-                    });
-                    if let Some(key) = key {
-                        if Some(key) != last {
-                            distinct.insert(key);
+                let mut last: Option<GridCell> = None;
+                for key in (0..keys.values.len()).filter_map(|row| keys.get(row)) {
+                    if last.is_none_or(|cell| !cell.holds(key)) {
+                        last = grain.cell(*scale, key);
+                        match last {
+                            Some(cell) => distinct.insert(cell.first),
+                            None => *outside += 1,
                         }
-                        *uncovered +=
-                            u64::from(listed.is_some_and(|listed| !listed.covers(&scale.text(key))));
                     }
-                    last = key;
+                    *uncovered += u64::from(listed.is_some_and(|listed| !listed.covers(&scale.text(key))));
                 }
             }
             ValueSet::Texts(distinct, frequencies) => {

@@ -8,6 +8,7 @@ use super::cells::{CellKeys, CellTexts, keys};
 use super::codes::Codes;
 use super::combination::SensitiveColumns;
 use super::fingerprint::Fingerprint;
+use super::grid::GridCell;
 use super::page::Layout;
 use super::rows::{Rows, Sensitive, end_list};
 use super::scale::Scale;
@@ -23,6 +24,9 @@ use std::sync::Arc;
 /// Keys that span at most this many values are looked up in a table.
 const TABLE_CODES: u64 = 1 << 21;
 
+/// Stands for the keys between occupied cells.
+const NO_CODE: u16 = u16::MAX;
+
 /// Turns canonical columns into codes.
 pub struct Encoder<'a> {
     attributes: &'a [Attribute],
@@ -32,9 +36,10 @@ pub struct Encoder<'a> {
 }
 
 enum Lookup {
-    /// The code of `low + i` is `codes[i]`; keys outside have the code of the nearest end.
+    /// The code of `low + i` is `codes[i]`; other keys within reach have the code of the nearest end.
     Table {
         low: i64,
+        reach: GridCell,
         codes: Vec<u16>,
         _room: Reservation,
     },
@@ -111,7 +116,7 @@ impl<'a> Encoder<'a> {
         let columns = self.sensitive.columns();
         if let ([column], [array]) = (columns, arrays) {
             for code in sensitive_codes(column, array)? {
-                codes.push(code.ok_or_else(|| changed(&column.name))?);
+                codes.push(code.ok_or_else(|| Error::changed(&column.name))?);
             }
             return Ok(());
         }
@@ -120,7 +125,7 @@ impl<'a> Encoder<'a> {
         let mut own = vec![0; columns.len()];
         for row in 0..values.first().map_or(0, Vec::len) {
             own.iter_mut().zip(&values).for_each(|(own, values)| *own = values[row]);
-            codes.push(self.sensitive.code(&own).ok_or_else(|| changed(&columns[0].name))?);
+            codes.push(self.sensitive.code(&own).ok_or_else(|| Error::changed(&columns[0].name))?);
         }
         Ok(())
     }
@@ -162,19 +167,20 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
             let keys = keys(array, *scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(key) => coding.number_code(key).map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
         SensitiveValues::Texts(_) if array.as_dictionary_opt::<arrow_array::types::Int32Type>().is_none() => {
             let kind = crate::table::ColumnKind::of(array.data_type());
-            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| changed(&coding.name))?;
+            let scale = kind.and_then(|kind| Scale::of(&kind)).ok_or_else(|| Error::changed(&coding.name))?;
             let keys = keys(array, scale, &coding.name)?;
             let code = |row: usize| match keys.get(row) {
                 None => Ok(coding.null),
-                Some(key) => {
-                    coding.code_of_text(&scale.text(key)).map(Some).ok_or_else(|| changed(&coding.name))
-                }
+                Some(key) => coding
+                    .code_of_text(&scale.text(key))
+                    .map(Some)
+                    .ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -184,7 +190,7 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
                 texts.dictionary.iter().map(|text| text.and_then(|text| coding.code_of_text(text))).collect();
             let code = |row: usize| match texts.entry(row) {
                 None => Ok(coding.null),
-                Some(entry) => entries[entry].map(Some).ok_or_else(|| changed(&coding.name)),
+                Some(entry) => entries[entry].map(Some).ok_or_else(|| Error::changed(&coding.name)),
             };
             (0..array.len()).map(code).collect()
         }
@@ -194,32 +200,27 @@ pub fn sensitive_codes(coding: &SensitiveCoding, array: &ArrayRef) -> Result<Vec
 /// The sensitive code of each row of a single-valued column.
 pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u16>> {
     let codes = sensitive_codes(column, array)?.into_iter();
-    codes.map(|code| code.ok_or_else(|| changed(&column.name))).collect()
-}
-
-fn changed(column: &str) -> Error {
-    Error::input(
-        format!("column {column:?} holds a value in the second reading that it did not hold in the first"),
-        "the table changed while it was read; run again when nobody writes to it",
-    )
+    codes.map(|code| code.ok_or_else(|| Error::changed(&column.name))).collect()
 }
 
 impl Lookup {
     fn new(attribute: &Attribute, budget: &Arc<Budget>) -> Lookup {
-        let Coding::Numbers { starts, .. } = &attribute.coding else { return Lookup::Search };
-        let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else { return Lookup::Search };
-        let low = first.saturating_sub(1);
-        let span = last.abs_diff(low) + 1;
-        if span > TABLE_CODES {
+        let Coding::Numbers(ordered) = &attribute.coding else { return Lookup::Search };
+        let (Some(first), Some(last)) = (ordered.cells().first(), ordered.cells().last()) else {
+            return Lookup::Search;
+        };
+        let low = first.last.min(last.first);
+        let span = last.first.abs_diff(low).saturating_add(1);
+        if span > TABLE_CODES || attribute.codes() > u32::from(NO_CODE) {
             return Lookup::Search;
         }
         let Some(room) = budget.try_reserve(2 * span) else { return Lookup::Search };
-        let mut code = 0;
-        let codes = (0..span).map(|i| {
-            code += usize::from(starts.get(code) == Some(&(low + i as i64)));
-            attribute.shifted(code as u32) as u16
-        });
-        Lookup::Table { low, codes: codes.collect(), _room: room }
+        let mut codes = vec![NO_CODE; span as usize];
+        for (code, cell) in (attribute.shifted(0)..).zip(ordered.cells()) {
+            let place = |key: i64| key.saturating_sub(low).clamp(0, span as i64 - 1) as usize;
+            codes[place(cell.first)..=place(cell.last)].fill(code as u16);
+        }
+        Lookup::Table { low, reach: GridCell { first: first.first, last: last.last }, codes, _room: room }
     }
 }
 
@@ -230,7 +231,7 @@ pub fn append_codes(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) 
 
 fn encode(attribute: &Attribute, lookup: &Lookup, array: &ArrayRef, codes: &mut Codes) -> Result<()> {
     let scale = match &attribute.coding {
-        Coding::Numbers { scale, .. } => Some(*scale),
+        Coding::Numbers(ordered) => Some(ordered.scale()),
         Coding::Tree { leaves: Leaves::Key(scale, _) | Leaves::Day(scale, _), .. } => Some(*scale),
         _ => None,
     };
@@ -248,31 +249,43 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
         && !attribute.nulls
         && keys.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0)
     {
-        return Err(changed(&attribute.name));
+        return Err(Error::changed(&attribute.name));
     }
     match lookup {
-        Lookup::Table { low, codes: table, .. } => {
+        Lookup::Table { low, reach, codes: table, .. } => {
             let last = table.len() as i64 - 1;
-            let code = |key: i64| table[key.saturating_sub(*low).clamp(0, last) as usize];
+            let mut missing = false;
+            let mut code = |key: i64| {
+                let code = table[key.saturating_sub(*low).clamp(0, last) as usize];
+                missing |= code == NO_CODE || !reach.holds(key);
+                code
+            };
             match (&keys.nulls, codes) {
                 (None, Codes::Wide(codes)) => codes.extend(keys.values.iter().map(|&key| code(key))),
                 (None, Codes::Narrow(codes)) => codes.extend(keys.values.iter().map(|&key| code(key) as u8)),
                 (Some(_), codes) => {
-                    (0..keys.values.len()).for_each(|row| codes.push(keys.get(row).map_or(0, code)));
+                    (0..keys.values.len()).for_each(|row| codes.push(keys.get(row).map_or(0, &mut code)));
                 }
+            }
+            if missing {
+                return Err(Error::changed(&attribute.name));
             }
         }
         Lookup::Search => {
-            let mut last: Option<(i64, u16)> = None;
+            let mut last: Option<(GridCell, u16)> = None;
             for row in 0..keys.values.len() {
                 let code = match (keys.get(row), last) {
                     (None, _) => 0,
-                    (Some(key), Some((same, code))) if same == key => code,
+                    (Some(key), Some((cell, code))) if cell.holds(key) => code,
                     (Some(key), _) => {
-                        let code =
-                            attribute.coding.number_code(key).ok_or_else(|| changed(&attribute.name))?;
-                        let code = attribute.shifted(code) as u16;
-                        last = Some((key, code));
+                        let own = attribute.coding.number_code(key);
+                        let own = own.ok_or_else(|| Error::changed(&attribute.name))?;
+                        let cell = match &attribute.coding {
+                            Coding::Numbers(ordered) => ordered.cells()[own as usize],
+                            _ => GridCell { first: key, last: key },
+                        };
+                        let code = attribute.shifted(own) as u16;
+                        last = Some((cell, code));
                         code
                     }
                 };
@@ -295,7 +308,7 @@ fn encode_texts(attribute: &Attribute, array: &ArrayRef, codes: &mut Codes) -> R
             None => None,
             Some(entry) => entries[entry],
         };
-        codes.push(code.ok_or_else(|| changed(&attribute.name))?);
+        codes.push(code.ok_or_else(|| Error::changed(&attribute.name))?);
     }
     Ok(())
 }

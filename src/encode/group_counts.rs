@@ -185,7 +185,10 @@ mod tests {
             growing.add_people(5);
             [(3, 1), (0, 3), (3, 1)].into_iter().for_each(|(code, count)| growing.add_value(code, count));
             assert_eq!(growing.part(), Part::of(&GroupCounts { people: 5, counts: vec![3, 0, 0, 2] }));
-            assert_eq!(growing.rest_of(&whole), Part::of(&GroupCounts { people: 4, counts: vec![0, 0, 4, 0] }));
+            assert_eq!(
+                growing.rest_of(&whole),
+                Part::of(&GroupCounts { people: 4, counts: vec![0, 0, 4, 0] })
+            );
         }
     }
 

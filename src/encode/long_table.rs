@@ -12,7 +12,6 @@ use super::attribute::{Attribute, Coding};
 use super::cells::{CellTexts, keys};
 use super::codes::Codes;
 use super::combination::SensitiveColumns;
-use super::distinct::MOST;
 use super::encoder::Encoder;
 use super::fingerprint::Fingerprint;
 use super::group_counts::GroupCounts;
@@ -193,8 +192,7 @@ impl LongTable<'_> {
 /// Whether a code may represent several values.
 fn is_coarse(attribute: &Attribute) -> bool {
     match &attribute.coding {
-        // A sample of more values is never this small.
-        Coding::Numbers { samples, .. } => samples.len() > MOST / 4,
+        Coding::Numbers(ordered) => ordered.are_coarse(),
         Coding::TextRanges { .. } => true,
         Coding::Set { other, .. } => other.is_some(),
         Coding::Tree { hierarchy, .. } => hierarchy.other().is_some(),

@@ -1,7 +1,7 @@
 //! Which code is each value?
 //!
-//! The first scan finds the distinct values of every column ([`column_values`]), which become codes that follow their
-//! order or their hierarchy ([`quasi`], [`sensitive`]); the last scan turns rows into codes ([`encoder`], [`page`]).
+//! The first scan finds the distinct values of every column ([`column_values`]), of ordered columns the cells of a grid
+//! ([`grid`]), which become codes that follow their order or their hierarchy ([`quasi`], [`sensitive`]); the last scan turns rows into codes ([`encoder`], [`page`]).
 //! [`source`] is the only place that knows this sequence. Codes, and all that follows from them, depend on the set of
 //! rows alone.
 
@@ -14,6 +14,7 @@ pub mod combination;
 pub mod distinct;
 pub mod encoder;
 pub mod fingerprint;
+pub mod grid;
 pub mod group_counts;
 mod long_table;
 pub mod page;

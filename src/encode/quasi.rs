@@ -4,6 +4,7 @@
 use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::column_values::{Collector, ColumnValues, Frequencies, Grain, ListedTexts, ValueSet};
 use crate::encode::distinct::DistinctValues;
+use crate::encode::grid::ColumnGrid;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, parse_fraction};
@@ -14,9 +15,16 @@ use crate::table::ColumnKind;
 
 impl<'a> Collector<'a> {
     /// Creates a collector for a quasi-identifier of this kind.
-    pub fn of_quasi(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
-        let grain = if matches!(quasi.shape, QuasiShape::Dates(_)) { Grain::Day } else { Grain::Value };
-        Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain)
+    ///
+    /// # Errors
+    /// A domain or a grid that is not of this kind.
+    pub fn of_quasi(quasi: &'a Quasi, kind: &ColumnKind) -> Result<Self> {
+        let grain = match (&quasi.shape, Scale::of(kind)) {
+            (QuasiShape::Dates(_), _) => Grain::Day,
+            (QuasiShape::Plain, Some(scale)) => Grain::Cell(ColumnGrid::of(quasi, scale)?),
+            _ => Grain::Value,
+        };
+        Ok(Collector::new(&quasi.name, kind, listed(quasi)).with_grain(grain))
     }
 }
 
@@ -59,6 +67,9 @@ impl Attribute {
         if values.uncovered > 0 {
             return Err(uncovered(quasi, values));
         }
+        if let (1.., ValueSet::Numbers(scale, _)) = (values.outside, &values.set) {
+            return Err(ColumnGrid::of(quasi, *scale)?.without_cell(&quasi.name));
+        }
         let coding = match values.set {
             ValueSet::Numbers(scale, distinct) => number_coding(quasi, scale, distinct)?,
             ValueSet::Texts(distinct, frequencies) => text_coding(quasi, distinct, &frequencies)?,
@@ -96,7 +107,7 @@ fn number_coding(quasi: &Quasi, scale: Scale, distinct: DistinctValues<i64>) -> 
     let name = &quasi.name;
     let text = |key: &i64| scale.text(*key);
     let (keys, tree) = match &quasi.shape {
-        QuasiShape::Plain => return Ok(Coding::numbers(scale, distinct)),
+        QuasiShape::Plain => return Ok(Coding::numbers(ColumnGrid::of(quasi, scale)?, distinct)),
         QuasiShape::Dates(levels) => return date_coding(name, scale, distinct, levels),
         QuasiShape::Order(_) => return Err(not_for(name, "order", "texts")),
         QuasiShape::Hierarchy(tree) => (exact(name, distinct)?, tree.clone()),
@@ -201,7 +212,7 @@ mod tests {
         let shape = QuasiShape::Dates(levels);
         let quasi = Quasi { name: "seen".into(), shape, domain: None, grid: None, other: None };
         let kind = ColumnKind::Timestamp { unit: TimeUnit::Second, zone: None };
-        let mut collector = Collector::of_quasi(&quasi, &kind);
+        let mut collector = Collector::of_quasi(&quasi, &kind).unwrap();
         // More moments than a column may have values, on 96 days, some of them before 1970.
         let moments = (0..83_000).map(|i| 100 * i - 3 * 86_400);
         let array: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(moments));

@@ -1,10 +1,11 @@
-//! Numbers, dates and times as ordered keys, and the plainest value between two others.
+//! Numbers, dates and times as ordered keys.
 //!
 //! Integers, floats, decimals, dates, times and timestamps each have an `i64` key with the same order.
 
+use crate::math::exact::{Rational, parse_fraction, ratio};
 use arrow_array::temporal_conversions::{date32_to_datetime, timestamp_ms_to_datetime};
 use arrow_schema::TimeUnit;
-use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 /// What the keys of an ordered column represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,14 @@ impl Scale {
         match self {
             Scale::Float => key_float(key),
             _ => key as f64,
+        }
+    }
+
+    /// The key as an exact number in the units of the column; `None` for infinities.
+    pub fn number(self, key: i64) -> Option<Rational> {
+        match self {
+            Scale::Float | Scale::Decimal(_) => parse_fraction(&self.text(key)),
+            _ => Some(Rational::from(key)),
         }
     }
 
@@ -137,17 +146,6 @@ impl Scale {
             _ => 1.0,
         }
     }
-
-    /// The roundest value above `below` and not above `from`, and how round it is.
-    pub fn roundest(self, below: i64, from: i64) -> (i64, u8) {
-        match self {
-            Scale::Integer | Scale::Decimal(_) | Scale::Time => roundest_integer(below, from),
-            Scale::Boolean => (from, 0),
-            Scale::Float => roundest_float(below, from),
-            Scale::Date => roundest_date(below, from),
-            Scale::Timestamp(unit) => roundest_moment(below, from, unit),
-        }
-    }
 }
 
 fn date(days: i64) -> Option<NaiveDate> {
@@ -193,98 +191,13 @@ fn decimal_text(key: i64, scale: i8) -> String {
 }
 
 fn parse_decimal(text: &str, scale: i8) -> Option<i64> {
-    let exact = crate::math::exact::parse_fraction(text)?;
-    let ten = crate::math::exact::ratio(10, 1);
-    let scaled = exact * ten.pow(isize::from(scale));
+    let scaled = parse_fraction(text)? * ratio(10, 1).pow(isize::from(scale));
     scaled.is_int().then(|| i64::try_from(scaled.into_parts().0).ok()).flatten()
-}
-
-/// Steps 1, 2, 5, 10, ... from the largest; a multiple of the largest step that fits is the roundest.
-fn roundest_integer(below: i64, from: i64) -> (i64, u8) {
-    for exponent in (0..=18u32).rev() {
-        for (rank, factor) in [(2, 5i64), (1, 2), (0, 1)] {
-            let Some(step) = 10i64.pow(exponent).checked_mul(factor) else { continue };
-            let candidate = from.div_euclid(step) * step;
-            if candidate > below {
-                return (candidate, exponent as u8 * 3 + rank);
-            }
-        }
-    }
-    (from, 0)
-}
-
-/// Fewer significant decimals are rounder.
-fn roundest_float(below: i64, from: i64) -> (i64, u8) {
-    let (low, high) = (key_float(below), key_float(from));
-    for digits in 0..17usize {
-        let Ok(near) = format!("{high:.digits$e}").parse::<f64>() else { break };
-        let ulp_of_digits = format!("1e{}", high.abs().log10().floor() as i32 - digits as i32);
-        let down = near - ulp_of_digits.parse::<f64>().unwrap_or(0.0);
-        let down = format!("{down:.digits$e}").parse::<f64>().unwrap_or(down);
-        for candidate in [near, down] {
-            if candidate > low && candidate <= high {
-                return (float_key(candidate), 40 - digits as u8);
-            }
-        }
-    }
-    (from, 0)
-}
-
-fn roundest_date(below: i64, from: i64) -> (i64, u8) {
-    let Some(day) = date(from) else { return (from, 0) };
-    let year = day.year();
-    let starts = [
-        NaiveDate::from_ymd_opt(year - year.rem_euclid(10), 1, 1),
-        NaiveDate::from_ymd_opt(year, 1, 1),
-        NaiveDate::from_ymd_opt(year, (day.month() - 1) / 3 * 3 + 1, 1),
-        NaiveDate::from_ymd_opt(year, day.month(), 1),
-    ];
-    for (rank, start) in starts.into_iter().enumerate() {
-        if let Some(start) = start.map(day_number)
-            && start > below
-        {
-            return (start, 4 - rank as u8);
-        }
-    }
-    (from, 0)
-}
-
-fn roundest_moment(below: i64, from: i64, unit: TimeUnit) -> (i64, u8) {
-    let per_second = per_second(unit);
-    let day = 86_400 * per_second;
-    let (day_below, day_from) = (below.div_euclid(day), from.div_euclid(day));
-    let (start, rank) = roundest_date(day_below, day_from);
-    if let Some(start) = start.checked_mul(day)
-        && start > below
-    {
-        return (start, 10 + rank);
-    }
-    for (rank, step) in [(3, 3600 * per_second), (2, 60 * per_second), (1, per_second)] {
-        let candidate = from.div_euclid(step) * step;
-        if candidate > below {
-            return (candidate, rank);
-        }
-    }
-    (from, 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_roundest_number_in_a_gap_is_found() {
-        assert_eq!(roundest_integer(29, 30).0, 30);
-        assert_eq!(roundest_integer(20_137, 20_941).0, 20_500);
-        assert_eq!(roundest_integer(-7, 3).0, 0);
-        assert_eq!(roundest_integer(-30, -24).0, -25);
-        assert_eq!(roundest_integer(41, 42).0, 42);
-        let float = |a: f64, b: f64| key_float(roundest_float(float_key(a), float_key(b)).0);
-        assert_eq!(float(0.1234, 0.1267), 0.126);
-        assert_eq!(float(3.99, 4.2), 4.0);
-        assert_eq!(float(-2.7, -1.2), -2.0);
-        assert_eq!(float(1.0, f64::from_bits(1.0f64.to_bits() + 1)), f64::from_bits(1.0f64.to_bits() + 1));
-    }
 
     #[test]
     fn texts_are_read_back() {
@@ -330,15 +243,5 @@ mod tests {
         assert!(values.windows(2).all(|pair| float_key(pair[0]) < float_key(pair[1])));
         assert_eq!(float_key(-0.0), float_key(0.0));
         assert!(values.iter().all(|&value| key_float(float_key(value)) == value));
-    }
-
-    #[test]
-    fn dates_are_cut_at_the_start_of_a_year_rather_than_at_a_birthday() {
-        let day = |text: &str| Scale::Date.parse(text).unwrap();
-        let cut = |a: &str, b: &str| Scale::Date.text(roundest_date(day(a), day(b)).0);
-        assert_eq!(cut("1984-03-05", "1985-06-17"), "1985-01-01");
-        assert_eq!(cut("1989-12-31", "1990-06-17"), "1990-01-01");
-        assert_eq!(cut("1985-06-10", "1985-06-17"), "1985-06-17");
-        assert_eq!(cut("1985-05-10", "1985-06-17"), "1985-06-01");
     }
 }

@@ -128,7 +128,7 @@ impl<'a> SourceColumns<'a> {
                     "give a column with one value per row, or drop the column",
                 ));
             }
-            collectors.push(Mutex::new(Collector::of_quasi(quasi, &kind)));
+            collectors.push(Mutex::new(Collector::of_quasi(quasi, &kind)?));
         }
         for &SensitiveSource { name, .. } in &self.sensitive {
             let kind = table.kind(name)?;

@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use super::census::Country;
 use super::{agrawal, groups};
 use crate::error::{Error, Result};
+use crate::resources::threads::start_in;
 use crate::table::write::{TableWriter, WriteOptions, WrittenFile};
 
 /// Number of rows that a thread generates at a time.
@@ -105,7 +106,7 @@ pub fn write(
         for first in 0..threads as u64 {
             let (sender, receiver) = crossbeam_channel::bounded(CHUNKS_WAITING);
             let maker = &maker;
-            scope.spawn(move || {
+            start_in(scope, move || {
                 for chunk in (first..chunks).step_by(threads) {
                     let start = chunk * CHUNK_ROWS;
                     let batch = table.make(maker, start..(start + CHUNK_ROWS).min(table.rows));
@@ -114,7 +115,7 @@ pub fn write(
                         return;
                     }
                 }
-            });
+            })?;
             made.push(receiver);
         }
         let mut rows = 0;

@@ -3,15 +3,12 @@
 use super::tree::NodeId;
 use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::GroupCounts;
-use std::ops::Range;
 
 /// A finished group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its node in the tree of cuts.
     pub node: NodeId,
-    /// The codes between the cuts, per column.
-    pub extent: Vec<Range<u32>>,
     /// The codes that occur, per column.
     pub present: Vec<Present>,
     /// The counts that it publishes.
@@ -23,6 +20,8 @@ pub struct Group {
 pub struct Present {
     /// Least and greatest.
     pub ends: (u32, u32),
+    /// The least one above 0, which may be null; 0 if there is none.
+    pub least_above: u32,
     /// All of them, for columns whose width depends on their number; otherwise empty.
     pub codes: Vec<u16>,
 }
@@ -32,12 +31,14 @@ impl Present {
     pub fn new(column: &Column, codes: Vec<u16>) -> Self {
         let end = |code: Option<&u16>| code.map_or(0, |&code| u32::from(code));
         let ends = (end(codes.first()), end(codes.last()));
-        Present { ends, codes: if column.width == Width::Share { codes } else { vec![] } }
+        let least_above = end(codes.iter().find(|&&code| code > 0));
+        Present { ends, least_above, codes: if column.width == Width::Share { codes } else { vec![] } }
     }
 
     /// Creates it from the codes of the group's rows, in any order.
     pub fn of_rows(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Self {
         let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
+        let above = codes.clone().filter(|&code| code > 0).min().unwrap_or(0);
         let codes = match column.width {
             Width::Span(_) => vec![],
             Width::Share => {
@@ -46,6 +47,6 @@ impl Present {
                 (ends.0..=ends.1).filter(|code| seen[usize::from(code - ends.0)]).collect()
             }
         };
-        Present { ends: (u32::from(ends.0), u32::from(ends.1)), codes }
+        Present { ends: (u32::from(ends.0), u32::from(ends.1)), least_above: u32::from(above), codes }
     }
 }

@@ -81,6 +81,7 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
     match &quasi.grid {
         Some(Grid::Width(width)) => writeln!(text, "grid = {}", fraction_text(width))?,
         Some(Grid::Date(level)) => writeln!(text, "grid = \"{}\"", level.name())?,
+        Some(Grid::Clock(unit)) => writeln!(text, "grid = \"{}\"", unit.name())?,
         None => {}
     }
     if let Some(name) = &quasi.other {

@@ -28,4 +28,4 @@ pub use joint::{joint_parts, joint_value};
 pub use parse::closest;
 pub(crate) use parse::{Item, Mistakes, Section, quoted};
 pub use publish::{Coarseness, Cuts, Function, Ranges, Strategy, Style};
-pub use quasi::{End, Grid, Quasi, QuasiShape};
+pub use quasi::{ClockUnit, End, Grid, Quasi, QuasiShape};

@@ -290,14 +290,14 @@ impl<'a> Item<'a> {
     }
 
     /// One of the named choices.
-    pub fn choice<T: Copy>(&self, choices: &[(&str, T)], mistakes: &mut Mistakes) -> Option<T> {
+    pub fn choice<T: Clone>(&self, choices: &[(&str, T)], mistakes: &mut Mistakes) -> Option<T> {
         let names: Vec<String> = choices.iter().map(|(name, _)| quoted(name)).collect();
         let names = names.join(", ");
         let Some(text) = self.as_text() else {
             self.not_a("one of the choices", &names, mistakes);
             return None;
         };
-        let chosen = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        let chosen = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| value.clone());
         if chosen.is_none() {
             let remedy = match closest(text, choices.iter().map(|(name, _)| *name)) {
                 Some(near) => format!("did you mean {}?", quoted(near)),

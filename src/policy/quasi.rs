@@ -16,7 +16,7 @@ pub struct Quasi {
     pub shape: QuasiShape,
     /// The published ends of the whole column; open if not configured.
     pub domain: Option<[End; 2]>,
-    /// The multiples to which the ends of a label may be tightened.
+    /// The cells that its values become before anything else; derived from the domain if not configured.
     pub grid: Option<Grid>,
     /// The leaf (or listed value) that replaces values which are not covered.
     pub other: Option<String>,
@@ -50,13 +50,46 @@ pub struct End {
     pub number: Option<Rational>,
 }
 
-/// The multiples to which the ends of a label may be tightened.
+/// The cells of an ordered column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grid {
-    /// Multiples of a number.
+    /// Between multiples of a number.
     Width(Rational),
     /// Periods of the calendar.
     Date(DateLevel),
+    /// Units of the clock.
+    Clock(ClockUnit),
+}
+
+/// A unit of the clock, for timestamps and times of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockUnit {
+    /// From one full second to the next.
+    Second,
+    /// From one full minute to the next.
+    Minute,
+    /// From one full hour to the next.
+    Hour,
+}
+
+impl ClockUnit {
+    /// All units with their names in a policy, from short to long.
+    pub const NAMES: [(&'static str, ClockUnit); 3] =
+        [("second", ClockUnit::Second), ("minute", ClockUnit::Minute), ("hour", ClockUnit::Hour)];
+
+    /// The name in a policy.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// How many of them a day has.
+    pub fn per_day(self) -> i64 {
+        match self {
+            ClockUnit::Second => 86_400,
+            ClockUnit::Minute => 1_440,
+            ClockUnit::Hour => 24,
+        }
+    }
 }
 
 /// The keys of which a column may have at most one.
@@ -294,7 +327,11 @@ impl End {
 impl Grid {
     fn read(item: &Item, mistakes: &mut Mistakes) -> Option<Grid> {
         match item.as_text().filter(|text| parse_fraction(text).is_none()) {
-            Some(_) => item.choice(&DateLevel::NAMES, mistakes).map(Grid::Date),
+            Some(_) => {
+                let clock = ClockUnit::NAMES.into_iter().map(|(name, unit)| (name, Grid::Clock(unit)));
+                let dates = DateLevel::NAMES.into_iter().map(|(name, level)| (name, Grid::Date(level)));
+                item.choice(&clock.chain(dates).collect::<Vec<_>>(), mistakes)
+            }
             None => {
                 let positive = |width: &Rational| *width > Rational::ZERO;
                 item.fraction_where(positive, "a grid is more than 0", "5", mistakes).map(Grid::Width)

@@ -148,8 +148,9 @@ impl PolicyProposal<'_> {
         if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(QuasiForm::Ranges)) {
             writeln!(
                 text,
-                "\n# Numbers are published as ranges, open at both ends of the column. To close them add a line such as\n\
-                 # domain = [0, 120] below a column: what is possible, not what occurs."
+                "\n# Numbers become cells: every whole number is one, other numbers are told apart by two digits. To set \
+                 the cells and\n# the ends of a column add a line such as domain = [0, 120] below it: what is \
+                 possible, not what occurs."
             )?;
         }
         for (at, name, why) in self.names(|role| matches!(role, Proposed::Quasi(_))) {

@@ -213,7 +213,7 @@ fn bounded(
     let mut label = reader.read_bounds(from, to);
     let null = u32::from(attribute.nulls);
     let least = match &attribute.coding {
-        Coding::Numbers { samples, .. } => samples.first().copied(),
+        Coding::Numbers(ordered) => ordered.cells().first().map(|cell| cell.first),
         _ => None,
     };
     // Null comes before all values, so only the lowest group can hold it.
@@ -306,14 +306,15 @@ pub fn covered_codes(attribute: &Attribute, reader: &LabelReader<'_>, label: &La
     let values = match (&label.values, &attribute.coding) {
         (Covered::Nothing, _) => 0..0,
         (Covered::Everything, coding) => shift(0..coding.len()),
-        (Covered::Keys { from, to }, coding @ Coding::Numbers { .. }) => {
-            let code = |key: i64| coding.number_code(key).unwrap_or(0);
+        (Covered::Keys { from, to }, Coding::Numbers(ordered)) => {
+            let cells = ordered.cells();
+            let first = from.map_or(0, |from| cells.partition_point(|cell| cell.last < from));
             let last = match *to {
-                None => coding.len(),
-                Some(Upper::Open(end)) => end.checked_sub(1).map_or(0, |last| code(last) + 1),
-                Some(Upper::Closed(last)) => code(last) + 1,
+                None => cells.len(),
+                Some(Upper::Open(end)) => cells.partition_point(|cell| cell.first < end),
+                Some(Upper::Closed(last)) => cells.partition_point(|cell| cell.first <= last),
             };
-            shift(from.map_or(0, code)..last)
+            shift(first as u32..last.max(first) as u32)
         }
         (Covered::Texts { from, to }, coding @ Coding::TextRanges { starts }) => {
             let first = from.as_deref().and_then(|from| coding.text_code(from)).unwrap_or(0);
@@ -391,15 +392,15 @@ mod tests {
 
     /// For the label of every possible group, checks which codes it covers, and then each value.
     fn assert_covers(quasi: &Quasi, kind: &ColumnKind, array: ArrayRef, cells: &[Cell<'_>]) {
-        let mut collector = Collector::of_quasi(quasi, kind);
+        let mut collector = Collector::of_quasi(quasi, kind).unwrap();
         collector.observe(&kind.canonical(&array).unwrap(), None).unwrap();
         let attribute = Attribute::of_quasi(quasi, collector.finish()).unwrap();
-        let (labels, reader) =
-            (Labels::new(&attribute, quasi, kind.clone()).unwrap(), LabelReader::new(quasi, kind));
+        let (labels, reader) = (Labels::new(&attribute, kind.clone()), LabelReader::new(quasi, kind));
         for low in 0..attribute.codes() {
             for high in low..attribute.codes() {
                 let codes = (low..=high).map(|code| code as u16).collect();
-                let text = labels.label(&(low..high + 1), &Present { ends: (low, high), codes });
+                let text =
+                    labels.label(&Present { ends: (low, high), least_above: low.max(1).min(high), codes });
                 let label = reader.read(&text).unwrap();
                 let cover = covered_codes(&attribute, &reader, &label);
                 for &cell in cells {

@@ -14,6 +14,7 @@ use crate::math::disclosure_sets::SharesSummary;
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::{Audience, Finding};
+use crate::resources::disk::{self, DiskFile};
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -286,7 +287,7 @@ pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
     // Converted to a value first, which sorts the keys alphabetically.
     let text = serde_json::to_value(&manifest).and_then(|value| serde_json::to_string_pretty(&value));
     let text = text.map_err(|source| Error::io(&path, source.into()))?;
-    std::fs::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
+    disk::write(&path, text + "\n").map_err(|source| Error::io(&path, source))
 }
 
 fn worth(utility: &Utility) -> ManifestUtility {
@@ -366,7 +367,7 @@ pub fn write_tree(folder: &Path, tree: &CutTree, labels: &[(String, Labels<'_>)]
     }
     let path = folder.join(TREE);
     let io = |source| Error::io(&path, source);
-    let mut out = BufWriter::new(File::create(&path).map_err(io)?);
+    let mut out = BufWriter::new(DiskFile::create(&path).map_err(io)?);
     let mut steps = vec![Step::Text("\n"), Step::Node(CutTree::ROOT)];
     while let Some(step) = steps.pop() {
         match step {

@@ -3,6 +3,8 @@
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
 use crate::error::{Error, Result};
+use crate::resources::disk;
+use crate::resources::threads::start;
 use crate::table::write::{TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -22,18 +24,18 @@ pub struct PartWriter {
 impl PartWriter {
     /// Writes `folder/part-00000.parquet`, creating the folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         let path = folder.join("part-00000.parquet");
         let mut table = TableWriter::create(&path, schema, &options)?;
         let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =
             crossbeam_channel::bounded(AHEAD);
-        let writer = std::thread::spawn(move || {
+        let writer = start(move || {
             for batch in receiver {
                 table.write(&batch)?;
             }
             table.finish()?;
             Ok(path)
-        });
+        })?;
         Ok(PartWriter { batches: Some(sender), writer: Some(writer) })
     }
 

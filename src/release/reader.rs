@@ -36,6 +36,13 @@ pub struct Label {
     pub values: Covered,
 }
 
+impl Label {
+    /// The label `*`.
+    pub fn everything() -> Self {
+        Label { null: true, values: Covered::Everything }
+    }
+}
+
 /// The values that a label covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Covered {

@@ -98,11 +98,9 @@ impl<'a> GroupRows<'a> {
 
     /// The label shared by the rows of a group.
     pub fn label(&self, group: &Group) -> GroupLabel {
-        let label = |(i, (_, labels)): (usize, &(String, Labels<'_>))| {
-            labels.label(&group.extent[i], &group.present[i])
-        };
+        let label = |(i, (_, labels)): (usize, &(String, Labels<'_>))| labels.label(&group.present[i]);
         let bounds = |(i, (_, labels)): (usize, &(String, Labels<'_>))| {
-            let bounds = labels.bounds(&group.extent[i], &group.present[i]);
+            let bounds = labels.bounds(&group.present[i]);
             (bounds.from, bounds.to)
         };
         let columns = || self.columns.labels.iter().enumerate();

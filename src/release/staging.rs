@@ -6,17 +6,19 @@
 //!
 //! There are two locks, both held by an open file and thus released by the operating system however a run ends:
 //! - `.NAME.lock` next to the target admits one run per target at a time. It is held until after the rename.
-//! - `.staging` inside a staging directory shows that its run is alive. A directory whose lock nobody holds was left by
-//!   a dead run and is swept by the next one; a directory without that file is not ours and stays.
+//! - `NAME.mark` beside the staging directory NAME shows that its run is alive. A directory whose mark nobody holds was
+//!   left by a dead run and is swept by the next one; a directory without a mark is not ours and stays. The mark is made
+//!   before its directory and goes after it.
 
 use crate::error::{Error, Result, Setting};
+use crate::resources::{disk, unfinished};
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Marks a staging directory, and is locked while its run is alive.
-const MARK: &str = ".staging";
+/// Ends the name of the file that marks a staging directory, and is locked while its run is alive.
+const MARK: &str = ".mark";
 
 /// Separates the name of the target from the random suffix in the name of a staging directory.
 const UNFINISHED: &str = ".unfinished-";
@@ -26,8 +28,8 @@ const UNFINISHED: &str = ".unfinished-";
 pub struct Staging {
     target: PathBuf,
     folder: PathBuf,
-    /// Shows other runs that this staging directory is alive.
-    mark: Option<File>,
+    /// Shows other runs that this staging directory is alive; dropped after the directory is gone.
+    _mark: Mark,
     /// Keeps other runs away from the target until the release is in place.
     _turn: Turn,
 }
@@ -47,25 +49,11 @@ impl Staging {
             return Err(exists(target));
         }
         sweep(target, name)?;
-        let prefix = staging_prefix(name);
-        let folder = tempfile::Builder::new()
-            .prefix(&prefix)
-            .rand_bytes(12)
-            .tempdir_in(parent(target))
-            .map_err(|source| Error::io(parent(target), source))?
-            .keep();
-        let mark = || -> std::io::Result<File> {
-            let mark = File::create_new(folder.join(MARK))?;
-            mark.try_lock().map_err(std::io::Error::from)?;
-            Ok(mark)
-        };
-        match mark() {
-            Ok(mark) => Ok(Staging { target: target.to_path_buf(), folder, mark: Some(mark), _turn: turn }),
-            Err(source) => {
-                let _ = std::fs::remove_dir_all(&folder);
-                Err(no_lock(target, source))
-            }
-        }
+        let mark = Mark::create(target, name)?;
+        let folder = mark.folder();
+        let create = || disk::create_private_dir(&folder).map(|()| (folder.clone(), ()));
+        let (folder, ()) = unfinished::make(create).map_err(|source| Error::io(parent(target), source))?;
+        Ok(Staging { target: target.to_path_buf(), folder, _mark: mark, _turn: turn })
     }
 
     /// The directory to write to.
@@ -74,24 +62,48 @@ impl Staging {
     }
 
     /// Makes the release durable and visible under its name. When this returns, it survives a loss of power.
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(self) -> Result<()> {
         open_to_others(&self.folder)?;
         sync_below(&self.folder)?;
-        // Last, so that a run killed while syncing is still recognized as dead.
-        let mark = self.folder.join(MARK);
-        std::fs::remove_file(&mark).map_err(|source| Error::io(&mark, source))?;
-        sync_folder(&self.folder)?;
-        rename_into_place(&self.folder, &self.target)?;
-        self.mark = None;
-        sync_folder(parent(&self.target))
+        unfinished::publish(&self.target, &[&self.folder], || rename_into_place(&self.folder, &self.target))?;
+        disk::sync_folder(parent(&self.target))
+            .map_err(|source| Error::Undurable { path: self.target.clone(), source })
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if self.mark.take().is_some() {
-            let _ = std::fs::remove_dir_all(&self.folder);
-        }
+        // Gone already if it was published.
+        unfinished::remove(&self.folder);
+    }
+}
+
+/// The file that marks a staging directory; removed on drop.
+#[derive(Debug)]
+struct Mark {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Mark {
+    fn create(target: &Path, name: &OsStr) -> Result<Self> {
+        let create = || disk::create_named_between(parent(target), &staging_prefix(name), MARK);
+        let made = unfinished::make(|| create().map(|(lock, path)| (path, lock)));
+        let (path, lock) = made.map_err(|source| Error::io(parent(target), source))?;
+        let mark = Mark { path, lock };
+        mark.lock.try_lock().map_err(|error| no_lock(target, error.into()))?;
+        Ok(mark)
+    }
+
+    /// The directory that it marks.
+    fn folder(&self) -> PathBuf {
+        self.path.with_extension("")
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        unfinished::remove(&self.path);
     }
 }
 
@@ -108,13 +120,13 @@ impl Turn {
         file.push(name);
         file.push(".lock");
         let path = target.with_file_name(file);
+        let (path, lock) = unfinished::make(|| Self::lock(target, path))?;
+        Ok(Turn { path, _lock: lock })
+    }
+
+    fn lock(target: &Path, path: PathBuf) -> Result<(PathBuf, File)> {
         loop {
-            let lock = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)
-                .map_err(|source| Error::io(&path, source))?;
+            let lock = disk::lock_file(&path).map_err(|source| Error::io(&path, source))?;
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -124,7 +136,7 @@ impl Turn {
             }
             // The run before us may have removed the file between our opening and locking it.
             if is_at(&lock, &path) {
-                return Ok(Turn { path, _lock: lock });
+                return Ok((path, lock));
             }
         }
     }
@@ -133,7 +145,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         // Removed while locked: anyone who opened it meanwhile finds that it is gone and creates a new one.
-        let _ = std::fs::remove_file(&self.path);
+        unfinished::remove(&self.path);
     }
 }
 
@@ -190,15 +202,19 @@ fn sweep(target: &Path, name: &OsStr) -> Result<()> {
     let folder = parent(target);
     let entries = std::fs::read_dir(folder).map_err(|source| Error::io(folder, source))?;
     for entry in entries.flatten() {
-        let ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !ours || !is_folder {
+        let (path, name) = (entry.path(), entry.file_name());
+        let bytes = name.as_encoded_bytes();
+        let ours = bytes.starts_with(prefix.as_encoded_bytes()) && bytes.ends_with(MARK.as_bytes());
+        if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        let Ok(mark) = File::open(entry.path().join(MARK)) else { continue };
+        let Ok(mark) = File::open(&path) else { continue };
         if mark.try_lock().is_ok() {
-            let path = entry.path();
-            std::fs::remove_dir_all(&path).map_err(|source| Error::io(&path, source))?;
+            let folder = path.with_extension("");
+            if folder.is_dir() {
+                disk::remove_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;
+            }
+            disk::remove_file(&path).map_err(|source| Error::io(&path, source))?;
         }
     }
     Ok(())
@@ -231,26 +247,15 @@ fn sync_below(folder: &Path) -> Result<()> {
         if entry.file_type().map_err(io)?.is_dir() {
             sync_below(&path)?;
         } else {
-            File::open(&path).and_then(|file| file.sync_all()).map_err(|source| Error::io(&path, source))?;
+            disk::sync_file(&path).map_err(|source| Error::io(&path, source))?;
         }
     }
-    sync_folder(folder)
-}
-
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| Error::io(folder, source))
-}
-
-/// Folders cannot be synced there; the file system journals its names.
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> Result<()> {
-    Ok(())
+    disk::sync_folder(folder).map_err(io)
 }
 
 /// Renames without replacing: an existing target is refused in the same step.
 fn rename_into_place(folder: &Path, target: &Path) -> Result<()> {
-    match rename_to_new(folder, target) {
+    match disk::rename(folder, target, rename_to_new) {
         Ok(()) => Ok(()),
         Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) => {
             Err(Error::input(
@@ -333,15 +338,19 @@ mod tests {
             std::fs::create_dir(left).unwrap();
             std::fs::write(left.join("part"), "x").unwrap();
         }
-        std::fs::write(dead.join(MARK), "").unwrap();
+        std::fs::write(place.path().join(".release.unfinished-dead.mark"), "").unwrap();
+        std::fs::write(place.path().join(".release.unfinished-gone.mark"), "").unwrap();
         let alive = place.path().join(".release.unfinished-alive");
         std::fs::create_dir(&alive).unwrap();
-        let lock = File::create(alive.join(MARK)).unwrap();
+        let lock = File::create(place.path().join(".release.unfinished-alive.mark")).unwrap();
         lock.lock().unwrap();
         let staging = Staging::create(&target).unwrap();
         assert!(!dead.exists() && foreign.exists() && alive.exists());
         drop(staging);
         assert!(foreign.join("part").exists());
+        let left =
+            [".release.unfinished-alive", ".release.unfinished-alive.mark", ".release.unfinished-notes"];
+        assert_eq!(names(place.path()), left);
     }
 
     #[test]

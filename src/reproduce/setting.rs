@@ -5,6 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
+use crate::resources::unfinished;
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +54,11 @@ impl ExperimentSetting<'_> {
     /// A new directory in `temp`, removed when it goes out of scope.
     pub fn scratch(&self, name: &str) -> Result<TempDir> {
         let prefix = format!("skyveil-{name}-");
-        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.temp);
-        made.map_err(|source| Error::io(self.temp, source))
+        let create = || {
+            let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.temp)?;
+            Ok((made.path().to_path_buf(), made))
+        };
+        let made = unfinished::make(create);
+        made.map(|(_, made)| made).map_err(|source: std::io::Error| Error::io(self.temp, source))
     }
 }

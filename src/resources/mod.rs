@@ -1,18 +1,25 @@
 //! Which resources may a run use, and how far has it progressed?
 
 pub mod budget;
+pub mod disk;
+#[cfg(test)]
+pub(crate) mod faults;
 pub mod progress;
+pub(crate) mod secret;
 pub mod sorter;
 pub mod spill;
 pub(crate) mod tally;
 pub mod threads;
+pub mod unfinished;
 pub mod whole_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::error::Result;
 use budget::Budget;
 use progress::Progress;
+use spill::{Spill, SpillForm};
 
 /// The resources that a stage may use.
 pub struct Resources<'a> {
@@ -22,6 +29,8 @@ pub struct Resources<'a> {
     pub budget: Arc<Budget>,
     /// The directory for data that does not fit in memory.
     pub temp: PathBuf,
+    /// How it is stored there.
+    pub spill: SpillForm,
     /// Where progress is counted.
     pub progress: &'a Progress,
 }
@@ -30,6 +39,11 @@ impl<'a> Resources<'a> {
     /// All processors of the system, and its directory for temporary files.
     pub fn new(budget: Arc<Budget>, progress: &'a Progress) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-        Resources { threads, budget, temp: std::env::temp_dir(), progress }
+        Resources { threads, budget, temp: std::env::temp_dir(), spill: SpillForm::Encrypted, progress }
+    }
+
+    /// An empty spill.
+    pub fn new_spill(&self) -> Result<Spill> {
+        Spill::with(&self.temp, self.spill)
     }
 }

@@ -164,11 +164,15 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources::spill::SpillForm;
 
     fn sorted(budget: u64, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, u64) {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::create(folder.path()).unwrap();
-        let mut sorter = Sorter::new(&Budget::new(budget), &spill).unwrap();
+        sort_with(&Spill::create(folder.path()).unwrap(), budget, records)
+    }
+
+    fn sort_with(spill: &Spill, budget: u64, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, u64) {
+        let mut sorter = Sorter::new(&Budget::new(budget), spill).unwrap();
         records.iter().for_each(|record| sorter.push(&[&record[..1], &record[1..]]).unwrap());
         let mut out = vec![];
         sorter
@@ -178,6 +182,18 @@ mod tests {
             })
             .unwrap();
         (out, spill.bytes())
+    }
+
+    #[test]
+    fn records_that_were_sorted_on_disk_cannot_be_read_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let records: Vec<Vec<u8>> = (0..20_000).map(|i| format!("{i} has influenza").into_bytes()).collect();
+        for (form, found) in [(SpillForm::Encrypted, false), (SpillForm::Plain, true)] {
+            let spill = Spill::with(folder.path(), form).unwrap();
+            assert!(sort_with(&spill, 1 << 17, &records).1 > 0);
+            let stored = spill.stored();
+            assert_eq!(stored.windows(9).any(|window| window == b"influenza"), found, "{form:?}");
+        }
     }
 
     #[test]

@@ -11,10 +11,12 @@ mod audit;
 mod beliefs;
 mod check;
 mod columns;
+mod corpus;
 mod datasets;
 mod disclosure;
 mod documents;
 mod explore;
+mod failures;
 mod frozen;
 mod init;
 mod lattice;
@@ -22,9 +24,13 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod memory;
 mod policy_reference;
+#[cfg(unix)]
+mod races;
 mod report;
 mod reproduce;
 mod robust;
+#[cfg(unix)]
+mod signals;
 #[cfg(unix)]
 mod starved;
 mod support;

@@ -86,7 +86,6 @@ const CHECK: (&str, Expected) = ("check r", Works);
 const REPORT: (&str, Expected) = ("report r --out r.html", Works);
 /// Of the table itself, whose rows are in no order.
 const REPORT_TABLE: (&str, Expected) = ("report t --group q --sensitive s --out t.html", Works);
-const CHECK_TABLE: (&str, Expected) = ("check t --group q --sensitive s --point 0,1,0,0.9", Works);
 const REPORT_SETS: (&str, Expected) = ("report t --group q --sensitive s --values set --out t.html", Works);
 const CHECK_SETS: (&str, Expected) =
     ("check t --group q --sensitive s --values set --point 0,1,0,0.9", Works);
@@ -100,7 +99,10 @@ const CASES: &[Case] = &[
         make: many_values,
         memory: [32, 64],
         commands: &[
-            ("report t --group q --sensitive s --out t.html --memory 16MiB", Refuses("every sensitive value")),
+            (
+                "report t --group q --sensitive s --out t.html --memory 16MiB",
+                Refuses("every sensitive value"),
+            ),
             ("report t --group q --sensitive s --out t.html --memory 512MiB", Works),
             ("check t --group q --sensitive s --point 0,1,0,0.9 --memory 128MiB", Works),
         ],

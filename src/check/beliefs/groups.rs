@@ -27,7 +27,6 @@ use crate::math::skyline::Values;
 use crate::model::beliefs::judge::Gathered;
 use crate::model::beliefs::original::{Original, codes_of, other_table};
 use crate::resources::Resources;
-use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
 use crate::table::ColumnKind;
 use crate::table::group_keys::{KeyConverter, integer_key, integer_of_key};
@@ -62,7 +61,7 @@ pub fn gather(
     resources: &Resources<'_>,
     mut each: impl FnMut(Gathered) -> Result<()>,
 ) -> Result<()> {
-    let spill = Arc::new(Spill::create(&resources.temp)?);
+    let spill = Arc::new(resources.new_spill()?);
     let tally = Mutex::new(Tally::new(&spill, &resources.budget, 2)?);
     add_people(original, people, roles, &tally, resources)?;
     add_values(original, published, roles, &tally, resources)?;

@@ -24,6 +24,7 @@ use crate::model::beliefs::original::Original;
 use crate::model::beliefs::{Question, Roles, priors_of};
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
+use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 
 /// How people of the original are matched to their groups.
@@ -61,9 +62,7 @@ pub fn attack(
         priors.iter().map(|priors| priors.adversary(&known.combinations, MOST_STATES)).collect();
     let (people, published) = release.parts(original, &known, roles, resources)?;
     let judge = BeliefsJudge::new(&adversaries, question, &comparison);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(resources.threads).build();
-    let pool =
-        pool.map_err(|_| Error::missing("the threads could not be started", "use fewer", Setting::Threads))?;
+    let pool = thread_pool(resources.threads)?;
     let mut waiting: Vec<Gathered> = Vec::new();
     let mut members = 0;
     let mut found = judge.nothing();

@@ -9,6 +9,7 @@
 
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column_values::{ColumnValues, ValueSet};
+use crate::encode::grid::GridCell;
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction};
@@ -45,15 +46,19 @@ pub fn labels(attribute: &Attribute, coarseness: &Coarseness) -> Result<Vec<Stri
             let name = |code| hierarchy.name(hierarchy.ancestor_at(code, *level)).to_string();
             (0..hierarchy.leaf_count()).map(name).collect()
         }
-        (Coarseness::Level(0), Coding::Numbers { scale, samples, .. }) => {
-            samples.iter().map(|&key| scale.text(key)).collect()
+        (Coarseness::Level(0), Coding::Numbers(ordered)) => {
+            ordered.cells().iter().map(|&cell| ordered.text(cell)).collect()
         }
         (Coarseness::Level(0), Coding::Set { values, .. }) => {
             values.iter().map(|value| value.to_string()).collect()
         }
-        (Coarseness::Width(width), Coding::Numbers { scale, samples, .. }) => {
-            let label = |&key: &i64| range(*scale, key, width).ok_or_else(|| no_width(attribute));
-            samples.iter().map(label).collect::<Result<_>>()?
+        (Coarseness::Width(width), Coding::Numbers(ordered)) => {
+            let of_key = |key: i64| range(ordered.scale(), key, width).ok_or_else(|| no_width(attribute));
+            let label = |cell: &GridCell| match (of_key(cell.first)?, of_key(cell.last)?) {
+                (low, high) if low == high => Ok(low),
+                _ => Err(crosses(attribute)),
+            };
+            ordered.cells().iter().map(label).collect::<Result<_>>()?
         }
         (Coarseness::Width(_), _) => return Err(no_width(attribute)),
         (Coarseness::All | Coarseness::Level(_), _) => {
@@ -70,6 +75,14 @@ fn range(scale: Scale, key: i64, width: &Rational) -> Option<String> {
     let low = Rational::from((number / width).floor()) * width;
     let high = &low + width;
     Some(range_label(Some(&decimal_text(&low)), Some(&decimal_text(&high))))
+}
+
+fn crosses(attribute: &Attribute) -> Error {
+    let name = &attribute.name;
+    Error::input(
+        format!("column {name:?}: a cell of its grid is not inside a range of a width in audit.function"),
+        format!("write a columns.quasi.{name}.grid of which every width is a multiple"),
+    )
 }
 
 fn no_width(attribute: &Attribute) -> Error {
@@ -96,14 +109,14 @@ mod tests {
         let mut distinct = DistinctValues::default();
         keys.iter().for_each(|&key| distinct.insert(key));
         let set = ValueSet::Numbers(scale, distinct);
-        attribute(&quasi(shape), ColumnValues { set, nulls, uncovered: 0 }).unwrap()
+        attribute(&quasi(shape), ColumnValues { set, nulls, uncovered: 0, outside: 0 }).unwrap()
     }
 
     fn texts(shape: QuasiShape, values: &[&str]) -> Attribute {
         let mut distinct = DistinctValues::default();
         values.iter().for_each(|value| distinct.insert_text(value));
         let set = ValueSet::Texts(distinct, Default::default());
-        attribute(&quasi(shape), ColumnValues { set, nulls: 0, uncovered: 0 }).unwrap()
+        attribute(&quasi(shape), ColumnValues { set, nulls: 0, uncovered: 0, outside: 0 }).unwrap()
     }
 
     #[test]

@@ -52,8 +52,6 @@ pub struct FunctionGroup {
     pub published: Group,
     /// In the codes of the table, with the values that occur.
     pub tight: Group,
-    /// In the codes of the table, with all values that have the label.
-    pub wide: Group,
 }
 
 impl CandidateFunction {
@@ -74,29 +72,16 @@ impl CandidateFunction {
             let tight: Vec<BTreeSet<u16>> = columns
                 .map(|codes| members.iter().map(|&person| codes.get(person as usize)).collect())
                 .collect();
-            let (shown, wide) = match &published.codes {
-                None => (tight.clone(), tight.clone()),
-                Some(codes) => {
-                    let shown: Vec<BTreeSet<u16>> = tight
-                        .iter()
-                        .zip(codes)
-                        .map(|(tight, codes)| tight.iter().map(|&code| codes[usize::from(code)]).collect())
-                        .collect();
-                    let wide = shown.iter().zip(codes).map(|(shown, codes)| {
-                        (0..=u16::MAX)
-                            .zip(codes)
-                            .filter(|(_, label)| shown.contains(label))
-                            .map(|(code, _)| code)
-                            .collect()
-                    });
-                    (shown.clone(), wide.collect())
-                }
+            let shown: Vec<BTreeSet<u16>> = match &published.codes {
+                None => tight.clone(),
+                Some(codes) => tight
+                    .iter()
+                    .zip(codes)
+                    .map(|(tight, codes)| tight.iter().map(|&code| codes[usize::from(code)]).collect())
+                    .collect(),
             };
             let group = |codes: &[BTreeSet<u16>]| group(codes, part.clone());
-            groups.push((
-                FunctionGroup { published: group(&shown), tight: group(&tight), wide: group(&wide) },
-                members,
-            ));
+            groups.push((FunctionGroup { published: group(&shown), tight: group(&tight) }, members));
         }
         groups.sort_by(|(one, _), (other, _)| {
             let key = |group: &Group| -> Vec<Vec<u16>> {
@@ -118,9 +103,12 @@ impl CandidateFunction {
 fn group(codes: &[BTreeSet<u16>], part: GroupCounts) -> Group {
     let present = |codes: &BTreeSet<u16>| {
         let ends = codes.first().zip(codes.last()).unwrap_or((&0, &0));
-        Present { ends: (u32::from(*ends.0), u32::from(*ends.1)), codes: codes.iter().copied().collect() }
+        let above = codes.iter().find(|&&code| code > 0).copied().unwrap_or(0);
+        Present {
+            ends: (u32::from(*ends.0), u32::from(*ends.1)),
+            least_above: u32::from(above),
+            codes: codes.iter().copied().collect(),
+        }
     };
-    let present: Vec<Present> = codes.iter().map(present).collect();
-    let extent = present.iter().map(|present| present.ends.0..present.ends.1 + 1).collect();
-    Group { node: CutTree::ROOT, extent, present, part }
+    Group { node: CutTree::ROOT, present: codes.iter().map(present).collect(), part }
 }

@@ -18,6 +18,6 @@ mod property;
 
 pub use audited::{GivenFunctions, GroupedPeople, ReadFor};
 pub use functions::CandidateFunction;
-pub use groups::{FunctionGroup, PublishedAttributes};
+pub use groups::PublishedAttributes;
 pub use people::CodedPeople;
 pub use property::AuditedPoint;

@@ -43,9 +43,9 @@ pub struct FullDomain<'a> {
 /// The levels of a quasi-identifier.
 pub fn levels(attribute: &Attribute, column: &Column) -> ColumnLevels {
     match &attribute.coding {
-        Coding::Numbers { scale, samples, .. } => {
+        Coding::Numbers(ordered) => {
             let null = attribute.nulls.then_some(None);
-            let known = samples.iter().map(|&key| Some(scale.coordinate(key)));
+            let known = ordered.places().into_iter().map(Some);
             ColumnLevels::intervals(&null.into_iter().chain(known).collect::<Vec<_>>())
         }
         Coding::Tree { hierarchy, .. } => {
@@ -184,10 +184,10 @@ impl FullDomain<'_> {
     /// A group is labelled by its whole cells, even if nobody has some of their values.
     fn group(&self, node: NodeId, chosen: &[usize], cell: &[u16], part: GroupCounts) -> Group {
         let places = self.levels.iter().zip(chosen).zip(cell);
-        let extent: Vec<_> = places.map(|((levels, &level), &cell)| levels.range(level, cell)).collect();
-        let codes = |extent: &Range<u32>| extent.clone().map(|code| code as u16).collect();
+        let extent = places.map(|((levels, &level), &cell)| levels.range(level, cell));
+        let codes = |extent: Range<u32>| extent.map(|code| code as u16).collect();
         let present =
-            self.columns.iter().zip(&extent).map(|(column, extent)| Present::new(column, codes(extent)));
-        Group { node, present: present.collect(), extent, part }
+            self.columns.iter().zip(extent).map(|(column, extent)| Present::new(column, codes(extent)));
+        Group { node, present: present.collect(), part }
     }
 }

@@ -35,7 +35,7 @@ impl ColumnLevels {
     /// Each value, then all; a hierarchy level by level.
     pub fn of_column(column: &Column) -> Self {
         match &column.splitting {
-            Splitting::Ordered { .. } => ColumnLevels::new(column.codes, [(1..column.codes).collect()]),
+            Splitting::Ordered => ColumnLevels::new(column.codes, [(1..column.codes).collect()]),
             Splitting::Tree(tree) => ColumnLevels::new(column.codes, depths(tree)),
         }
     }

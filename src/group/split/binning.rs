@@ -42,7 +42,7 @@ impl Binning {
     /// Creates at most `most` bins; exactly one per code if that is enough.
     pub fn new(column: &Column, most: u32) -> Self {
         match &column.splitting {
-            Splitting::Ordered { .. } => {
+            Splitting::Ordered => {
                 let per_bin = column.codes.div_ceil(most.max(1)).next_power_of_two();
                 let start: Vec<u32> = (0..column.codes).step_by(per_bin as usize).collect();
                 let bins = Bins::Shift(per_bin.trailing_zeros());
@@ -87,9 +87,7 @@ fn frontier(tree: &CodeTree, most: u32) -> Vec<u32> {
 fn binned(column: &Column, start: &[u32], bins: &[u16]) -> Column {
     let codes = start.len() as u32;
     let splitting = match &column.splitting {
-        Splitting::Ordered { roundness } => {
-            Splitting::Ordered { roundness: start.iter().map(|&code| roundness[code as usize]).collect() }
-        }
+        Splitting::Ordered => Splitting::Ordered,
         Splitting::Tree(tree) => Splitting::Tree(tree.binned(codes, bins)),
     };
     let width = match &column.width {

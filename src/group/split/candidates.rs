@@ -100,7 +100,7 @@ impl Candidates<'_> {
             return None;
         }
         match &self.spread.column.splitting {
-            Splitting::Ordered { .. } => self.propose_ordered(order, criterion, best, room),
+            Splitting::Ordered => self.propose_ordered(order, criterion, best, room),
             Splitting::Tree(_) => self.propose_parts(order, criterion, best, room),
         }
     }
@@ -198,7 +198,7 @@ impl Candidates<'_> {
 
     fn proposal(&self, cut: RankedCut, parts: Vec<Part>) -> ProposedCut {
         let runs = self.spread.runs;
-        let boundary = self.spread.column.boundary(runs[cut.start - 1].code, runs[cut.start].code);
+        let boundary = runs[cut.start].code;
         let standing = Standing { rank: cut.rank, column: self.number };
         ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, standing }
     }

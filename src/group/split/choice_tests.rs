@@ -186,10 +186,9 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
             all.push(ProposedCut { cut, parts, standing });
         };
         match &column.splitting {
-            Splitting::Ordered { .. } => {
-                for start in 1..runs.len() {
-                    let boundary = column.boundary(runs[start - 1].code, runs[start].code);
-                    add(&[start], Cut { column: number, boundaries: [boundary].into() });
+            Splitting::Ordered => {
+                for (start, run) in runs.iter().enumerate().skip(1) {
+                    add(&[start], Cut { column: number, boundaries: [run.code].into() });
                 }
             }
             Splitting::Tree(_) => {

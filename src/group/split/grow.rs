@@ -203,5 +203,5 @@ impl Leaves {
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, extent: node.extent, present, part: node.part.unpack() })
+    Ok(Group { node: node.id, present, part: node.part.unpack() })
 }

@@ -148,7 +148,7 @@ impl Spread<'_> {
     /// The rank of the best cut of which every part has at least `least` people.
     pub(super) fn best(&self, order: CutOrder, least: u64) -> Option<Rank> {
         match &self.column.splitting {
-            Splitting::Ordered { .. } => {
+            Splitting::Ordered => {
                 self.cuts(order, least).map(|cut| cut.rank).max_by(|one, other| one.cmp(other))
             }
             Splitting::Tree(_) => {

@@ -248,8 +248,11 @@ impl KeptGroups {
 
     /// Bytes of the kept groups; counts that several values share are divided among them.
     pub fn bytes(&self) -> u64 {
-        let shared: usize =
-            self.groups.iter().map(|kept| (kept.prefix.len() * 8 + 16).div_ceil(Arc::strong_count(&kept.prefix))).sum();
+        let shared: usize = self
+            .groups
+            .iter()
+            .map(|kept| (kept.prefix.len() * 8 + 16).div_ceil(Arc::strong_count(&kept.prefix)))
+            .sum();
         (size_of::<Self>() + self.groups.capacity() * KEPT_BYTES + shared) as u64
     }
 

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{Array, ArrayRef};
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
-use crate::encode::cells::keys;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::{Encoder, append_codes};
 use crate::encode::page::Layout;
@@ -134,7 +133,7 @@ impl Original {
         let columns = SourceColumns::of_people(roles.quasi.iter().collect(), sensitive);
         let source = Source { table, columns, resources };
         let (attributes, column) = exact_values(&source)?;
-        let spill = Arc::new(Spill::create(&resources.temp)?);
+        let spill = Arc::new(resources.new_spill()?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
         let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
         let work = |batches: SourceBatches<'_>| {
@@ -166,14 +165,6 @@ impl Original {
         let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
         for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
             append_codes(attribute, array, codes).map_err(|_| foreign(&attribute.name))?;
-            let Coding::Numbers { scale, samples, .. } = &attribute.coding else { continue };
-            let keys = keys(array, *scale, &attribute.name)?;
-            for row in 0..array.len() {
-                let own = attribute.unshifted(codes.get(row).into()).map(|code| samples[code as usize]);
-                if own != keys.get(row) {
-                    return Err(foreign(&attribute.name));
-                }
-            }
         }
         Ok(rows)
     }
@@ -300,18 +291,12 @@ pub fn codes_of(rows: &Rows, row: usize, key: &mut Vec<u8>) {
 /// The distances between the values of a quasi-identifier: numbers and times by their difference, even if
 /// ranges or periods are declared for them; listed categories by their positions; others by their hierarchy.
 pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
-    if let Coding::Numbers { samples, .. } = &attribute.coding
-        && samples.len() > crate::encode::distinct::MOST
-    {
+    if matches!(&attribute.coding, Coding::Numbers(ordered) if !ordered.is_exact()) {
         return Err(too_fine(&attribute.name));
     }
     let null = || attribute.nulls.then_some(None).into_iter();
     let number = |scale: Scale, key: i64| -> Result<Option<Rational>> {
-        let exact = match scale {
-            Scale::Float | Scale::Decimal(_) => parse_fraction(&scale.text(key)),
-            _ => Some(Rational::from(key)),
-        };
-        exact.map(Some).ok_or_else(|| {
+        scale.number(key).map(Some).ok_or_else(|| {
             Error::input(
                 format!("column `{}` holds a number that has no exact fraction", attribute.name),
                 "remove infinite and enormous numbers from the column",
@@ -319,8 +304,8 @@ pub fn distance(attribute: &Attribute, quasi: &Quasi) -> Result<Distance> {
         })
     };
     Ok(match (&attribute.coding, &quasi.shape) {
-        (Coding::Numbers { scale, samples, .. }, _) => {
-            let numbers = samples.iter().map(|&key| number(*scale, key));
+        (Coding::Numbers(ordered), _) => {
+            let numbers = ordered.cells().iter().map(|cell| number(ordered.scale(), cell.first));
             Distance::Numeric(null().map(Ok).chain(numbers).collect::<Result<_>>()?)
         }
         (
@@ -449,6 +434,7 @@ mod tests {
             threads: 1,
             budget: Budget::new(1 << 28),
             temp: folder.path().to_path_buf(),
+            spill: Default::default(),
             progress: &progress,
         };
         let roles = Roles::of(&policy, &policy.privacy.targets[0]).unwrap();
@@ -457,7 +443,7 @@ mod tests {
         let metric = Metric::new(&distance(attribute, &roles.quasi[0]).unwrap(), "q").unwrap();
         let code = |cell: &str| {
             let scale = match &attribute.coding {
-                Coding::Numbers { scale, .. } => Some(*scale),
+                Coding::Numbers(ordered) => Some(ordered.scale()),
                 Coding::Tree { leaves: Leaves::Key(scale, _) | Leaves::Day(scale, _), .. } => Some(*scale),
                 _ => None,
             };
@@ -501,15 +487,14 @@ mod tests {
             let kind = Some(CsvType::Timestamp);
             assert_eq!(distances(declared, kind, &midnights, &pairs), expected, "timestamps, {declared}");
         }
-        // If periods of days are declared, times within one day are not distinguished.
+        // Times within one day are told apart only by a grid.
         let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
         let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
-        assert_eq!(distances("", Some(CsvType::Timestamp), &moments, &pairs), [ratio(2, 9), ratio(7, 9)]);
-        let declared = "dates = [\"month\"]";
-        assert_eq!(
-            distances(declared, Some(CsvType::Timestamp), &moments, &pairs),
-            [Rational::ZERO, ratio(1, 1)]
-        );
+        let apart = |declared: &str| distances(declared, Some(CsvType::Timestamp), &moments, &pairs);
+        assert_eq!(apart("grid = \"hour\""), [ratio(2, 9), ratio(7, 9)]);
+        for declared in ["", "dates = [\"month\"]"] {
+            assert_eq!(apart(declared), [Rational::ZERO, ratio(1, 1)], "{declared}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::math::beliefs::prior::{PriorMethod, PriorPlan, Workspace};
 use crate::math::exact::Rational;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::progress::Progress;
+use crate::resources::threads::start_in;
 
 /// The maximum size of the workspace of one thread.
 pub const WORKSPACE: u64 = 64 << 20;
@@ -105,8 +106,9 @@ impl KernelPriors {
             })?;
         let mut priors = vec![0.0; combinations.len() * values];
         means.progress.start("estimating beliefs", Some(combinations.len() as u64));
-        run(&plan, threads as usize, values, means.progress, &mut priors);
+        let ran = run(&plan, threads as usize, values, means.progress, &mut priors);
         means.progress.finish();
+        ran?;
         drop(plan);
         Ok(KernelPriors { kernels, method, priors, error, _room: room })
     }
@@ -126,13 +128,19 @@ impl KernelPriors {
 /// Some finished priors: which combinations, and their numbers one after the other.
 type Finished = (Vec<u32>, Vec<f64>);
 
-fn run(plan: &PriorPlan<'_>, threads: usize, values: usize, progress: &Progress, priors: &mut [f64]) {
+fn run(
+    plan: &PriorPlan<'_>,
+    threads: usize,
+    values: usize,
+    progress: &Progress,
+    priors: &mut [f64],
+) -> Result<()> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let (send, receive) = crossbeam_channel::bounded::<Finished>(2 * threads);
         for _ in 0..threads {
             let (send, next) = (send.clone(), &next);
-            scope.spawn(move || {
+            start_in(scope, move || {
                 let mut workspace = Workspace::default();
                 let mut done: Finished = Default::default();
                 // The receiver outlives the senders, so sending cannot fail.
@@ -151,7 +159,7 @@ fn run(plan: &PriorPlan<'_>, threads: usize, values: usize, progress: &Progress,
                     });
                 }
                 flush(&mut done);
-            });
+            })?;
         }
         drop(send);
         for (combinations, finished) in receive {
@@ -160,5 +168,6 @@ fn run(plan: &PriorPlan<'_>, threads: usize, values: usize, progress: &Progress,
             }
             progress.advance(combinations.len() as u64);
         }
-    });
+        Ok(())
+    })
 }

@@ -27,7 +27,6 @@ use crate::model::split::{Effort, Scratch, SplitTest};
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
-use crate::resources::spill::Spill;
 
 /// Groups with more states are not computed exactly while cuts are tried.
 const TRIED_STATES: u64 = 1 << 13;
@@ -64,7 +63,7 @@ impl BeliefsTest {
     ) -> Result<Self> {
         let TableRows { resources, store, attributes, quasi } = known;
         let budget = &resources.budget;
-        let spill = Arc::new(Spill::create(&resources.temp)?);
+        let spill = Arc::new(resources.new_spill()?);
         let distances = attributes.iter().zip(*quasi).map(|(a, quasi)| original::distance(a, quasi));
         let distances = distances.collect::<Result<Vec<_>>>()?;
         let comparison = question.comparison(sensitive)?;

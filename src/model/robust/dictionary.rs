@@ -186,9 +186,7 @@ impl<'a> RowCoder<'a> {
     }
 }
 
+/// The table holds something that it did not hold when it was read before.
 pub(crate) fn changed() -> Error {
-    Error::input(
-        "a column holds a value in a later reading that it did not hold in the first",
-        "the table changed while it was read; run again when nobody writes to it",
-    )
+    Error::Changed { file: None, column: None }
 }

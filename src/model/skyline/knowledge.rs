@@ -60,7 +60,8 @@ pub struct WantedByCode {
 impl WantedByCode {
     /// Assigns codes to the named values.
     pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
-        let coded = |(name, confidence): &(String, Confidence)| Ok((code(name)?, Arc::new(confidence.clone())));
+        let coded =
+            |(name, confidence): &(String, Confidence)| Ok((code(name)?, Arc::new(confidence.clone())));
         let these = wanted.these.iter().map(coded).collect::<Result<_>>()?;
         Ok(WantedByCode { every: wanted.every.clone().map(Arc::new), these })
     }
@@ -85,12 +86,7 @@ pub struct KnowledgeEvidence {
 impl KnowledgeEvidence {
     /// No groups yet.
     pub fn new(values: Values, wanted: &Arc<WantedByCode>) -> Self {
-        KnowledgeEvidence {
-            values,
-            wanted: wanted.clone(),
-            ranking: Ranking::default(),
-            by_code: Vec::new(),
-        }
+        KnowledgeEvidence { values, wanted: wanted.clone(), ranking: Ranking::default(), by_code: Vec::new() }
     }
 
     /// Adds a group.

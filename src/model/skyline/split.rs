@@ -4,7 +4,9 @@ use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{GroupCount, Knowledge, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState};
+use crate::math::skyline::{
+    GroupCount, Knowledge, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState,
+};
 use crate::model::protection::{CodedTarget, does_not_occur, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 

@@ -43,6 +43,54 @@ impl DateLevel {
         self < wider && (self != DateLevel::Week)
     }
 
+    /// The first and the last day of the period that contains a day; `None` beyond the days that labels can name.
+    pub fn period(self, day: i64) -> (Option<i64>, Option<i64>) {
+        if day < -NAMED_DAYS {
+            return (None, Some(-NAMED_DAYS - 1));
+        }
+        if day > NAMED_DAYS {
+            return (Some(NAMED_DAYS + 1), None);
+        }
+        let (year, month, _) = civil(day);
+        let months = |from_year: i64, from_month: i64, months: i64| {
+            let next = from_month - 1 + months;
+            (days(from_year, from_month, 1), days(from_year + next / 12, next % 12 + 1, 1) - 1)
+        };
+        let (first, last) = match self {
+            DateLevel::Day => (day, day),
+            DateLevel::Week => {
+                let monday = day - (day + 3).rem_euclid(7);
+                (monday, monday + 6)
+            }
+            DateLevel::Month => months(year, month, 1),
+            DateLevel::Quarter => months(year, (month - 1) / 3 * 3 + 1, 3),
+            DateLevel::Year => months(year, 1, 12),
+            DateLevel::Decade => months(year.div_euclid(10) * 10, 1, 120),
+        };
+        (Some(first.max(-NAMED_DAYS)), Some(last.min(NAMED_DAYS)))
+    }
+
+    /// The first and the last day of the period with this label.
+    pub fn days_of(self, label: &str) -> Option<(i64, i64)> {
+        let (sign, digits) = label.strip_prefix('-').map_or((1, label), |digits| (-1, digits));
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let (year, rest) = (sign * digits[..end].parse::<i64>().ok()?, &digits[end..]);
+        let number = |text: &str| text.parse::<i64>().ok();
+        let day = match self {
+            DateLevel::Day => {
+                let (month, day) = rest.strip_prefix('-')?.split_once('-')?;
+                days(year, number(month)?, number(day)?)
+            }
+            // The fourth of January is always in the first week.
+            DateLevel::Week => days(year, 1, 4) + 7 * (number(rest.strip_prefix("-W")?)? - 1),
+            DateLevel::Month => days(year, number(rest.strip_prefix('-')?)?, 1),
+            DateLevel::Quarter => days(year, 3 * number(rest.strip_prefix("-Q")?)? - 2, 1),
+            DateLevel::Year | DateLevel::Decade => days(year, 1, 1),
+        };
+        let (first, last) = self.period(day);
+        (self.label(day) == label).then_some(first.zip(last)).flatten()
+    }
+
     /// The label of the period that contains a day.
     pub fn label(self, day: i64) -> String {
         let (number, month, of_month) = civil(day);

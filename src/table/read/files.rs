@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::{contain, damaged};
 use super::csv::{CsvFile, CsvType, TypeGuess};
+use super::input_file::InputFile;
 use super::ipc::{self, IpcFile, IpcStream};
 use super::parquet::ParquetFile;
 use super::plan::{ColumnRequest, FilePlan, ScanRequest, kind_of, missing};
@@ -60,8 +61,16 @@ pub struct TableFile {
     path: PathBuf,
     bytes: Option<u64>,
     content: Content,
-    /// A source that cannot be read twice, positioned after what was read to open it.
-    once: Option<Mutex<Option<Box<dyn Read + Send>>>>,
+    access: Access,
+    /// The number of rows that a scan found.
+    rows_found: OnceLock<u64>,
+}
+
+/// How often a file can be read.
+enum Access {
+    Again(InputFile),
+    /// The source is positioned after what was read to open it.
+    Once(Mutex<Option<Box<dyn Read + Send>>>),
 }
 
 enum Content {
@@ -102,7 +111,7 @@ impl TableFile {
     /// What decoding any piece takes, as far as it is known before the file is read.
     fn largest_need(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
         match &self.content {
-            Content::Parquet(file) => contain(&self.path, || file.largest_need(&self.path, plan, bytes_read)),
+            Content::Parquet(file) => contain(&self.path, || file.largest_need(plan, bytes_read)),
             Content::Arrow(file) => Ok(file.largest_need()),
             Content::Stream { stream, .. } => Ok(stream.largest_need()),
             Content::Csv(file) => Ok(file.largest_need()),
@@ -116,36 +125,46 @@ impl TableFile {
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Result<Pieces<'t>> {
         let path = &self.path;
-        let source = match &self.once {
-            None => None,
-            Some(once) => {
-                let source = once.lock().unwrap_or_else(PoisonError::into_inner).take();
-                Some(source.ok_or_else(|| {
-                    Error::input(
-                        format!("{} can be read only once, and this needs another scan", path.display()),
-                        "write the input to a file, and give the file",
-                    )
-                })?)
-            }
-        };
         match &self.content {
-            Content::Parquet(file) => file.pieces(path, plan, cutting, bytes_read),
-            Content::Arrow(file) => file.pieces(path, plan, cutting),
-            Content::Csv(file) => match source {
-                Some(source) => Ok(file.pieces_of(path, source, plan, cutting)),
-                None => file.pieces(path, plan, cutting),
-            },
+            Content::Parquet(file) => file.pieces(plan, cutting, bytes_read),
+            Content::Arrow(file) => file.pieces(plan, cutting),
+            Content::Csv(file) => Ok(file.pieces(path, self.source(file.body())?, plan, cutting)),
             Content::Stream { stream, body } => {
-                let source = match source {
-                    Some(source) => source,
-                    None => {
-                        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-                        file.seek(SeekFrom::Start(*body)).map_err(|error| Error::io(path, error))?;
-                        Box::new(std::io::BufReader::new(file))
-                    }
-                };
+                let source = Box::new(std::io::BufReader::new(self.source(*body)?));
                 Ok(stream.pieces_of(path, source, plan, cutting))
             }
+        }
+    }
+
+    /// The bytes from this place on.
+    fn source(&self, from: u64) -> Result<Box<dyn Read + Send>> {
+        match &self.access {
+            Access::Again(input) => {
+                let mut file = input.open()?;
+                file.seek(SeekFrom::Start(from)).map_err(|error| Error::io(&self.path, error))?;
+                Ok(Box::new(file))
+            }
+            Access::Once(source) => {
+                source.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(|| {
+                    Error::input(
+                        format!("{} can be read only once, and this needs another scan", self.path.display()),
+                        "write the input to a file, and give the file",
+                    )
+                    .of_file(&self.path)
+                })
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn pretend_rows(&self, rows: u64) {
+        self.rows_found.set(rows).unwrap();
+    }
+
+    fn expect_unchanged(&self) -> Result<()> {
+        match &self.access {
+            Access::Again(input) => input.expect_unchanged(),
+            Access::Once(_) => Ok(()),
         }
     }
 }
@@ -240,7 +259,7 @@ impl Table {
     ///
     /// The batches have exactly `columns`, in that order; `columns` may be empty if only rows are counted. A failing
     /// morsel stops the scan; if several fail, the first in table order is returned. A panic in `work` is resumed on
-    /// this thread.
+    /// this thread. A file that changed since the table was opened is an error.
     ///
     /// # Memory
     /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded, fewer if their
@@ -262,10 +281,13 @@ impl Table {
             let plan = request.plan(&file.path, &file.schema())?;
             room.expect(&file.path, &file.largest_need(&plan, &self.bytes_read)?)?;
             let open = Box::new(move || file.pieces(plan, cutting, &self.bytes_read));
-            parts.push(FileScan { path: &file.path, open });
+            parts.push(FileScan { path: &file.path, rows_found: &file.rows_found, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
-        scan::scan(parts, &room, means.threads, work, consume)
+        let outcome = scan::scan(parts, &room, means.threads, work, consume);
+        // Looked at first: a file that changed explains whatever else went wrong.
+        self.files.iter().try_for_each(TableFile::expect_unchanged)?;
+        outcome
     }
 }
 
@@ -310,10 +332,11 @@ fn open_file(path: PathBuf, options: &ReadOptions, bytes_read: &Arc<AtomicU64>) 
     let mut start = Vec::new();
     Read::by_ref(&mut file).take(8).read_to_end(&mut start).map_err(io)?;
     file.rewind().map_err(io)?;
+    let input = InputFile::new(&path, &metadata);
     let content = contain(&path, || {
         let content = match InputFormat::of(&path, &start)? {
-            InputFormat::Parquet => Content::Parquet(ParquetFile::open(&path, bytes_read)?),
-            InputFormat::Arrow => Content::Arrow(IpcFile::open(&path)?),
+            InputFormat::Parquet => Content::Parquet(ParquetFile::open(input.clone(), bytes_read)?),
+            InputFormat::Arrow => Content::Arrow(IpcFile::open(input.clone())?),
             InputFormat::Stream => {
                 let stream = IpcStream::open(&path, &mut file)?;
                 Content::Stream { stream, body: file.stream_position().map_err(io)? }
@@ -322,7 +345,9 @@ fn open_file(path: PathBuf, options: &ReadOptions, bytes_read: &Arc<AtomicU64>) 
         };
         Ok(content)
     })?;
-    Ok(TableFile { path, bytes: Some(metadata.len()), content, once: None })
+    input.expect_unchanged()?;
+    let access = Access::Again(input);
+    Ok(TableFile { path, bytes: Some(metadata.len()), content, access, rows_found: OnceLock::new() })
 }
 
 fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOptions) -> Result<TableFile> {
@@ -363,7 +388,8 @@ fn open_once(path: PathBuf, mut source: Box<dyn Read + Send>, options: &ReadOpti
         }
     })?;
     let source: Box<dyn Read + Send> = Box::new(Cursor::new(read).chain(source));
-    Ok(TableFile { path, bytes: None, content, once: Some(Mutex::new(Some(source))) })
+    let access = Access::Once(Mutex::new(Some(source)));
+    Ok(TableFile { path, bytes: None, content, access, rows_found: OnceLock::new() })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

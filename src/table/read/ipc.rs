@@ -7,7 +7,6 @@
 //! Invariant: no memory is reserved for a length declared in a message before the length is checked.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use arrow_schema::ArrowError;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::contain::damaged;
+use super::input_file::InputFile;
 use super::plan::FilePlan;
 use super::room::{BATCH_BYTES, COPIES, Need};
 use super::scan::{Batches, Cutting, Piece, Pieces};
@@ -49,6 +49,7 @@ type Dictionaries = HashMap<i64, ArrayRef>;
 
 /// An Arrow IPC file whose footer has been read.
 pub(super) struct IpcFile {
+    input: InputFile,
     schema: SchemaRef,
     /// Where the dictionary messages begin.
     dictionaries: Vec<u64>,
@@ -58,8 +59,9 @@ pub(super) struct IpcFile {
 
 impl IpcFile {
     /// Reads the footer, and the header of each record batch.
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    pub fn open(input: InputFile) -> Result<Self> {
+        let path = input.path();
+        let file = input.open()?;
         let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
         let mut source = BufReader::new(file);
 
@@ -86,7 +88,7 @@ impl IpcFile {
             let header = parse(path, &header)?;
             batches.push((at, batch_rows_of(path, &header)?, decoding_bytes(&header)));
         }
-        Ok(IpcFile { schema, dictionaries, batches })
+        Ok(IpcFile { input, schema, dictionaries, batches })
     }
 
     /// The schema as the file declares it.
@@ -105,12 +107,11 @@ impl IpcFile {
     }
 
     /// The pieces of the file.
-    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, cutting: Cutting<'t>) -> Result<Pieces<'t>> {
+    pub fn pieces<'t>(&'t self, plan: FilePlan, cutting: Cutting<'t>) -> Result<Pieces<'t>> {
+        let (input, path) = (&self.input, self.input.path());
         let mut dictionaries = Dictionaries::new();
         for &at in &self.dictionaries {
-            let mut file = opened_at(path, at)?;
-            let message = Message::read(path, &mut file, |need| cutting.room.keep(path, need))?;
-            let message = message.ok_or_else(|| damaged(path, "the file ends too early"))?;
+            let message = message_at(input, at, |need| cutting.room.keep(path, need))?;
             message.decode_dictionary(path, &self.schema, &mut dictionaries)?;
         }
         let schema = self.schema.clone();
@@ -118,11 +119,7 @@ impl IpcFile {
         let dictionaries = Arc::new(dictionaries);
         Ok(Box::new(self.batches.iter().map(move |&(at, rows, bytes)| {
             let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
-            let decode = Box::new(move || {
-                let message = Message::read(path, &mut opened_at(path, at)?, |_| Ok(()))?;
-                let message = message.ok_or_else(|| damaged(path, "the file ends too early"))?;
-                shared.batches(&message, &dictionaries)
-            });
+            let decode = Box::new(move || shared.batches(&message_at(input, at, |_| Ok(()))?, &dictionaries));
             Ok(Piece { rows, need: Need::of(bytes), decode })
         })))
     }
@@ -284,10 +281,12 @@ impl Message {
     }
 }
 
-fn opened_at(path: &Path, at: u64) -> Result<File> {
-    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
+/// A message of a file; `room` may refuse it before it is read.
+fn message_at(input: &InputFile, at: u64, room: impl FnOnce(&Need) -> Result<()>) -> Result<Message> {
+    let path = input.path();
+    let mut file = input.open()?;
     file.seek(SeekFrom::Start(at)).map_err(|source| Error::io(path, source))?;
-    Ok(file)
+    Message::read(path, &mut file, room)?.ok_or_else(|| damaged(path, "the file ends too early"))
 }
 
 /// What decoding a message takes: its body, what compressed buffers become, and batches.

@@ -8,16 +8,20 @@
 //! dictionaries of one Arrow file, 1 MiB of CSV text per thread (4 MiB once, to guess types). What goes beyond the fixed
 //! allowance is reserved from the budget before it is decoded ([`room`]), or refused with the column that needs it.
 //!
-//! Invariants: rows come in the order of the paths, then of the file. The order and the first error do not depend on
+//! Invariants: rows come in the order of the paths, then of the file. Every scan reads the same files with the same
+//! number of rows, or fails: a file that changes between or during scans is an error. The order and the first error do not depend on
 //! the number of threads. No error contains the value of a cell. A damaged file is an error: the decoders of other
 //! crates may panic on one, and the panic is caught. The panic hook of the process runs first, so a binary should
 //! install one that stays silent while [`panic_is_contained`].
 //!
 //! Not here: the roles of columns (policy), codes (encode), writing.
 
+#[cfg(test)]
+mod changing_tests;
 mod contain;
 mod csv;
 mod files;
+mod input_file;
 mod ipc;
 mod pages;
 mod parquet;

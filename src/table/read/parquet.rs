@@ -24,6 +24,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
+use super::input_file::InputFile;
 use super::pages::PageSizes;
 use super::plan::{FilePlan, StringForm, is_string};
 use super::room::{BATCH_BYTES, COPIES, Need};
@@ -40,6 +41,7 @@ const PIECE_ROWS: u64 = 8;
 
 /// A Parquet file whose footer has been read.
 pub(super) struct ParquetFile {
+    input: InputFile,
     metadata: ArrowReaderMetadata,
     /// Rows of each row group.
     group_rows: Vec<u64>,
@@ -58,11 +60,12 @@ struct PieceRows {
 
 impl ParquetFile {
     /// Reads the footer.
-    pub fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let pages = Pages::open(path, bytes_read)?;
+    pub fn open(input: InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let path = input.path();
+        let pages = Pages::open(&input, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
-            .map_err(|error| damaged(path, error.to_string()))?;
+            .map_err(|error| footer_error(path, error))?;
         let group_rows: Option<Vec<u64>> = metadata
             .metadata()
             .row_groups()
@@ -72,7 +75,7 @@ impl ParquetFile {
         let group_rows = group_rows
             .filter(|rows| rows.iter().try_fold(0u64, |sum, &r| sum.checked_add(r)).is_some())
             .ok_or_else(|| damaged(path, "a row group has an impossible number of rows"))?;
-        Ok(ParquetFile { metadata, group_rows, sizes: Mutex::default() })
+        Ok(ParquetFile { input, metadata, group_rows, sizes: Mutex::default() })
     }
 
     /// The schema as the file declares it.
@@ -88,14 +91,14 @@ impl ParquetFile {
     /// The pieces of the file.
     pub fn pieces<'t>(
         &'t self,
-        path: &'t Path,
         plan: FilePlan,
         cutting: Cutting<'t>,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Result<Pieces<'t>> {
+        let path = self.input.path();
         let metadata = self.with_packed_strings(&plan);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), plan.indices());
-        let demands = self.demands(path, &plan, bytes_read)?;
+        let demands = self.demands(&plan, bytes_read)?;
         let shared = Arc::new((metadata, mask, plan));
         Ok(Box::new(self.cut(cutting.morsel_rows).map(move |PieceRows { groups, before, rows }| {
             let demands = &demands[groups.clone()];
@@ -106,7 +109,7 @@ impl ParquetFile {
             let shared = shared.clone();
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 let (metadata, mask, _) = &*shared;
-                let pages = Pages::open(path, bytes_read)?;
+                let pages = Pages::open(&self.input, bytes_read)?;
                 let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                     .with_row_groups(groups.clone().collect())
                     .with_projection(mask.clone())
@@ -126,13 +129,13 @@ impl ParquetFile {
     }
 
     /// What decoding any piece takes.
-    pub fn largest_need(&self, path: &Path, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
-        let demands = self.demands(path, plan, bytes_read)?;
+    pub fn largest_need(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
+        let demands = self.demands(plan, bytes_read)?;
         Ok(demands.into_iter().fold(Need::default(), |most, own| most.or_larger(own.need)))
     }
 
     /// What decoding each row group takes.
-    fn demands(&self, path: &Path, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Vec<Demand>> {
+    fn demands(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Vec<Demand>> {
         let schema = self.metadata.parquet_schema();
         let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut demands = Vec::with_capacity(self.group_rows.len());
@@ -149,7 +152,7 @@ impl ParquetFile {
                 let sizes = match known.get(&(number, leaf)) {
                     Some(sizes) => *sizes,
                     None => {
-                        let sizes = PageSizes::of(Pages::open(path, bytes_read)?, chunk, rows);
+                        let sizes = PageSizes::of(Pages::open(&self.input, bytes_read)?, chunk, rows);
                         known.insert((number, leaf), sizes);
                         sizes
                     }
@@ -234,6 +237,17 @@ fn packed(data_type: &DataType) -> Option<DataType> {
     }
 }
 
+/// Reports why the footer cannot be read: the operating system, or the file.
+fn footer_error(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io(path, *source),
+            Err(other) => damaged(path, other.to_string()),
+        },
+        other => damaged(path, other.to_string()),
+    }
+}
+
 /// Reports where decoding failed; includes the decoder's own message only where it cannot quote a cell.
 fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Error) -> Error {
     let place = if groups.len() == 1 {
@@ -241,8 +255,14 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
     } else {
         format!("row groups {} to {}", groups.start, groups.end.saturating_sub(1))
     };
-    // The reader flattens its errors to text; unsupported features are the only kind worth distinguishing.
-    match error.to_string().split_once("NYI: ") {
+    // The reader flattens its errors to text. Those of the system end in a number; of the others, only unsupported
+    // features are worth distinguishing.
+    let text = error.to_string();
+    let number = text.split_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    if let Some(number) = number {
+        return Error::io(path, std::io::Error::from_raw_os_error(number));
+    }
+    match text.split_once("NYI: ") {
         Some((_, feature)) => damaged(path, format!("{place} needs what is not supported: {feature}")),
         None => damaged(path, format!("{place} cannot be decoded")),
     }
@@ -257,9 +277,9 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+    fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
+        let file = input.open()?;
+        let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
         Ok(Pages { file, length, bytes_read: bytes_read.clone() })
     }
 }
@@ -317,7 +337,8 @@ mod tests {
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             let counter = Arc::default();
-            let file = ParquetFile::open(&path, &counter).unwrap();
+            let input = InputFile::new(&path, &path.metadata().unwrap());
+            let file = ParquetFile::open(input, &counter).unwrap();
             let plan = ScanRequest::new(file.schema(), &[ColumnRequest::canonical("x")]).unwrap();
             let plan = plan.plan(&path, file.schema()).unwrap();
             let packed = file.with_packed_strings(&plan);
@@ -330,7 +351,7 @@ mod tests {
             // Three rows of two words: the words are stored once.
             let room = DecodeRoom::new(None);
             let cutting = Cutting { batch_rows: 10, morsel_rows: u64::MAX, room: &room };
-            let pieces = file.pieces(&path, plan, cutting, &counter).unwrap().next().unwrap().unwrap();
+            let pieces = file.pieces(plan, cutting, &counter).unwrap().next().unwrap().unwrap();
             let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");

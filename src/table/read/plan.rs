@@ -108,7 +108,9 @@ impl ScanRequest {
                         path.display()
                     ),
                     "a kept column needs the same type in every file: convert the files, or drop the column",
-                ));
+                )
+                .of_column(name)
+                .of_file(path));
             }
             requested.push((index, shape));
         }
@@ -176,6 +178,8 @@ impl FilePlan {
                     ),
                     "store the column with a narrower type, or drop it",
                 )
+                .of_column(field.name())
+                .of_file(path)
             })?);
         }
         let rows = RecordBatchOptions::new().with_row_count(Some(decoded.num_rows()));
@@ -195,6 +199,7 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
             ),
             "keep it as it is, drop it, or convert it to numbers, text, dates or a flat list of these",
         )
+        .of_column(field.name())
     })
 }
 
@@ -209,7 +214,7 @@ pub(super) fn missing(schema: &Schema, name: &str) -> Error {
         Some(_) => format!("its columns are: {}", names().collect::<Vec<_>>().join(", ")),
         None => "it has no columns".to_string(),
     };
-    Error::input(format!("the table has no column `{name}`"), remedy)
+    Error::input(format!("the table has no column `{name}`"), remedy).of_column(name)
 }
 
 /// True for strings, whatever their encoding.

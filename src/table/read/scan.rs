@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};
 use super::room::{DecodeRoom, Need, RoomTaken};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::resources::threads::start_in;
 
 /// Morsels per thread that may be taken but not yet consumed.
 const AHEAD: usize = 2;
@@ -55,6 +56,8 @@ pub(super) type Pieces<'t> = Box<dyn Iterator<Item = Result<Piece<'t>>> + Send +
 pub(super) struct FileScan<'t> {
     /// Its name, for errors.
     pub path: &'t Path,
+    /// The number of rows that an earlier scan found.
+    pub rows_found: &'t OnceLock<u64>,
     /// Opens the file.
     pub open: Box<dyn FnOnce() -> Result<Pieces<'t>> + Send + 't>,
 }
@@ -114,11 +117,20 @@ impl Iterator for Morsel<'_> {
     }
 }
 
+/// The file that is being split into pieces.
+struct OpenFile<'t> {
+    path: &'t Path,
+    rows_found: &'t OnceLock<u64>,
+    /// Rows of the pieces taken so far.
+    rows: u64,
+    pieces: Pieces<'t>,
+}
+
 /// The part of the table that no worker has taken yet.
 struct Feed<'t> {
     room: &'t DecodeRoom<'t>,
     files: std::vec::IntoIter<FileScan<'t>>,
-    current: Option<(&'t Path, Pieces<'t>)>,
+    current: Option<OpenFile<'t>>,
     index: u64,
     first_row: u64,
 }
@@ -149,16 +161,20 @@ impl<'t> Feed<'t> {
 
     fn advance(&mut self) -> Result<Option<Taken<'t>>> {
         loop {
-            if let Some((path, pieces)) = &mut self.current {
+            if let Some(OpenFile { path, rows_found, rows, pieces }) = &mut self.current {
                 if let Some(piece) = contain(path, || pieces.next().transpose())? {
+                    *rows += piece.rows;
                     // In table order: a piece never waits for one that comes after it.
                     let room = self.room.take(path, &piece.need)?;
                     return Ok(Some(Taken { path, first_row: self.first_row, piece, room }));
                 }
+                if rows_found.get_or_init(|| *rows) != rows {
+                    return Err(Error::Changed { file: Some(path.to_path_buf()), column: None });
+                }
                 self.current = None;
             }
-            let Some(part) = self.files.next() else { return Ok(None) };
-            self.current = Some((part.path, contain(part.path, part.open)?));
+            let Some(FileScan { path, rows_found, open }) = self.files.next() else { return Ok(None) };
+            self.current = Some(OpenFile { path, rows_found, rows: 0, pieces: contain(path, open)? });
         }
     }
 }
@@ -188,10 +204,10 @@ pub(super) fn scan<'t, T: Send>(
         let _ = give_permit.send(());
     }
     let outcome = std::thread::scope(|scope| {
-        for _ in 0..threads {
+        let started = (0..threads).try_for_each(|_| {
             let (permits, give_result) = (permits.clone(), give_result.clone());
             let (feed, limit, work) = (&feed, &limit, &work);
-            scope.spawn(move || {
+            let worker = start_in(scope, move || {
                 while permits.recv().is_ok() {
                     let Some(result) = run_next(feed, limit, work) else { break };
                     if give_result.send(result).is_err() {
@@ -199,9 +215,17 @@ pub(super) fn scan<'t, T: Send>(
                     }
                 }
             });
-        }
+            worker.map(drop)
+        });
         drop((permits, give_result));
-        let outcome = consume_in_order(results, give_permit, consume);
+        let outcome = match started {
+            Ok(()) => consume_in_order(results, give_permit, consume),
+            // Without anyone to take their results, the threads that did start end.
+            Err(error) => {
+                drop((results, give_permit));
+                MorselOutcome::Done(Err(error))
+            }
+        };
         limit.store(0, Ordering::Relaxed);
         outcome
     });
@@ -227,7 +251,11 @@ fn run_next<T>(
         let Taken { path, first_row, piece, room: _room } = taken?;
         let rows = piece.rows;
         let batches = Some(contain(path, piece.decode)?);
-        work(Morsel { index, first_row, rows, seen: 0, path, batches, limit })
+        let morsel = Morsel { index, first_row, rows, seen: 0, path, batches, limit };
+        work(morsel).map_err(|error| match error {
+            Error::Changed { file: None, .. } => error.of_file(path),
+            other => other,
+        })
     }));
     let outcome = outcome.map_or_else(MorselOutcome::Panicked, MorselOutcome::Done);
     if !matches!(outcome, MorselOutcome::Done(Ok(_))) {

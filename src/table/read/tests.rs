@@ -537,10 +537,10 @@ fn the_first_error_wins_whatever_the_threads() {
             threads,
             |morsel| Ok(morsel.index()),
             |index| {
-                if index == 3 { Err(Error::ClosedPipe) } else { Ok(()) }
+                if index == 3 { Err(Error::defect("enough")) } else { Ok(()) }
             },
         );
-        assert!(matches!(stop, Err(Error::ClosedPipe)));
+        assert!(matches!(stop, Err(Error::Defect { .. })));
     }
 }
 
@@ -587,7 +587,8 @@ fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
         let open = move || -> Result<scan::Pieces<'static>> {
             Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
         };
-        let file = scan::FileScan { path: Path::new("t"), open: Box::new(open) };
+        let rows_found = Box::leak(Box::default());
+        let file = scan::FileScan { path: Path::new("t"), rows_found, open: Box::new(open) };
         let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
         let result =
             scan::scan(vec![file], Box::leak(Box::new(room::DecodeRoom::new(None))), 2, count, |_| Ok(()));

@@ -2,8 +2,6 @@
 //!
 //! Memory: the encoded pages of one column chunk.
 
-use std::fs::File;
-
 use arrow_array::ArrayRef;
 use arrow_schema::{FieldRef, Schema};
 use parquet::arrow::arrow_writer::{
@@ -14,6 +12,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::runs::{RunChunk, RunEncoder};
 use super::writer::StoredStatistics;
+use crate::resources::disk::DiskFile;
 
 /// Encodes one column of one row group.
 pub(super) enum ColumnEncoder {
@@ -34,7 +33,7 @@ impl ColumnEncoder {
     /// so requesting them forces its slower encoder.
     pub fn for_row_group(
         schema: &Schema,
-        writer: &SerializedFileWriter<File>,
+        writer: &SerializedFileWriter<DiskFile>,
         factory: &ArrowRowGroupWriterFactory,
         row_group: usize,
         statistics: StoredStatistics,
@@ -79,7 +78,10 @@ impl ColumnEncoder {
 
 impl ColumnChunk {
     /// Appends the chunk to the file; call in the order of the columns.
-    pub fn append_to(self, row_group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
+    pub fn append_to(
+        self,
+        row_group: &mut SerializedRowGroupWriter<'_, DiskFile>,
+    ) -> Result<(), ParquetError> {
         match self {
             ColumnChunk::Values(leaves) => {
                 leaves.into_iter().try_for_each(|leaf| leaf.append_to_row_group(row_group))

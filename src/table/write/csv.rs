@@ -2,27 +2,27 @@
 //!
 //! Memory: the text of one slab. Threads format parts of a slab; the parts are written in order.
 
-use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 
 use arrow_array::ArrayRef;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::SchemaRef;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::parquet::pool;
 use super::slab::Slab;
-use super::writer::{SinkError, WriteOptions};
+use super::writer::SinkError;
+use crate::resources::disk::DiskFile;
 
 pub(super) struct CsvSink {
     columns: usize,
-    file: File,
-    pool: rayon::ThreadPool,
+    file: DiskFile,
+    pool: ThreadPool,
 }
 
 impl CsvSink {
-    pub fn new(mut file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
+    pub fn new(mut file: DiskFile, schema: SchemaRef, pool: ThreadPool) -> Result<Self, SinkError> {
         let fields = schema.fields();
         if let Some(field) = fields.iter().find(|field| field.data_type().is_nested()) {
             let problem = format!("column {} is of type {}", field.name(), field.data_type());
@@ -31,7 +31,7 @@ impl CsvSink {
         let mut header = csv::Writer::from_writer(Vec::new());
         header.write_record(fields.iter().map(|field| field.name()))?;
         file.write_all(&written(header)?)?;
-        Ok(CsvSink { columns: fields.len(), file, pool: pool(options)? })
+        Ok(CsvSink { columns: fields.len(), file, pool })
     }
 
     pub fn encode(&mut self, slab: &Slab) -> Result<(), SinkError> {

@@ -4,7 +4,6 @@
 //! values and the bytes under nulls are cleared: neither the layout of a dictionary nor the bytes under a null are part
 //! of the rows, so they must not reach the file.
 
-use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 
@@ -18,14 +17,15 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::slab::Slab;
 use super::writer::{Compression, SinkError, WriteOptions};
+use crate::resources::disk::DiskFile;
 
 pub(super) struct IpcSink {
     schema: SchemaRef,
-    writer: FileWriter<BufWriter<File>>,
+    writer: FileWriter<BufWriter<DiskFile>>,
 }
 
 impl IpcSink {
-    pub fn new(file: File, schema: &Schema, options: &WriteOptions) -> Result<Self, SinkError> {
+    pub fn new(file: DiskFile, schema: &Schema, options: &WriteOptions) -> Result<Self, SinkError> {
         let fields = schema.fields().iter().map(|field| match field.data_type() {
             DataType::Dictionary(_, value) => {
                 Arc::new(Field::new(field.name(), value.as_ref().clone(), field.is_nullable()))

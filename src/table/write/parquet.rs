@@ -4,7 +4,6 @@
 //! column chunk is encoded by one thread at a time. The file says which program wrote it, not from which source: no
 //! metadata of a source, and no Arrow schema unless a type needs it.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -15,11 +14,13 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::column::{ColumnChunk, ColumnEncoder};
 use super::slab::{Slab, SlabEnd};
 use super::writer::{Compression, SinkError, StoredStatistics, WriteOptions};
+use crate::resources::disk::DiskFile;
 
 pub(super) struct ParquetSink {
     schema: SchemaRef,
@@ -28,12 +29,17 @@ pub(super) struct ParquetSink {
     columns: Vec<ColumnEncoder>,
     row_groups: usize,
     factory: ArrowRowGroupWriterFactory,
-    writer: SerializedFileWriter<File>,
-    pool: rayon::ThreadPool,
+    writer: SerializedFileWriter<DiskFile>,
+    pool: ThreadPool,
 }
 
 impl ParquetSink {
-    pub fn new(file: File, schema: SchemaRef, options: &WriteOptions) -> Result<Self, SinkError> {
+    pub fn new(
+        file: DiskFile,
+        schema: SchemaRef,
+        options: &WriteOptions,
+        pool: ThreadPool,
+    ) -> Result<Self, SinkError> {
         let parquet_schema = ArrowSchemaConverter::new().convert(&schema)?;
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("skyveil version ", env!("CARGO_PKG_VERSION")).to_string())
@@ -63,7 +69,7 @@ impl ParquetSink {
             row_groups: 0,
             factory,
             writer,
-            pool: pool(options)?,
+            pool,
         })
     }
 
@@ -111,15 +117,6 @@ impl ParquetSink {
         self.row_groups += 1;
         Ok(())
     }
-}
-
-/// The threads that encode.
-pub(super) fn pool(options: &WriteOptions) -> Result<rayon::ThreadPool, SinkError> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .thread_name(|index| format!("encode-{index}"))
-        .build()
-        .map_err(|error| SinkError::Io(std::io::Error::other(error)))
 }
 
 /// Whether a reader that sees only the Parquet schema would see different values; the in-memory encoding of strings is

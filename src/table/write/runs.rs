@@ -10,7 +10,6 @@
 //! Measured: a release of 10 million Agrawal rows takes 8 to 10 % longer without it, and its files are 40 % larger.
 
 use std::collections::HashMap;
-use std::fs::File;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -30,6 +29,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::hybrid::CodeRuns;
 use super::writer::StoredStatistics;
+use crate::resources::disk::DiskFile;
 
 /// Number of rows in a page.
 const PAGE_ROWS: u32 = 1 << 17;
@@ -287,7 +287,10 @@ pub(super) struct RunChunk {
 }
 
 impl RunChunk {
-    pub fn append_to(self, row_group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
+    pub fn append_to(
+        self,
+        row_group: &mut SerializedRowGroupWriter<'_, DiskFile>,
+    ) -> Result<(), ParquetError> {
         row_group.append_column(&self.bytes, self.close)
     }
 }

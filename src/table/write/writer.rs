@@ -1,6 +1,5 @@
 //! Writes a table to one file.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,9 @@ use super::ipc::IpcSink;
 use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
 use crate::error::{Error, Result};
+use crate::resources::disk::DiskFile;
+use crate::resources::threads::thread_pool;
+use crate::resources::unfinished;
 
 /// The file formats, chosen by the extension of the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,11 +137,11 @@ impl TableWriter {
         }
         let fields = schema.fields().iter().map(without_metadata).collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
-        let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
-        let unfinished = Unfinished::of(&path, &file);
+        let pool = thread_pool(options.threads)?;
+        let (file, unfinished) = Unfinished::create(&path).map_err(|source| Error::io(&path, source))?;
         let (sink, row_group_rows) = match format {
             OutputFormat::Parquet => {
-                let sink = ParquetSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                let sink = ParquetSink::new(file, schema.clone(), options, pool).map_err(|e| e.at(&path))?;
                 (Sink::Parquet(Box::new(sink)), options.row_group_rows)
             }
             OutputFormat::Arrow => {
@@ -147,7 +149,7 @@ impl TableWriter {
                 (Sink::Arrow(Box::new(sink)), options.row_group_rows.min(SLAB_ROWS))
             }
             OutputFormat::Csv => {
-                let sink = CsvSink::new(file, schema.clone(), options).map_err(|e| e.at(&path))?;
+                let sink = CsvSink::new(file, schema.clone(), pool).map_err(|e| e.at(&path))?;
                 (Sink::Csv(sink), SLAB_ROWS)
             }
         };
@@ -291,22 +293,27 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// Devices and pipes must not be removed.
-    fn of(path: &Path, file: &File) -> Self {
-        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Unfinished { path: regular.then(|| path.to_path_buf()) }
+    /// Devices and pipes must not be removed, and opening a pipe waits for its reader.
+    fn create(path: &Path) -> io::Result<(DiskFile, Self)> {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok((DiskFile::create(path)?, Unfinished { path: None }));
+        }
+        let create = || DiskFile::create(path).map(|file| (path.to_path_buf(), file));
+        let (path, file) = unfinished::make(create)?;
+        Ok((file, Unfinished { path: Some(path) }))
     }
 
     fn keep(&mut self) {
-        self.path = None;
+        if let Some(path) = self.path.take() {
+            unfinished::keep(&path);
+        }
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // If this fails too, there is nobody to report it to.
-            let _ = std::fs::remove_file(path);
+            unfinished::remove(path);
         }
     }
 }

@@ -116,7 +116,7 @@ impl Reading<'_> {
 
     fn flaw(&self, flaw: Flaw, index: usize) -> Error {
         let (place, column) = (self.place(), &self.file.names[index]);
-        match flaw {
+        let error = match flaw {
             Flaw::OpenQuote => {
                 Error::input(format!("{place}: a quote in column `{column}` is not closed"), "close it")
             }
@@ -132,12 +132,13 @@ impl Reading<'_> {
                 format!("{place} has more cells than the header, which has {}", self.file.names.len()),
                 "give every row the same number of cells; quote cells that hold the delimiter",
             ),
-        }
+        };
+        error.of_column(column).of_file(self.path)
     }
 
     fn misfit(&self, index: usize, kind: CsvType, origin: TypeOrigin) -> Error {
         let (place, column) = (self.place(), &self.file.names[index]);
-        match origin {
+        let error = match origin {
             TypeOrigin::Guessed => Error::input(
                 format!("{place}: column `{column}` looked like {kind}, but this cell does not fit"),
                 format!("declare the type of `{column}` (text fits everything), or a text that means null"),
@@ -146,7 +147,8 @@ impl Reading<'_> {
                 format!("{place}: the cell of column `{column}` does not fit the declared type {kind}"),
                 "correct the cell, or declare another type (text fits everything)",
             ),
-        }
+        };
+        error.of_column(column).of_file(self.path)
     }
 }
 
@@ -155,6 +157,7 @@ pub(super) fn not_utf8(path: &Path, bytes: &[u8], first_row: u64, dialect: Diale
     let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
     let row = first_row + whole_records(&bytes[..valid], dialect).0 + 1;
     Error::input(format!("{}: row {row} after the header is not UTF-8", path.display()), CONVERT)
+        .of_file(path)
 }
 
 /// Collects the values of one column.

@@ -4,8 +4,7 @@
 //!
 //! An empty cell is null, quoted or not. Not here: compressed files, encodings other than UTF-8.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,15 +118,13 @@ impl CsvFile {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// The pieces of the file, from its start.
-    pub fn pieces<'t>(&'t self, path: &'t Path, plan: FilePlan, cutting: Cutting<'t>) -> Result<Pieces<'t>> {
-        let mut source = File::open(path).map_err(|error| Error::io(path, error))?;
-        source.seek(SeekFrom::Start(self.body)).map_err(|error| Error::io(path, error))?;
-        Ok(self.pieces_of(path, Box::new(source), plan, cutting))
+    /// Where the first record begins.
+    pub fn body(&self) -> u64 {
+        self.body
     }
 
     /// The pieces of a source that is positioned after the header.
-    pub fn pieces_of<'t>(
+    pub fn pieces<'t>(
         &'t self,
         path: &'t Path,
         source: Box<dyn Read + Send + 't>,

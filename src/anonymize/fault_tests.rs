@@ -1,0 +1,93 @@
+//! A disk that fails, or loses its power, at any operation of a run: the release is absent or whole.
+//!
+//! The same table and policy give the same bytes, so a release of an undisturbed run is the oracle.
+
+use super::{Anonymize, Outcome};
+use crate::error::{Error, Result};
+use crate::model::Policy;
+use crate::resources::faults::{Fault, arm};
+use crate::resources::progress::Progress;
+use crate::table::read::{ReadOptions, Table};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn run(folder: &Path) -> Result<Outcome> {
+    let policy = Policy::read("datasets/clinic.toml")?;
+    let table = Table::open(&["datasets/clinic.csv".into()], &ReadOptions::default())?;
+    let job = Anonymize {
+        temp: folder.to_path_buf(),
+        memory: 32 << 20,
+        threads: 1,
+        ..Anonymize::new(&table, &policy, folder.join("release"))
+    };
+    job.run(&Progress::default())
+}
+
+/// Every file below a folder, with its bytes.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(contents(&path));
+        } else {
+            files.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+/// The release in a folder relative to it.
+fn release(folder: &Path) -> Option<BTreeMap<PathBuf, Vec<u8>>> {
+    let release = folder.join("release");
+    let relative =
+        |(path, bytes): (PathBuf, Vec<u8>)| (path.strip_prefix(&release).unwrap().to_owned(), bytes);
+    release.exists().then(|| contents(&release).into_iter().map(relative).collect())
+}
+
+/// Lets the first operation fail, then the second, and so on until a run is not disturbed; returns how many there are.
+fn fail_everywhere(fault: Fault) -> u64 {
+    let place = tempfile::tempdir().unwrap();
+    run(place.path()).unwrap();
+    let reference = release(place.path()).unwrap();
+    assert!(reference.len() >= 3);
+    for at in 1.. {
+        let place = tempfile::tempdir().unwrap();
+        let armed = arm(place.path(), fault, at);
+        let outcome = run(place.path());
+        if fault == Fault::PowerLoss {
+            armed.lose_what_was_not_synced();
+        }
+        let tripped = armed.tripped();
+        drop(armed);
+        let left = release(place.path());
+        assert!(left.as_ref().is_none_or(|left| *left == reference), "{fault:?} at {at}: {left:?}");
+        match outcome {
+            Ok(_) => assert!(left.is_some(), "{fault:?} at {at}: called safe, and not there"),
+            Err(Error::Undurable { .. }) => assert!(left.is_some(), "{fault:?} at {at}"),
+            Err(error) => assert!(left.is_none(), "{fault:?} at {at}: {error}"),
+        }
+        if !tripped {
+            return at - 1;
+        }
+        if left.is_none() {
+            // What is left of a dead run does not disturb the next one.
+            run(place.path()).unwrap();
+            assert_eq!(release(place.path()).as_ref(), Some(&reference), "{fault:?} at {at}");
+        }
+        let hidden =
+            contents(place.path()).into_keys().find(|path| !path.starts_with(place.path().join("release")));
+        assert!(left.is_some() || hidden.is_none(), "{fault:?} at {at}: {hidden:?} is left");
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_disk_that_fails_at_any_operation_leaves_no_partial_release() {
+    assert!(fail_everywhere(Fault::Once) > 20);
+}
+
+#[test]
+fn a_loss_of_power_at_any_operation_leaves_no_partial_release() {
+    assert!(fail_everywhere(Fault::PowerLoss) > 20);
+}

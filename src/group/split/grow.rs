@@ -73,7 +73,7 @@ impl Growth<'_> {
         let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
         let mut room = budget.reserve(STAGE, 0)?;
-        let mut leaves = Leaves::default();
+        let mut leaves = LeafBytes::default();
         let mut number = 0;
         let mut publish = |tree: &mut CutTree, group: Group| {
             number += 1;
@@ -183,12 +183,12 @@ impl SplitPlan<'_> {
 
 /// How many leaves nodes had that were finished in memory.
 #[derive(Default)]
-struct Leaves {
+struct LeafBytes {
     /// The most leaf bytes per person.
     bytes_per_person: u64,
 }
 
-impl Leaves {
+impl LeafBytes {
     fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
         // A node with its extents and its counts.
         let leaf = 256 + 8 * columns as u64;

@@ -14,7 +14,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::parquet::Pages;
+use super::parquet::FilePages;
 use super::plan::StringForm;
 
 /// A chunk of at most this many bytes may as well be one page.
@@ -40,7 +40,7 @@ pub(super) struct PageSizes {
 impl PageSizes {
     /// The sizes of the pages of a chunk. A chunk that cannot be followed page by page counts as one page; decoding it
     /// will fail.
-    pub fn of(pages: Pages, chunk: &ColumnChunkMetaData, rows: u64) -> PageSizes {
+    pub fn of(pages: FilePages, chunk: &ColumnChunkMetaData, rows: u64) -> PageSizes {
         let whole = u64::try_from(chunk.uncompressed_size()).unwrap_or(u64::MAX);
         let values = u64::try_from(chunk.num_values()).unwrap_or(0).max(1);
         let as_one = PageSizes {
@@ -77,7 +77,7 @@ impl PageSizes {
 }
 
 /// Goes from page to page.
-fn follow(pages: Pages, chunk: &ColumnChunkMetaData, rows: u64) -> Option<PageSizes> {
+fn follow(pages: FilePages, chunk: &ColumnChunkMetaData, rows: u64) -> Option<PageSizes> {
     let headers = Arc::new(Headers { pages, last: Mutex::new([0; HEAD]) });
     let mut reader =
         SerializedPageReader::new(headers.clone(), chunk, usize::try_from(rows).ok()?, None).ok()?;
@@ -98,7 +98,7 @@ fn follow(pages: Pages, chunk: &ColumnChunkMetaData, rows: u64) -> Option<PageSi
 
 /// Remembers the start of the page header that was read last.
 struct Headers {
-    pages: Pages,
+    pages: FilePages,
     last: Mutex<[u8; HEAD]>,
 }
 

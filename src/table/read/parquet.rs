@@ -62,7 +62,7 @@ impl ParquetFile {
     /// Reads the footer.
     pub fn open(input: InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let path = input.path();
-        let pages = Pages::open(&input, bytes_read)?;
+        let pages = FilePages::open(&input, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
             .map_err(|error| footer_error(path, error))?;
@@ -109,7 +109,7 @@ impl ParquetFile {
             let shared = shared.clone();
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 let (metadata, mask, _) = &*shared;
-                let pages = Pages::open(&self.input, bytes_read)?;
+                let pages = FilePages::open(&self.input, bytes_read)?;
                 let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                     .with_row_groups(groups.clone().collect())
                     .with_projection(mask.clone())
@@ -152,7 +152,7 @@ impl ParquetFile {
                 let sizes = match known.get(&(number, leaf)) {
                     Some(sizes) => *sizes,
                     None => {
-                        let sizes = PageSizes::of(Pages::open(&self.input, bytes_read)?, chunk, rows);
+                        let sizes = PageSizes::of(FilePages::open(&self.input, bytes_read)?, chunk, rows);
                         known.insert((number, leaf), sizes);
                         sizes
                     }
@@ -270,27 +270,27 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
 
 /// The bytes of a Parquet file. Counts what is read, and rejects lengths that exceed the file before memory is reserved
 /// for them.
-pub(super) struct Pages {
+pub(super) struct FilePages {
     file: File,
     length: u64,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl Pages {
+impl FilePages {
     fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let file = input.open()?;
         let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
-        Ok(Pages { file, length, bytes_read: bytes_read.clone() })
+        Ok(FilePages { file, length, bytes_read: bytes_read.clone() })
     }
 }
 
-impl Length for Pages {
+impl Length for FilePages {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for Pages {
+impl ChunkReader for FilePages {
     type T = BufReader<File>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {

@@ -5,6 +5,7 @@
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::written::{Attempt, Written};
+use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -49,6 +50,11 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         ));
     }
     let resources = &workplace.resources;
+    for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
+        let name = target.name();
+        let null_is = job.policy.columns.sensitive(&name).and_then(|column| column.null_is.as_deref());
+        expect_numbers(job.table, &name, null_is, resources)?;
+    }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
     let coded = CodedTable::read(job, &protection, &source, workplace)?;

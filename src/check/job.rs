@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::clustered::{self, ClusteredScan, CountedRows};
 use super::values::ValueCodes;
 use super::verdict::{JudgedColumn, Order};
-use super::{scattered, share_rules};
+use super::{numbers, scattered, share_rules};
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
-use crate::model::judge::{Charge, Judge, Requirements, ValueNames};
+use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Table};
@@ -113,7 +113,9 @@ pub fn count(
     validate(subject, columns, requirements)?;
     let codes = ValueCodes::new(subject, columns, &resources.budget)?;
     let spill = || resources.new_spill().map(Arc::new);
-    let rules = share_rules::rules(&requirements.shares, subject, columns, &codes, &spill, resources)?;
+    let shares = share_rules::rules(&requirements.shares, subject, columns, &codes, &spill, resources)?;
+    let near = numbers::windows(&requirements.near, subject, columns, &codes, resources)?;
+    let rules = ValueRules { shares, near };
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {

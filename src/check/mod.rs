@@ -7,7 +7,7 @@
 //! [`cells`] counts the codes of some rows, [`clustered`] counts a table whose groups are contiguous in one
 //! scan, [`recurrence`] notices when they are not, [`scattered`] then counts by group out of core, and a
 //! [`Judge`](crate::model::judge::Judge) observes one counted group after another. [`share_rules`] counts the
-//! whole table first if a criterion compares groups with it; [`mod@robust`] and [`beliefs`] bring people and
+//! whole table first if a criterion compares groups with it, [`numbers`] if windows of numbers are protected; [`mod@robust`] and [`beliefs`] bring people and
 //! values together by group for adversaries who know more than counts. [`mod@groups`] looks at a few groups
 //! again. [`policy`] and [`release`] determine what is required of which table.
 //!
@@ -22,6 +22,7 @@ mod clustered;
 mod groups;
 mod job;
 mod judge;
+mod numbers;
 pub mod policy;
 mod recurrence;
 pub mod release;
@@ -36,4 +37,5 @@ mod verdict;
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};
 pub use judge::{Check, Skylines};
+pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

@@ -64,7 +64,7 @@ pub(super) fn rules(
 }
 
 /// How many people of the whole table have each value, where each row is a person.
-fn count_whole(
+pub(super) fn count_whole(
     subject: &Subject<'_>,
     columns: &ColumnRoles,
     codes: &ValueCodes,

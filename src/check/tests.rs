@@ -12,7 +12,7 @@ use crate::math::skyline::{Confidence, Knowledge, Point, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::Finding;
 use crate::model::implications::judge::Implications;
-use crate::model::judge::{Adversary, Charge, Judge, Requirements, ValueNames};
+use crate::model::judge::{Adversary, Charge, Judge, Requirements, ValueNames, ValueRules};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
@@ -72,7 +72,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
 fn charge(requirements: &Requirements, codes: &ValueCodes) -> Arc<Charge> {
     let code = &mut |name: &str| codes.named(name);
     let wanted = WantedSkylines::NOTHING;
-    Arc::new(Charge::new(Values::Single, requirements, Vec::new(), &wanted, code).unwrap())
+    Arc::new(Charge::new(Values::Single, requirements, ValueRules::default(), &wanted, code).unwrap())
 }
 
 fn finding(judge: &mut Judge, codes: &ValueCodes) -> crate::Result<Finding> {

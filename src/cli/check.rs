@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Answer;
-use super::flags::{read_count, read_point};
+use super::flags::{read_count, read_point, read_within};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, with_progress};
 use super::verdict::{self, Detail};
@@ -13,9 +13,11 @@ use crate::check::policy::Task;
 use crate::check::release::GROUP;
 use crate::check::{Check, Order, Skylines, Verdict};
 use crate::error::{Error, Result, Setting};
-use crate::math::skyline::Point;
+use crate::math::skyline::{Point, Within};
 use crate::model::finding::Note;
 use crate::model::judge::Requirements;
+use crate::model::skyline::judge::SkylinePoints;
+use crate::model::skyline::near::NearPoint;
 use crate::table::read::Table;
 
 /// Is a release, or any table of groups, safe?
@@ -40,7 +42,11 @@ pub struct CheckArgs {
     /// the target's family must stay less sure than C. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
     pub point: Vec<Point>,
-    /// A sensitive value to protect; default: all of them. May be given several times.
+    /// The points protect windows of numbers that are this near to each other, such as 1000 or 5%, in place of values.
+    #[arg(long, value_name = "WIDTH", value_parser = read_within, requires = "point")]
+    pub within: Option<Within>,
+    /// A sensitive value to protect, or at which the window to protect begins; default: all of them. May be given several
+    /// times.
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub value: Vec<String>,
     /// The fewest people that a group may have.
@@ -150,15 +156,30 @@ fn task(args: &CheckArgs) -> Result<Task> {
         ));
     }
     let minimum_group_size = args.minimum_group_size.unwrap_or(1);
+    let (points, near) = points(args);
     Ok(Task {
         columns,
-        requirements: Requirements { minimum_group_size, ..Requirements::points(points(args)) },
+        requirements: Requirements { minimum_group_size, near, ..Requirements::points(points) },
     })
 }
 
-fn points(args: &CheckArgs) -> Vec<(Option<Vec<String>>, Point)> {
-    let names = (!args.value.is_empty()).then(|| args.value.clone());
-    args.point.iter().map(|point| (names.clone(), point.clone())).collect()
+/// The points for values, and those for windows.
+fn points(args: &CheckArgs) -> (SkylinePoints, Vec<NearPoint>) {
+    let Some(within) = &args.within else {
+        let names = (!args.value.is_empty()).then(|| args.value.clone());
+        return (args.point.iter().map(|point| (names.clone(), point.clone())).collect(), Vec::new());
+    };
+    let starts: Vec<Option<String>> = match &args.value[..] {
+        [] => vec![None],
+        values => values.iter().cloned().map(Some).collect(),
+    };
+    let near = |from: &Option<String>, point: &Point| NearPoint {
+        within: within.clone(),
+        from: from.clone(),
+        point: point.clone(),
+    };
+    let of = |from: &Option<String>| args.point.iter().map(|point| near(from, point)).collect::<Vec<_>>();
+    (Vec::new(), starts.iter().flat_map(of).collect())
 }
 
 /// The tasks of a policy as modified by the flags: points replace its adversary.
@@ -178,7 +199,8 @@ fn replaced(args: &CheckArgs, mut tasks: Vec<Task>) -> Result<Vec<Task>> {
     }
     for Task { requirements, .. } in &mut tasks {
         if !args.point.is_empty() {
-            requirements.replace_adversary(points(args));
+            let (points, near) = points(args);
+            requirements.replace_adversary(points, near);
         }
         if let Some(size) = args.minimum_group_size {
             requirements.minimum_group_size = size;

@@ -1,18 +1,25 @@
 //! `skyveil explain`: what would an adversary do?
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::flags::read_sizes;
+use super::flags::{read_sizes, read_within};
 use super::subject::SubjectFlags;
 use super::terminal::{print, visible, with_progress};
 use crate::check::{GroupDetail, count, groups};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
-use crate::math::skyline::{Breach, Confidence, Knowledge, Point, Ranking, Seats, Values, steps, useful};
+use crate::math::skyline::{
+    Breach, Confidence, Knowledge, NearGroup, Point, Ranking, Seats, Values, Window, Windows, Within, steps,
+    useful,
+};
 use crate::model::judge::Requirements;
 use crate::model::skyline::knowledge::WantedSkylines;
+use crate::model::skyline::near::{NearPoint, window_name};
 
 /// Who is most exposed in a release, or any table of groups, and how would an adversary find out?
 ///
@@ -28,6 +35,10 @@ pub struct ExplainArgs {
     /// The sensitive value.
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub value: String,
+    /// The value begins a window of numbers that are this near to each other, such as 1000 or 5%; values that the target
+    /// lacks are windows too.
+    #[arg(long, value_name = "WIDTH", value_parser = read_within)]
+    pub within: Option<Within>,
     /// What the adversary knows: L values that the target lacks, the values of K others, M of the family.
     #[arg(long, value_name = "L,K,M", value_parser = read_sizes, allow_hyphen_values = true)]
     pub point: Knowledge,
@@ -57,21 +68,41 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let certain = Confidence::new(Rational::ONE)
         .ok_or_else(|| Error::input("1 is no confidence", "this is a defect; please report it"))?;
     let point = Point { knowledge: args.point, confidence: certain };
-    let requirements = Requirements::points(vec![(Some(vec![args.value.clone()]), point)]);
+    let requirements = match &args.within {
+        None => Requirements::points(vec![(Some(vec![args.value.clone()]), point)]),
+        Some(_) if args.point.l > MOST_WINDOWS => {
+            let problem = format!("more than {MOST_WINDOWS} windows that the target lacks cannot be shown");
+            return Err(Error::input(problem, "give a smaller L in --point L,K,M"));
+        }
+        Some(within) => {
+            let near = NearPoint { within: within.clone(), from: Some(args.value.clone()), point };
+            Requirements { near: vec![near], ..Requirements::nothing() }
+        }
+    };
     let subject = opened.subject();
     let (value, breach, witness, mut found) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
         let counted = count(&subject, &columns, &requirements, &WantedSkylines::NOTHING, &resources)?;
-        let evidence = counted.judge.skyline().and_then(|judge| {
+        let of_value = counted.judge.skyline().and_then(|judge| {
             let (code, _, statistics) = judge.evidence().next()?;
             Some((counted.names[code as usize].to_string(), statistics.breach(), statistics.witness()?))
         });
+        let of_window = || {
+            let (windows, window, statistics) = counted.judge.near().evidence().next()?;
+            let name = window_name(windows, window, &counted.names);
+            Some((name, statistics.breach(), statistics.witness()?))
+        };
+        let evidence = of_value.or_else(of_window);
         let Some((value, breach, witness)) = evidence else {
             return Err(Error::input("the value occurs nowhere", "check its spelling"));
         };
         let label = opened.label_columns(&columns);
         let numbers = [witness.target, witness.family];
-        let found = groups(&subject, &columns, counted.order, &numbers, &label, &resources)?;
+        let mut found = groups(&subject, &columns, counted.order, &numbers, &label, &resources)?;
+        if let Some((windows, window, _)) = counted.judge.near().evidence().next() {
+            let merge = Merge { windows, window, names: &counted.names, l: args.point.l };
+            found = found.into_iter().map(|detail| merge.merged(detail)).collect();
+        }
         Ok((value, breach, witness, found))
     })?;
     let (Some(family), Some(target)) = (found.pop(), found.pop()) else {
@@ -107,6 +138,44 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     };
     print(&if args.json { format!("{}\n", case.to_json()) } else { case.to_text() })?;
     Ok(Answer::Yes)
+}
+
+/// More windows than this are not shown one by one.
+const MOST_WINDOWS: u64 = 64;
+
+/// Shows the values of a group as an adversary counts them: the window, the windows to rule out, and the rest.
+struct Merge<'a> {
+    windows: &'a Windows,
+    window: Window,
+    names: &'a [Arc<str>],
+    l: u64,
+}
+
+impl Merge<'_> {
+    fn merged(&self, detail: GroupDetail) -> GroupDetail {
+        let code = |name: &str| self.names.iter().position(|own| **own == *name).map(|code| code as u32);
+        let codes: HashMap<String, u32> =
+            detail.counts.iter().filter_map(|(name, _)| Some((name.clone(), code(name)?))).collect();
+        let mut group = NearGroup::default();
+        let counts = detail.counts.iter().filter_map(|(name, count)| Some((*codes.get(name)?, *count)));
+        group.read(self.windows, detail.people, counts);
+        let mut shown = vec![self.window];
+        shown.extend(group.widest_outside(self.window, self.l));
+        let renamed = |name: &String| {
+            let held =
+                |window: &&Window| codes.get(name).is_some_and(|code| self.windows.holds(**window, *code));
+            let window = shown.iter().find(held);
+            window.map_or_else(|| name.clone(), |window| window_name(self.windows, *window, self.names))
+        };
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (name, count) in &detail.counts {
+            *counts.entry(renamed(name)).or_default() += count;
+        }
+        let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let rows = detail.rows.iter().map(|(row, own)| (*row, own.iter().map(renamed).collect())).collect();
+        GroupDetail { counts, rows, ..detail }
+    }
 }
 
 fn moved() -> Error {

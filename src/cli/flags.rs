@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::error::Setting;
-use crate::math::skyline::{Confidence, Knowledge, Point, Values};
+use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
 use crate::policy::ColumnType as PolicyType;
 use crate::resources::Resources;
@@ -126,6 +126,12 @@ fn sizes([l, k, m]: [&str; 3]) -> Result<Knowledge, String> {
 pub fn read_confidence(text: &str) -> Result<Confidence, String> {
     let remedy = "expected a decimal or a fraction above 0 and at most 1, such as 0.5 or 1/5";
     Confidence::parse(text).ok_or_else(|| remedy.to_string())
+}
+
+/// The width of a window.
+pub fn read_within(text: &str) -> Result<Within, String> {
+    let remedy = "expected a number above 0 or a share, such as 1000 or 5%";
+    Within::parse(text).filter(|within| !within.is_empty()).ok_or_else(|| remedy.to_string())
 }
 
 /// Reads the kind of sensitive values.

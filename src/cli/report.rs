@@ -172,7 +172,7 @@ fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Aske
         ));
     }
     for Task { requirements, .. } in tasks.iter_mut().filter(|_| asked == Asked::Points) {
-        requirements.replace_adversary(points.clone());
+        requirements.replace_adversary(points.clone(), Vec::new());
     }
     Ok((tasks, asked))
 }

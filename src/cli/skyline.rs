@@ -6,16 +6,17 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::flags::{read_confidence, read_sizes};
+use super::flags::{read_confidence, read_sizes, read_within};
 use super::subject::SubjectFlags;
 use super::terminal::{complain, print, visible, with_progress};
 use crate::check::count;
 use crate::error::{Error, Result};
 use crate::math::skyline::{
-    Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo,
+    Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo, Within,
 };
 use crate::model::judge::Requirements;
 use crate::model::skyline::knowledge::WantedSkylines;
+use crate::model::skyline::near::NearPoint;
 use crate::report::chart::{knowledge_skyline, to_document};
 
 /// Up to how much knowledge is a release, or any table of groups, safe?
@@ -36,6 +37,9 @@ pub struct SkylineArgs {
     /// Look at every sensitive value.
     #[arg(long, conflicts_with = "value")]
     pub all: bool,
+    /// Look at windows of numbers that are this near to each other, such as 1000 or 5%: those that begin at the values.
+    #[arg(long, value_name = "WIDTH", value_parser = read_within)]
+    pub within: Option<Within>,
     /// The confidence that an adversary must not reach: a decimal or a fraction above 0 and at most 1.
     #[arg(long, value_name = "C", value_parser = read_confidence, allow_hyphen_values = true)]
     pub confidence: Confidence,
@@ -53,22 +57,7 @@ pub struct SkylineArgs {
 /// Searches, and prints the points.
 pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
-    let requirements = match args.all {
-        true => Requirements::nothing(),
-        false => {
-            // Whether this point holds does not matter; it rejects names that are not values.
-            let nothing =
-                Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
-            Requirements::points(vec![(Some(args.value.clone()), nothing)])
-        }
-    };
-    let wanted = match args.all {
-        true => WantedSkylines { every: Some(args.confidence.clone()), ..WantedSkylines::NOTHING },
-        false => {
-            let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
-            WantedSkylines { these: named.collect(), ..WantedSkylines::NOTHING }
-        }
-    };
+    let (requirements, wanted) = wanted(args);
     let skylines = with_progress(|progress| {
         let resources = args.subject.resources(progress);
         let counted = count(&opened.subject(), &columns, &requirements, &wanted, &resources)?;
@@ -113,6 +102,29 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     };
     print(&text)?;
     Ok(Answer::Yes)
+}
+
+/// What is searched. Whether the points hold does not matter: they name values, which must occur, and windows.
+fn wanted(args: &SkylineArgs) -> (Requirements, WantedSkylines) {
+    let point = Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
+    let confidence = || Some(args.confidence.clone());
+    if let Some(within) = &args.within {
+        let near = |from: Option<String>| NearPoint { within: within.clone(), from, point: point.clone() };
+        let near = match args.all {
+            true => vec![near(None)],
+            false => args.value.iter().cloned().map(Some).map(near).collect(),
+        };
+        let wanted = WantedSkylines { windows: confidence(), ..WantedSkylines::NOTHING };
+        return (Requirements { near, ..Requirements::nothing() }, wanted);
+    }
+    match args.all {
+        true => (Requirements::nothing(), WantedSkylines { every: confidence(), ..WantedSkylines::NOTHING }),
+        false => {
+            let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
+            let wanted = WantedSkylines { these: named.collect(), ..WantedSkylines::NOTHING };
+            (Requirements::points(vec![(Some(args.value.clone()), point)]), wanted)
+        }
+    }
 }
 
 fn to_json(found: &[(String, KnowledgeSkyline)], confidence: &Confidence) -> Vec<Value> {

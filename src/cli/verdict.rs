@@ -91,7 +91,7 @@ fn tables(finding: &Finding, shown: usize) -> String {
 
 /// Whether there may be many claims of this kind.
 fn is_tabled(claim: &Claim) -> bool {
-    matches!(claim.subject, ClaimSubject::Value(_)) || !claim.counts.is_empty()
+    claim.is_of_values() || !claim.counts.is_empty()
 }
 
 fn no_worse(more: usize) -> String {

@@ -109,6 +109,11 @@ impl SensitiveCoding {
         self.values.texts()
     }
 
+    /// The text of the value that null means, if there are nulls.
+    pub fn null_text(&self) -> Option<String> {
+        self.null.and_then(|code| self.texts().into_iter().nth(usize::from(code)))
+    }
+
     /// The code of the value with this text.
     pub fn code_of_text(&self, text: &str) -> Option<u16> {
         let found = match &self.values {

@@ -13,6 +13,7 @@ use super::privacy::{Reading, Target};
 use super::protection::{CodedTarget, threshold};
 use super::robust::judge::Robustness;
 use super::robust::{self, Distributions, RobustModel};
+use super::skyline::near::NearPoint;
 use super::skyline::{self, SkylineModel};
 use super::split::SplitTest;
 use crate::error::{Error, Result};
@@ -194,6 +195,14 @@ impl Model {
         }
     }
 
+    /// The points that protect windows of numbers.
+    pub(super) fn near_points(&self) -> Result<Vec<NearPoint>> {
+        match self {
+            Model::Skyline(model) => model.near_points(),
+            Model::Implications(_) | Model::Robust(_) | Model::Beliefs(_) => Ok(Vec::new()),
+        }
+    }
+
     /// The adversary who knows distributions, if that is the model.
     pub fn robust(&self) -> Option<&RobustModel> {
         match self {
@@ -226,7 +235,7 @@ impl Model {
     /// The tests that every split must pass.
     pub(super) fn split_tests(&self, coded: &CodedTarget<'_>) -> Result<Vec<Box<dyn SplitTest>>> {
         Ok(match self {
-            Model::Skyline(model) => vec![model.split_test(coded)?],
+            Model::Skyline(model) => model.split_tests(coded)?,
             Model::Implications(model) => vec![model.split_test(coded)?],
             Model::Beliefs(model) => vec![Box::new(coded.minimum), model.split_test(coded)?],
             Model::Robust(_) => vec![Box::new(coded.minimum)],

@@ -52,6 +52,8 @@ pub struct Claim {
 pub enum ClaimSubject {
     /// A sensitive value.
     Value(String),
+    /// A window of sensitive numbers, by the lowest and the highest one that it holds.
+    Window(String),
     /// A criterion over the shares of the values in each group, in words.
     Criterion(&'static str),
     /// A minimum of each group: `people`, `different sensitive values`.
@@ -248,6 +250,11 @@ impl Finding {
 }
 
 impl Claim {
+    /// Whether the claim is about one of many values, or windows of values.
+    pub fn is_of_values(&self) -> bool {
+        matches!(self.subject, ClaimSubject::Value(_) | ClaimSubject::Window(_))
+    }
+
     /// Whether the claim is about the sizes of groups.
     pub fn is_size(&self) -> bool {
         matches!(self.subject, ClaimSubject::Size(_))
@@ -258,12 +265,13 @@ impl Claim {
         self.verdict == ClaimVerdict::Safe
     }
 
-    /// The rank among other claims: sizes, then values, then the rest.
+    /// The rank among other claims: sizes, then values, then windows, then the rest.
     fn rank(&self) -> u8 {
         match self.subject {
             ClaimSubject::Size(_) => 0,
             ClaimSubject::Value(_) => 1,
-            ClaimSubject::Criterion(_) | ClaimSubject::Everybody => 2,
+            ClaimSubject::Window(_) => 2,
+            ClaimSubject::Criterion(_) | ClaimSubject::Everybody => 3,
         }
     }
 
@@ -350,6 +358,7 @@ impl ClaimSubject {
     pub fn named(&self) -> Option<(&'static str, &str)> {
         match self {
             ClaimSubject::Value(value) => Some(("value", value)),
+            ClaimSubject::Window(window) => Some(("window", window)),
             ClaimSubject::Criterion(name) => Some(("criterion", name)),
             ClaimSubject::Size(what) => Some(("size", what)),
             ClaimSubject::Everybody => None,

@@ -21,9 +21,10 @@ use super::shares::ShareCriterion;
 use super::shares::judge::SharesJudge;
 use super::skyline::judge::{Absent, NamedValue, PointsByValue, SkylineJudge, SkylinePoints};
 use super::skyline::knowledge::{KnowledgeEvidence, WantedByCode, WantedSkylines};
+use super::skyline::near::{NearJudge, NearPoint};
 use crate::error::{Error, Result, number_of};
 use crate::math::shares::ShareRule;
-use crate::math::skyline::{KeptGroups, Values};
+use crate::math::skyline::{Confidence, KeptGroups, Values, WindowState};
 use crate::policy::Nearness;
 use crate::resources::budget::{Budget, Reservation};
 
@@ -32,6 +33,8 @@ use crate::resources::budget::{Budget, Reservation};
 pub struct Requirements {
     /// The adversary that the column is protected against.
     pub adversary: Adversary,
+    /// Skyline points that protect windows of numbers, in addition to those of the adversary.
+    pub near: Vec<NearPoint>,
     /// Criteria of other tools, in addition to the adversary.
     pub shares: Vec<ShareRequirement>,
     /// The minimum number of people in each group; 1 always holds.
@@ -80,6 +83,7 @@ impl Requirements {
     pub fn nothing() -> Self {
         Requirements {
             adversary: Adversary::Skyline(Vec::new()),
+            near: Vec::new(),
             shares: Vec::new(),
             minimum_group_size: 1,
             minimum_distinct_values: 0,
@@ -97,6 +101,7 @@ impl Requirements {
         };
         Ok(Requirements {
             adversary: target.model.adversary(policy, target)?,
+            near: target.model.near_points()?,
             shares: target.criteria.iter().map(share).collect(),
             minimum_group_size: policy.privacy.minimum_group_size,
             minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
@@ -114,8 +119,9 @@ impl Requirements {
     }
 
     /// Replaces the adversary by these points.
-    pub fn replace_adversary(&mut self, points: SkylinePoints) {
+    pub fn replace_adversary(&mut self, points: SkylinePoints, near: Vec<NearPoint>) {
         self.adversary = Adversary::Skyline(points);
+        self.near = near;
         self.absent = Absent::Refuse;
     }
 
@@ -130,6 +136,7 @@ impl Requirements {
     /// Fails if nothing is required, since the answer would look like a verdict.
     pub fn validate(&self) -> Result<()> {
         if matches!(&self.adversary, Adversary::Skyline(points) if points.is_empty())
+            && self.near.is_empty()
             && self.shares.is_empty()
             && self.minimum_group_size <= 1
             && self.minimum_distinct_values == 0
@@ -151,6 +158,7 @@ impl Requirements {
         let problem = match &self.adversary {
             Adversary::Implications(_) => "implications are defined for single values only",
             Adversary::Robust(_) => "known distributions are defined for one row and one value per person",
+            _ if !self.near.is_empty() => "windows of numbers are defined for single values only",
             _ if !self.shares.is_empty() => "t-closeness and l-diversity are defined for single values only",
             _ => return Ok(()),
         };
@@ -194,13 +202,23 @@ impl Requirements {
 pub struct Charge {
     values: Values,
     adversary: ChargedAdversary,
-    rules: Vec<ShareRule>,
+    rules: ValueRules,
     wanted: Arc<WantedByCode>,
+    near_skylines: Option<Confidence>,
     minimum_group_size: u64,
     minimum_distinct_values: u64,
     named: Vec<(String, u32)>,
     absent: Absent,
     model: &'static str,
+}
+
+/// Rules that are complete only once all values of the table are known.
+#[derive(Debug, Clone, Default)]
+pub struct ValueRules {
+    /// Those of the share requirements.
+    pub shares: Vec<ShareRule>,
+    /// The windows of numbers, before the first group.
+    pub near: Vec<WindowState>,
 }
 
 enum ChargedAdversary {
@@ -209,12 +227,11 @@ enum ChargedAdversary {
 }
 
 impl Charge {
-    /// Assigns codes to the named values. `rules` are those of the share requirements, once the whole table
-    /// is known.
+    /// Assigns codes to the named values.
     pub fn new(
         values: Values,
         requirements: &Requirements,
-        rules: Vec<ShareRule>,
+        rules: ValueRules,
         wanted: &WantedSkylines,
         code: &mut dyn FnMut(&str) -> Result<u32>,
     ) -> Result<Self> {
@@ -239,6 +256,7 @@ impl Charge {
             adversary,
             rules,
             wanted: Arc::new(WantedByCode::new(wanted, code)?),
+            near_skylines: wanted.windows.clone(),
             minimum_group_size: requirements.minimum_group_size,
             minimum_distinct_values: requirements.minimum_distinct_values,
             named,
@@ -262,6 +280,7 @@ pub struct ValueNames<'a> {
 pub struct Judge {
     charge: Arc<Charge>,
     adversary: AdversaryJudge,
+    near: NearJudge,
     shares: SharesJudge,
     knowledge: KnowledgeEvidence,
     /// The sizes of the groups observed.
@@ -288,6 +307,7 @@ impl Judge {
                     AdversaryJudge::Implications(Box::new(ImplicationsJudge::new(required)))
                 }
             },
+            near: NearJudge::new(&charge.rules.near, charge.near_skylines.as_ref()),
             shares: SharesJudge::default(),
             knowledge: KnowledgeEvidence::new(charge.values, &charge.wanted),
             sizes: Sizes::default(),
@@ -317,7 +337,8 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => judge.observe(group, number),
             AdversaryJudge::Implications(judge) => judge.observe(group, number),
         }
-        self.shares.observe(&self.charge.rules, group, number);
+        self.near.observe(group, number);
+        self.shares.observe(&self.charge.rules.shares, group, number);
         self.knowledge.observe(group);
     }
 
@@ -330,6 +351,7 @@ impl Judge {
             (AdversaryJudge::Implications(own), AdversaryJudge::Implications(other)) => own.merge(*other),
             _ => unreachable!("judges with the same charge face the same adversary"),
         }
+        self.near.merge(other.near);
         self.shares.merge(other.shares);
         self.knowledge.merge(other.knowledge);
     }
@@ -340,7 +362,7 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => judge.bytes(),
             AdversaryJudge::Implications(judge) => judge.bytes(),
         };
-        let bytes = evidence + self.knowledge.bytes();
+        let bytes = evidence + self.near.bytes() + self.knowledge.bytes();
         if bytes > reserved.bytes() { reserved.resize(STATISTICS, bytes) } else { Ok(()) }
     }
 
@@ -355,6 +377,11 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => Some(judge),
             AdversaryJudge::Implications(_) => None,
         }
+    }
+
+    /// The evidence on windows of numbers.
+    pub fn near(&self) -> &NearJudge {
+        &self.near
     }
 
     /// The evidence on implications, if that is what the adversary knows.
@@ -422,7 +449,10 @@ impl Judge {
         };
         claims.extend(own);
         notes.extend(size_notes(&self.sizes, charge));
-        let (shares, share_notes) = self.shares.finish(&charge.rules);
+        let (near, near_notes) = self.near.finish(values.names);
+        claims.extend(near);
+        notes.extend(near_notes);
+        let (shares, share_notes) = self.shares.finish(&charge.rules.shares);
         claims.extend(shares);
         notes.extend(share_notes);
         let mut finding = Finding::new(values.column, charge.model, claims);
@@ -430,9 +460,11 @@ impl Judge {
         Ok(finding)
     }
 
-    /// The groups that the requested knowledge skylines need, by value.
+    /// The groups that the requested knowledge skylines need, by value, then by window.
     pub fn kept(self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
-        self.knowledge.finish(names)
+        let mut kept = self.knowledge.finish(names);
+        kept.extend(self.near.kept(names));
+        kept
     }
 }
 

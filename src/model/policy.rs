@@ -34,6 +34,11 @@ impl Deref for Policy {
 }
 
 impl Policy {
+    /// Whether nearly equal numbers of a sensitive column are protected together.
+    pub fn has_closeness_rule(&self, column: &str) -> bool {
+        self.privacy.targets.iter().any(|target| target.columns == [column] && target.has_closeness_rule())
+    }
+
     /// Reads a policy and the hierarchy files it names.
     pub fn read(path: impl AsRef<Path>) -> Result<Policy> {
         let path = path.as_ref();

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::adversaries::{Grouping, Kind, Model};
 use super::shares::ShareCriterion;
+use super::skyline::SkylineModel;
 use super::{shares, skyline};
 use crate::math::exact::Rational;
 use crate::math::shares::Ground;
@@ -42,6 +43,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether nearly equal numbers are protected together.
+    pub fn has_closeness_rule(&self) -> bool {
+        self.model.skyline().is_some_and(SkylineModel::has_closeness_rule)
+    }
+
     /// The name of the column; the names of a combination are joined by `+`.
     pub fn name(&self) -> String {
         self.columns.join("+")
@@ -195,6 +201,15 @@ impl Target {
             let remedy = "leave out columns.joint, or make its columns single-valued";
             let problem = "a joint column has one value per person";
             mistakes.add(place("values"), &format!("{}.values", stated.key), problem, remedy);
+        }
+        if self.has_closeness_rule() && (joint || self.values != Values::Single) {
+            let problem = match joint {
+                true => "within protects numbers, and a joint column holds combinations",
+                false => "within is defined where every person has one value",
+            };
+            let remedy =
+                "write the point below the [privacy.column.NAME] of a column with one number per person";
+            mistakes.add(place("skyline"), &format!("{}.skyline", stated.key), problem, remedy);
         }
         let ordered = |criterion: &ShareCriterion| {
             matches!(criterion, ShareCriterion::Closeness { distance: Ground::Ordered, .. })

@@ -3,12 +3,13 @@
 use super::beliefs::TableRows;
 use super::counted_group::CountedGroup;
 use super::finding::Finding;
-use super::judge::{Charge, Judge, Requirements, ValueNames};
+use super::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
 use super::policy::Policy;
 use super::privacy::Target;
 use super::several::{ProjectedTest, Several};
 use super::shares::SharesTest;
 use super::skyline::knowledge::WantedSkylines;
+use super::skyline::near;
 use super::split::{Every, MinimumSizes, SplitTest};
 use crate::encode::combination::{Projection, SensitiveColumns};
 use crate::encode::group_counts::GroupCounts;
@@ -174,7 +175,11 @@ impl CodedTarget<'_> {
         let values = self.values;
         let requirements = Requirements::of(self.policy, self.target)?;
         let code = &mut |name: &str| values.code(name).ok_or_else(|| does_not_occur(values.column));
-        let rules = self.share_rules(whole)?;
+        let null = values.codings.first().and_then(|coding| coding.null_text());
+        let occurring = (0u32..).zip(values.texts).filter(|(code, _)| whole.counts[*code as usize] > 0);
+        let occurring = occurring.map(|(code, text)| (code, text.as_str()));
+        let near = near::states(&requirements.near, values.column, occurring, null.as_deref())?;
+        let rules = ValueRules { shares: self.share_rules(whole)?, near };
         let wanted = WantedSkylines::NOTHING;
         let charge = Charge::new(self.target.values, &requirements, rules, &wanted, code)?;
         let mut judge = Judge::new(&Arc::new(charge));

@@ -5,13 +5,15 @@
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
-use crate::math::skyline::{GroupCount, Ranking};
+use crate::math::skyline::{GroupCount, NearGroup, Ranking};
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Ranked counts of parts.
     pub(super) rankings: Vec<Ranking>,
+    /// Parts in the order of their numbers.
+    pub(super) near: Vec<NearGroup>,
     /// The values of all parts, sorted by code.
     pub(super) counts: Vec<GroupCount>,
     /// Parts as one of several tests sees them.

@@ -10,6 +10,7 @@ mod architecture;
 mod audit;
 mod beliefs;
 mod check;
+mod closeness;
 mod columns;
 mod corpus;
 mod datasets;

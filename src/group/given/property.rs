@@ -58,6 +58,12 @@ impl<'a> AuditedProperty<'a> {
                 "add l_diversity = { c = 2, l = 2 }, or [[privacy.skyline]] with a confidence",
             );
         }
+        if target.has_closeness_rule() {
+            return cannot(
+                "windows of numbers (within) are not judged on them",
+                "leave out within, or make groups without a strategy",
+            );
+        }
         for requirement in requirements {
             point(requirement, None)?;
         }
@@ -69,7 +75,7 @@ impl<'a> AuditedProperty<'a> {
         let mut skyline = Vec::new();
         for requirement in self.requirements {
             match &requirement.values {
-                ProtectedValues::Every => skyline.push(point(requirement, None)?),
+                ProtectedValues::Every | ProtectedValues::Near(_) => skyline.push(point(requirement, None)?),
                 ProtectedValues::These(texts) => {
                     for text in texts {
                         let code = sensitive.code_of_text(text).ok_or_else(|| absent(&sensitive.name))?;
@@ -80,7 +86,7 @@ impl<'a> AuditedProperty<'a> {
         }
         let words = |requirement: &SkylineRequirement| AuditedPoint {
             values: match &requirement.values {
-                ProtectedValues::Every => None,
+                ProtectedValues::Every | ProtectedValues::Near(_) => None,
                 ProtectedValues::These(texts) => Some(texts.clone()),
             },
             l: requirement.l,

@@ -5,7 +5,7 @@
 //! target value, shapes give the two ratios T and V, minima of those over all groups are the five
 //! [`Statistics`], and these give the breach probability and a certified [`ThresholdVerdict`](crate::math::confidence::ThresholdVerdict).
 //! [`SkylineState`] does that for every target value and every skyline point at once, and [`KeptGroups`]
-//! finds all points up to which a value is safe.
+//! finds all points up to which a value is safe. [`WindowState`] does it for [`Windows`] of numbers in place of values.
 //!
 //! Memory: five numbers with their evidence per target value and skyline point, regardless of the number of
 //! rows.
@@ -13,6 +13,7 @@
 mod explanation;
 mod group;
 mod knowledge;
+mod near;
 mod point;
 pub mod program;
 pub mod shape;
@@ -21,13 +22,18 @@ mod state;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod window_state;
+#[cfg(test)]
+mod window_tests;
 
 pub use crate::math::confidence::Confidence;
 pub use explanation::{Seats, steps, useful};
 pub use group::{RankedGroup, Ranking};
 pub use knowledge::{KeptGroups, KnowledgeSkyline, Level, MaximalPoint, Reach, SharedCounts, UpTo};
+pub use near::{NearGroup, Window, Windows, Within};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
 pub use size_bars::SizeBars;
 pub use state::{GroupCount, ProtectedCodes, SkylineState};
 pub use statistics::{Breach, Statistics};
+pub use window_state::WindowState;

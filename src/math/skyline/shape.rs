@@ -48,6 +48,17 @@ pub struct GroupShape {
     top: Box<[u64]>,
 }
 
+/// What T and V depend on if each person has a single value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outline {
+    /// People in the group.
+    pub people: u64,
+    /// People with the target value.
+    pub target: u64,
+    /// The most people whose values can be ruled out.
+    pub top_sum: u64,
+}
+
 /// Which of the five statistics a ratio belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ratio {
@@ -132,6 +143,28 @@ impl GroupShape {
             Values::Single | Values::Multiset => Box::default(),
         };
         GroupShape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
+    }
+
+    /// The shape of a group in which each person has a single value, at least one of them the target.
+    pub fn of(outline: Outline) -> Self {
+        let Outline { people, target, top_sum } = outline;
+        GroupShape { people, target, top_sum, top: Box::default() }
+    }
+
+    /// Whether this ratio of another group cannot be below that of `self`, if each person has a single value; as
+    /// [`GroupShape::dominates`].
+    pub(super) fn dominates_outline(&self, which: Ratio, other: Outline) -> bool {
+        let no_smaller = other.people >= self.people;
+        let more_left = || {
+            left_over(other.people, other.target, other.top_sum)
+                >= left_over(self.people, self.target, self.top_sum)
+        };
+        other.target <= self.target
+            && match which {
+                Ratio::FamilyAlone | Ratio::FamilyWithOthers => no_smaller,
+                Ratio::Together => no_smaller && more_left(),
+                Ratio::TargetAlone | Ratio::TargetWithOthers => more_left(),
+            }
     }
 
     /// Whether this ratio of the group for this target cannot be below the ratio of `self`; `top_sum` is the

@@ -4,8 +4,8 @@
 //! that are clearly apart, exact fractions the rest. Minima merge in any order with the same result.
 
 use super::group::RankedGroup;
-use super::point::Knowledge;
-use super::shape::{GroupShape, Ratio, Rounded, Values, left_over};
+use super::point::{Knowledge, Point};
+use super::shape::{GroupShape, Outline, Ratio, Rounded, Values, left_over};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, f64_at_least};
 use std::cmp::Ordering;
@@ -126,6 +126,30 @@ impl Statistics {
         for i in 0..Ratio::ALL.len() {
             self.observe_ratio(i, shape, number);
         }
+    }
+
+    /// Adds a group in which each person has a single value, given what decides about it; a target that nobody has
+    /// changes nothing.
+    pub fn observe_outline(&mut self, outline: Outline, number: u64) {
+        if !self.would_change_by(outline) {
+            return;
+        }
+        let shape = GroupShape::of(outline);
+        for i in 0..Ratio::ALL.len() {
+            if !self.is_dominated_by(i, outline) {
+                self.observe_ratio(i, &shape, number);
+            }
+        }
+    }
+
+    /// Whether the group could lower any statistic, judged by integers alone.
+    pub fn would_change_by(&self, outline: Outline) -> bool {
+        outline.target > 0 && !(0..self.ratios()).all(|i| self.is_dominated_by(i, outline))
+    }
+
+    fn is_dominated_by(&self, i: usize, outline: Outline) -> bool {
+        let minimum = self.minima[i].as_ref();
+        minimum.is_some_and(|minimum| minimum.shape.dominates_outline(Ratio::ALL[i], outline))
     }
 
     fn observe_ratio(&mut self, i: usize, shape: &GroupShape, number: u64) {
@@ -299,6 +323,17 @@ impl Statistics {
         });
         if safe { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
     }
+}
+
+/// Whether a point holds for a group on its own, with everybody in it, if each person has a single value. Without a
+/// family the point holds for a release exactly if it holds for each of its groups.
+pub(super) fn holds_alone(outline: Outline, point: &Point) -> bool {
+    let (shape, size) = (GroupShape::of(outline), point.knowledge);
+    let rounded = shape.rounded(Values::Single, Ratio::Together, size);
+    exceeds(rounded, &point.confidence).unwrap_or_else(|| {
+        let exact = shape.exact(Values::Single, Ratio::Together, size);
+        exact.is_some_and(|least| least > *point.confidence.ratio())
+    })
 }
 
 /// Below this a binary64 value may have lost digits to underflow.

@@ -17,7 +17,8 @@ fn names() -> Vec<Arc<str>> {
 fn charge(requirements: &Requirements) -> Arc<Charge> {
     let names = names();
     let code = &mut |name: &str| Ok(names.iter().position(|own| **own == *name).unwrap_or(0) as u32);
-    let rules = vec![ShareRule::LargestShare { most: ratio(1, 2) }];
+    let shares = vec![ShareRule::LargestShare { most: ratio(1, 2) }];
+    let rules = ValueRules { shares, near: Vec::new() };
     let wanted = WantedSkylines { every: Confidence::parse("0.9"), ..WantedSkylines::NOTHING };
     Arc::new(Charge::new(Values::Single, requirements, rules, &wanted, code).expect("a charge"))
 }

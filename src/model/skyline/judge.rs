@@ -9,29 +9,28 @@ use std::sync::Arc;
 use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{Breach, Knowledge, Point, Ranking, Statistics, Values};
+use crate::math::skyline::{Breach, Point, Ranking, Statistics, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
 };
-use crate::model::protection::threshold;
 use crate::policy::closest;
 
 /// Skyline points, each for all sensitive values (`None`) or for those with these names.
 pub type SkylinePoints = Vec<(Option<Vec<String>>, Point)>;
 
 impl SkylineModel {
-    /// The points with the names of the values that they protect.
+    /// The points that protect single values, with the names of these.
     pub(in crate::model) fn named_points(&self) -> Result<SkylinePoints> {
         let point = |required: &SkylineRequirement| {
             let names = match &required.values {
                 ProtectedValues::Every => None,
                 ProtectedValues::These(names) => Some(names.clone()),
+                ProtectedValues::Near(_) => return None,
             };
-            let knowledge = Knowledge { l: required.l, k: required.k, m: required.m };
-            Ok((names, Point { knowledge, confidence: threshold(&required.confidence)? }))
+            Some(required.point().map(|point| (names, point)))
         };
-        self.points.iter().map(point).collect()
+        self.points.iter().filter_map(point).collect()
     }
 }
 
@@ -152,7 +151,9 @@ impl SkylineJudge {
     pub fn finish(&self, names: &[Arc<str>]) -> (Vec<Claim>, Vec<Note>) {
         let claims: Vec<Claim> = self
             .evidence()
-            .map(|(code, point, statistics)| claim(names[code as usize].to_string(), point, statistics))
+            .map(|(code, point, statistics)| {
+                breach_claim(ClaimSubject::Value(names[code as usize].to_string()), point, statistics)
+            })
             .collect();
         let unsafe_claims = claims.iter().filter(|claim| !claim.is_safe()).count();
         let mut notes = Vec::new();
@@ -202,13 +203,14 @@ fn statistics_of<'a>(
     })
 }
 
-fn claim(value: String, point: &Point, statistics: &Statistics) -> Claim {
+/// The claim that a point holds for a value, or for a window of values.
+pub(super) fn breach_claim(subject: ClaimSubject, point: &Point, statistics: &Statistics) -> Claim {
     let fraction =
         |value: &Option<crate::math::exact::Rational>| value.clone().map_or(Datum::Nothing, Datum::Fraction);
     let five = statistics.exact().map_or(Datum::Nothing, |five| Datum::list(five.iter().map(fraction)));
     let size = point.knowledge;
     Claim {
-        subject: ClaimSubject::Value(value),
+        subject,
         knows: vec![("l", size.l.into()), ("k", size.k.into()), ("m", size.m.into())],
         measured: Measurement {
             name: "breach",

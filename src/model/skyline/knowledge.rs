@@ -18,11 +18,13 @@ pub struct WantedSkylines {
     pub every: Option<Confidence>,
     /// For the values with these names.
     pub these: Vec<(String, Confidence)>,
+    /// For every window that a point protects.
+    pub windows: Option<Confidence>,
 }
 
 impl WantedSkylines {
     /// For no value.
-    pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new() };
+    pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new(), windows: None };
 
     /// For all values that have a point, each at the lowest confidence required of it.
     pub fn of(points: &[(Option<Vec<String>>, Point)]) -> Self {

@@ -3,6 +3,7 @@
 
 pub mod judge;
 pub mod knowledge;
+pub mod near;
 mod policy;
 pub mod split;
 

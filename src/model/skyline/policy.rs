@@ -2,8 +2,11 @@
 
 use std::fmt::{self, Write};
 
+use crate::error::Result;
 use crate::math::exact::Rational;
+use crate::math::skyline::{Knowledge, Point, Within};
 use crate::model::privacy::{MAX_COUNT, read_confidence};
+use crate::model::protection::threshold;
 use crate::policy::{Item, Mistakes, Section, fraction_text, list_text, quoted};
 
 /// The key of recursive (c,l)-diversity.
@@ -40,9 +43,24 @@ pub enum ProtectedValues {
     Every,
     /// These, sorted.
     These(Vec<String>),
+    /// Every window of numbers that are this near to each other.
+    Near(Within),
+}
+
+impl SkylineRequirement {
+    /// What the adversary knows, and how sure they may become.
+    pub(in crate::model) fn point(&self) -> Result<Point> {
+        let knowledge = Knowledge { l: self.l, k: self.k, m: self.m };
+        Ok(Point { knowledge, confidence: threshold(&self.confidence)? })
+    }
 }
 
 impl SkylineModel {
+    /// Whether nearly equal numbers are protected together.
+    pub fn has_closeness_rule(&self) -> bool {
+        self.points.iter().any(|point| matches!(point.values, ProtectedValues::Near(_)))
+    }
+
     pub(in crate::model) fn read(section: &Section, mistakes: &mut Mistakes) -> Self {
         SkylineModel { points: read_skyline(section, mistakes) }
     }
@@ -62,8 +80,12 @@ impl SkylineModel {
         writeln!(text, "model = \"skyline\"")?;
         for point in &self.points {
             writeln!(text, "[[{section}.skyline]]")?;
-            if let ProtectedValues::These(values) = &point.values {
-                writeln!(text, "for = {}", list_text(values.iter().map(|value| quoted(value))))?;
+            match &point.values {
+                ProtectedValues::Every => {}
+                ProtectedValues::These(values) => {
+                    writeln!(text, "for = {}", list_text(values.iter().map(|value| quoted(value))))?;
+                }
+                ProtectedValues::Near(within) => writeln!(text, "within = {}", quoted(&within.to_string()))?,
             }
             let (l, k, m, confidence) = (point.l, point.k, point.m, fraction_text(&point.confidence));
             writeln!(text, "l = {l}\nk = {k}\nm = {m}\nconfidence = {confidence}")?;
@@ -79,15 +101,21 @@ fn read_skyline(section: &Section, mistakes: &mut Mistakes) -> Vec<SkylineRequir
         item.wrong("has no points", "add [[privacy.skyline]] with l, k, m and confidence", mistakes);
     }
     for point in points {
-        point.only(&["for", "l", "k", "m", "confidence"], mistakes);
+        point.only(&["for", "within", "l", "k", "m", "confidence"], mistakes);
         let mut count = |key: &str| match point.get(key) {
             Some(item) => item.whole(0..=MAX_COUNT, mistakes),
             None => Some(0),
         };
         let (l, k, m) = (count("l"), count("k"), count("m"));
-        let values = match point.get("for") {
-            Some(item) => read_protected(&item, mistakes),
-            None => Some(ProtectedValues::Every),
+        let values = match (point.get("for"), point.get("within")) {
+            (Some(_), Some(within)) => {
+                let remedy = "leave out for: every window of values is protected";
+                within.wrong("cannot stand beside for", remedy, mistakes);
+                None
+            }
+            (Some(item), None) => read_protected(&item, mistakes),
+            (None, Some(item)) => read_within(&item, mistakes),
+            (None, None) => Some(ProtectedValues::Every),
         };
         let confidence = read_confidence(&point, mistakes);
         if let (Some(values), Some(l), Some(k), Some(m), Some(confidence)) = (values, l, k, m, confidence) {
@@ -111,6 +139,16 @@ fn read_protected(item: &Item, mistakes: &mut Mistakes) -> Option<ProtectedValue
     }
     values.sort();
     Some(ProtectedValues::These(values))
+}
+
+fn read_within(item: &Item, mistakes: &mut Mistakes) -> Option<ProtectedValues> {
+    let text = item.label(mistakes)?;
+    let within = Within::parse(&text).filter(|within| !within.is_empty());
+    if within.is_none() {
+        let remedy = "write how wide a window is: a number above 0, such as 1000, or a share, such as \"5%\"";
+        item.wrong("is not a width", remedy, mistakes);
+    }
+    within.map(ProtectedValues::Near)
 }
 
 /// Strict (c,l)-diversity is the point (l-2, 0, 0) with confidence c/(c+1) for every value.

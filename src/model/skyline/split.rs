@@ -4,10 +4,8 @@ use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{
-    GroupCount, Knowledge, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState,
-};
-use crate::model::protection::{CodedTarget, does_not_occur, threshold};
+use crate::math::skyline::{GroupCount, ProtectedCodes, RankedGroup, Ranking, SkylineState};
+use crate::model::protection::{CodedTarget, does_not_occur};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
 /// The statistics of every skyline point over all groups accepted.
@@ -82,8 +80,11 @@ fn rank<'r>(ranking: &'r mut Ranking, part: &Part) -> RankedGroup<'r> {
 }
 
 impl SkylineModel {
-    pub(in crate::model) fn split_test(&self, coded: &CodedTarget<'_>) -> Result<Box<dyn SplitTest>> {
-        Ok(Box::new(SkylineTest::new(self.state(coded)?, coded.minimum, coded.values.texts.len())))
+    pub(in crate::model) fn split_tests(&self, coded: &CodedTarget<'_>) -> Result<Vec<Box<dyn SplitTest>>> {
+        let values = SkylineTest::new(self.state(coded)?, coded.minimum, coded.values.texts.len());
+        let mut tests: Vec<Box<dyn SplitTest>> = vec![Box::new(values)];
+        tests.extend(self.near_test(coded)?);
+        Ok(tests)
     }
 
     fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
@@ -95,10 +96,9 @@ impl SkylineModel {
                 ProtectedValues::These(texts) => {
                     ProtectedCodes::These(texts.iter().map(code).collect::<Result<_>>()?)
                 }
+                ProtectedValues::Near(_) => continue,
             };
-            let knowledge = Knowledge { l: requirement.l, k: requirement.k, m: requirement.m };
-            let confidence = threshold(&requirement.confidence)?;
-            skyline.push((codes, Point { knowledge, confidence }));
+            skyline.push((codes, requirement.point()?));
         }
         Ok(SkylineState::new(coded.target.values, coded.values.texts.len(), &skyline))
     }

@@ -29,7 +29,7 @@ pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup 
 /// The claims with the results.
 pub(super) fn table(finding: &Finding) -> Markup {
     let (values, others): (Vec<&Claim>, Vec<&Claim>) =
-        finding.claims.iter().partition(|claim| matches!(claim.subject, ClaimSubject::Value(_)));
+        finding.claims.iter().partition(|claim| claim.is_of_values());
     let by_margin = values_by_margin(finding);
     let shown = others.iter().copied().chain(by_margin.iter().map(|(_, claim)| *claim)).take(MOST_CLAIMS);
     html! {
@@ -106,7 +106,7 @@ fn subject(claim: &Claim) -> &str {
     match &claim.subject {
         ClaimSubject::Size("people") => "people in the smallest group",
         ClaimSubject::Size(_) => "fewest different values in a group",
-        ClaimSubject::Value(name) => name,
+        ClaimSubject::Value(name) | ClaimSubject::Window(name) => name,
         ClaimSubject::Criterion(name) => name,
         ClaimSubject::Everybody => claim.measured.name,
     }
@@ -137,11 +137,10 @@ fn risk(claim: &Claim) -> Rational {
 
 /// The claims about values, those with the smallest margins first.
 pub(super) fn values_by_margin(finding: &Finding) -> Vec<(&str, &Claim)> {
-    let value = |claim: &'_ &Claim| matches!(claim.subject, ClaimSubject::Value(_));
     let mut claims: Vec<(Rational, &Claim)> = finding
         .claims
         .iter()
-        .filter(value)
+        .filter(|claim| claim.is_of_values())
         .map(|claim| (claim.margin().unwrap_or(Rational::ZERO), claim))
         .collect();
     claims.sort_by(|a, b| a.0.cmp(&b.0));

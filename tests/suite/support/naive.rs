@@ -87,3 +87,71 @@ fn v_ratio(values: Values, n: u64, own: u64, m: u64, k: u64) -> Rational {
         Values::Multiset => power(ratio(n - k - m, n - k), own),
     }
 }
+
+/// How near numbers are: by their difference, or by a share of the one nearer to 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Width {
+    Absolute(i64),
+    Percent(i64),
+}
+
+impl Width {
+    /// As a policy and a flag write it.
+    pub fn text(self) -> String {
+        match self {
+            Width::Absolute(width) => width.to_string(),
+            Width::Percent(share) => format!("{share}%"),
+        }
+    }
+
+    /// Whether the window that starts at a number holds another one.
+    pub fn holds(self, start: i64, other: i64) -> bool {
+        match self {
+            Width::Absolute(width) => start <= other && other <= start + width,
+            Width::Percent(share) if start > 0 => start <= other && 100 * other <= start * (100 + share),
+            Width::Percent(share) if start < 0 => other <= start && 100 * other >= start * (100 + share),
+            Width::Percent(_) => other == start,
+        }
+    }
+}
+
+/// BP of "the value lies in the window that starts here" at (l, k, m), where `None` is a value that is no number.
+pub fn near_breach(
+    groups: &[Vec<Option<i64>>],
+    width: Width,
+    start: Option<i64>,
+    [l, k, m]: [u64; 3],
+) -> Rational {
+    let holds = |start: Option<i64>, other: Option<i64>| match (start, other) {
+        (Some(start), Some(other)) => width.holds(start, other),
+        (start, other) => start == other,
+    };
+    let mut least: [Option<Rational>; 5] = [const { None }; 5];
+    for group in groups {
+        let (inside, outside): (Vec<_>, Vec<_>) = group.iter().copied().partition(|&own| holds(start, own));
+        if inside.is_empty() {
+            continue;
+        }
+        let (n, own) = (group.len() as u64, inside.len() as u64);
+        let top = [most_held(&outside, &holds, l)];
+        let t = |k| t_ratio(Values::Single, n, own, &top, k);
+        let v = |k| v_ratio(Values::Single, n, own, m, k);
+        for (least, ratio) in least.iter_mut().zip([t(k) * v(k + 1), t(0), t(k), v(0), v(k)]) {
+            *least = Some(least.take().map_or(ratio.clone(), |known| known.min(ratio)));
+        }
+    }
+    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = least else { return Rational::ZERO };
+    Rational::ONE / (Rational::ONE + a.min(b * e).min(c * d))
+}
+
+/// The most of these values that l windows hold, whichever values they start at.
+fn most_held(values: &[Option<i64>], holds: &dyn Fn(Option<i64>, Option<i64>) -> bool, l: u64) -> u64 {
+    if l == 0 {
+        return 0;
+    }
+    let held = |&start: &Option<i64>| {
+        let left: Vec<_> = values.iter().copied().filter(|&own| !holds(start, own)).collect();
+        (values.len() - left.len()) as u64 + most_held(&left, holds, l - 1)
+    };
+    values.iter().map(held).max().unwrap_or(0)
+}

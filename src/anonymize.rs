@@ -2,7 +2,7 @@
 //!
 //! The steps: form groups and write them to a private directory; read back what was written and judge it by
 //! the policy, independently of the code that formed the groups; describe it in a page and a manifest; and
-//! make it visible. There are three ways to form groups; everything after that is the same for all of them.
+//! make it visible, after the private files of its owner. There are three ways to form groups; everything after that is the same for all of them.
 //! No step calls an earlier one.
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) in
@@ -13,6 +13,8 @@ mod bucket_tables;
 mod fault_tests;
 mod given;
 mod job;
+mod lints;
+mod receipts;
 mod similar;
 mod splitting;
 mod suppressed;
@@ -22,14 +24,19 @@ pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
+use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
 use job::Workplace;
+use lints::Lints;
+use receipts::OwnersFiles;
+use std::time::Instant;
 use written::{Attempt, Written};
 
 impl Anonymize<'_> {
     /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
+        let start = Instant::now();
         let workplace = Workplace::open(self, progress)?;
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,
@@ -38,38 +45,68 @@ impl Anonymize<'_> {
         };
         release_freed();
         match attempt {
-            Attempt::Written(written) => self.publish(*written, workplace),
+            Attempt::Written(written) => self.publish(*written, workplace, start),
             Attempt::Nothing(outcome) => Ok(outcome),
         }
     }
 
-    fn publish(&self, written: Written, workplace: Workplace<'_>) -> Result<Outcome> {
+    fn publish(&self, mut written: Written, mut workplace: Workplace<'_>, start: Instant) -> Result<Outcome> {
         let verdict = written.judge(self, &workplace)?;
-        if let (false, Some(veto)) = (verdict.is_safe(), &written.veto) {
+        if let (false, Some(veto)) = (verdict.stands(), &written.veto) {
             return Ok(Outcome::Withheld(veto.clone()));
         }
-        if !verdict.is_safe() || verdict.first().individuals != written.people {
+        if !verdict.stands() || verdict.first().individuals != written.people {
             return Err(Error::defect(
                 "the check of the finished release found it unsafe, so it is not published",
             ));
         }
         let kept = written.measure_kept(self, &workplace)?;
+        let mut accepted = written.accepted.clone();
+        accepted.extend(Lints::of_kept(&kept, verdict.first().individuals).accepted(self.policy)?);
         written.write_page(self, &verdict, &kept, &workplace)?;
         written.write_manifest(self, &verdict, &workplace)?;
+        let scope = scope(
+            self.policy,
+            &ReleasedPeople {
+                people: verdict.first().individuals,
+                unprotected: verdict.unprotected_people(),
+                replay: self.replay(),
+                kept: &kept,
+            },
+        );
         let (judged, spilled_bytes) = (verdict.first(), workplace.spill.bytes());
-        workplace.staging.publish()?;
-        Ok(Outcome::Published(Summary {
+        let suppression = written.suppressed.as_ref().map(|list| {
+            Box::new(Suppression {
+                input_rows: written.input_rows,
+                suppressed: list.rows,
+                list: list.file.path().to_path_buf(),
+                finding: judged.finding.clone(),
+            })
+        });
+        workplace.staging.seal()?;
+        let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
+        owners.place()?;
+        let published = workplace.staging.publish(&owners.paths());
+        // A release that appeared has its receipt, whatever happened next.
+        if published.is_ok() || matches!(published, Err(Error::Undurable { .. })) {
+            owners.keep();
+        }
+        published?;
+        Ok(Outcome::Published(Box::new(Summary {
             records: judged.individuals,
             groups: judged.groups,
             spilled_bytes,
             source_scans: self.table.scans(),
             utility: written.utility,
             searched: written.searched,
+            scope,
+            unprotected: verdict.unprotected(),
+            safe: verdict.safety(),
+            notes: verdict.warnings(),
+            accepted,
             kept,
-            suppression: match written.suppressed {
-                Some(list) => Some(Box::new(list.publish(written.input_rows, judged.finding.clone())?)),
-                None => None,
-            },
-        }))
+            receipt: workplace.private.receipt,
+            suppression,
+        })))
     }
 }

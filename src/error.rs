@@ -42,6 +42,14 @@ pub enum Error {
         /// Every mistake that was found, in the order of the file.
         mistakes: Vec<Mistake>,
     },
+    /// The release would carry risks that the policy does not accept by name; all of them are listed.
+    #[error("{}", list_lints(file, lints))]
+    Risks {
+        /// The policy file.
+        file: PathBuf,
+        /// Every risk that was found.
+        lints: Vec<Lint>,
+    },
     /// A file could not be read or written.
     #[error("{}: {source}{}", path.display(), io_remedy(source))]
     Io {
@@ -132,6 +140,8 @@ pub enum Setting {
     Groups,
     /// The column that identifies people.
     Individual,
+    /// The key of a fingerprint.
+    Key,
     /// The memory budget.
     Memory,
     /// The table that a release was made from.
@@ -144,6 +154,8 @@ pub enum Setting {
     Policy,
     /// How many queries are drawn.
     Queries,
+    /// The private receipt of a release.
+    Receipt,
     /// How groups are searched for.
     Search,
     /// The share of the people that a query selects.
@@ -158,6 +170,29 @@ pub enum Setting {
     Threads,
     /// How many sensitive values a person may have.
     Values,
+}
+
+/// A risk that stops a release unless the policy accepts it by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lint {
+    /// Its name in `accept`.
+    pub name: &'static str,
+    /// How many people it concerns, if that can be counted.
+    pub people: Option<u64>,
+    /// What was found, naming the column.
+    pub message: String,
+    /// The line of the policy that mends it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Lint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)?;
+        match self.people {
+            Some(people) => write!(f, "; this concerns {}", number_of(people, "person", "people")),
+            None => Ok(()),
+        }
+    }
 }
 
 /// One mistake in a policy file.
@@ -195,6 +230,21 @@ fn list_mistakes(file: &Path, mistakes: &[Mistake]) -> String {
     for mistake in mistakes {
         text.push_str(&format!("\n  {mistake}"));
     }
+    text
+}
+
+fn list_lints(file: &Path, lints: &[Lint]) -> String {
+    let mut text = format!("{}: nothing is published, for the policy leaves ", file.display());
+    text.push_str(&number_of(lints.len() as u64, "risk", "risks"));
+    for lint in lints {
+        text.push_str(&format!("\n  {lint}\n    {}", lint.remedy));
+    }
+    let mut names: Vec<String> = lints.iter().map(|lint| format!("\"{}\"", lint.name)).collect();
+    names.dedup();
+    text.push_str(&format!(
+        "\n  to accept it, write at the top of the policy: accept = [{}]",
+        names.join(", ")
+    ));
     text
 }
 
@@ -329,6 +379,7 @@ impl Error {
             Error::Input { .. }
             | Error::Defect { .. }
             | Error::Policy { .. }
+            | Error::Risks { .. }
             | Error::Format { .. }
             | Error::Undurable { .. }
             | Error::Memory { .. } => false,
@@ -357,6 +408,7 @@ impl Error {
         match self {
             Error::Input { file, .. } | Error::Changed { file, .. } => file.as_deref(),
             Error::Policy { file: path, .. }
+            | Error::Risks { file: path, .. }
             | Error::Io { path, .. }
             | Error::Spill { directory: path, .. }
             | Error::Format { path, .. }

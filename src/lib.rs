@@ -51,25 +51,27 @@ pub use check::release::Release;
 pub use check::{JudgedColumn, Order, Verdict};
 #[doc(hidden)]
 pub use cli::main as command;
-pub use error::{Error, Mistake, Result, Setting};
+pub use error::{Error, Lint, Mistake, Result, Setting};
 pub use group::lattice::LatticeMeasure;
 pub use group::lattice::full_domain::Searched;
 pub use math::exact::{Rational, parse_fraction};
 pub use math::skyline::Values;
 pub use model::Policy;
 pub use model::finding::{
-    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
+    Amount, Anonymity, Claim, ClaimSubject, ClaimVerdict, Consent, Datum, Finding, Limit, Measurement, Note,
+    Side, Unprotected,
 };
-pub use policy::Strategy;
+pub use policy::{AcceptedRisk, Strategy};
 pub use release::penalty::{Penalty, Utility};
 pub use release::reader::{Cell, Covered, Label, LabelReader};
 pub use report::kept::KeptColumn;
+pub use report::scope::{ScopeLine, ScopeVerdict};
 pub use resources::Resources;
 pub use resources::budget::{ALLOWANCE, Budget};
 pub use resources::progress::Progress;
 pub use resources::spill::SpillForm;
 pub use table::ColumnKind;
-pub use table::read::{ColumnRequest, CsvType, Morsel, ReadOptions, ScanMeans, Table};
+pub use table::read::{ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, ScanMeans, Table};
 pub use table::write::{TableWriter, WriteOptions};
 
 /// What the benches measure. Not part of the public interface: it may change at any time.

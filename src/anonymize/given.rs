@@ -4,28 +4,30 @@
 //! has the written files checked. The check may veto a release but never make one: its verdict depends only
 //! on what would be published, so it reveals nothing more to an adversary who replays the strategy.
 //!
-//! The manifest describes the released function only. The sets of other functions depend on multisets that
-//! are not published, and so does a fingerprint of the input, which would make it possible to test each table
-//! that remains after a replay.
+//! The receipt describes the released function only: the sets of other functions depend on multisets that are
+//! not published. The manifest does not even name the function: several may publish the same rows.
 //!
 //! Memory: that of the audit; at most 20,000 people.
 
 use super::job::{Anonymize, Outcome, Workplace};
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::encode::attribute::Attribute;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::payload::Payload;
-use crate::error::{Error, Result};
+use crate::error::{Error, Lint, Result};
 use crate::group::given::{
     CandidateFunction, CodedPeople, GivenFunctions, GroupedPeople, PublishedAttributes, ReadFor,
 };
-use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits};
+use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits, SharesSummary};
 use crate::math::skyline::Values;
+use crate::model::protection::Protection;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
-use crate::release::manifest::{Chosen, Input, ReleaseStyle};
+use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::{Measure, Utility};
+use serde_json::{Value, json};
 
 /// Writes the groups of the generalization function that a strategy chooses.
 pub(super) fn write_groups(
@@ -50,26 +52,42 @@ pub(super) fn write_groups(
     };
     workplace.resources.progress.start("auditing", None);
     let case = GroupedPeople::read(&given, ReadFor::AuditedRelease)?;
+    let accepted = accepted(job, &case.people)?;
     let chosen = match chosen(&case, strategy) {
         Ok(chosen) => chosen,
         Err(reason) => return Ok(Attempt::Nothing(Outcome::Withheld(reason))),
     };
     let candidate = &case.candidates[chosen.function - 1];
     let (style, utility) = write_tables(job, &case.people, candidate, workplace)?;
+    let (input_rows, fingerprint) = workplace.fingerprint(job)?;
     Ok(Attempt::Written(Box::new(Written {
         style,
         people: case.people.len() as u64,
-        input_rows: case.people.len() as u64,
+        input_rows,
+        fingerprint,
         veto: Some(format!(
             "function {} is safe against a replay, but its groups alone do not satisfy the policy",
             chosen.function
         )),
-        input: Input::Chosen(Box::new(chosen)),
+        audit: Some(audit(&chosen)),
         utility,
         searched: None,
+        tree: None,
         distributions: None,
         suppressed: None,
+        accepted,
     })))
+}
+
+/// The risks of publishing these people that the policy accepts by name.
+fn accepted(job: &Anonymize<'_>, people: &CodedPeople) -> Result<Vec<Lint>> {
+    let sensitive = SensitiveColumns::one(people.sensitive.clone());
+    let whole = people.rows.total(sensitive.len());
+    let findings = Protection::new(job.policy)?.judge_whole(&whole, &sensitive)?;
+    let mut lints = Lints::of_findings(&findings);
+    lints.add_values(job.policy, job.table, &sensitive, &whole)?;
+    lints.add_repeated_ids(&people.ids_of_rows);
+    lints.accepted(job.policy)
 }
 
 fn write_tables(
@@ -119,6 +137,38 @@ fn write_tables(
     output.finish()?;
     let style = if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized };
     Ok((style, measure.finish()))
+}
+
+/// The generalization function that a strategy chose, and the tables that a replay of the choice leaves.
+struct Chosen {
+    /// `inclusive` or `exclusive`.
+    strategy: &'static str,
+    /// The number of the function, counted from 1.
+    function: usize,
+    /// How many functions there were.
+    functions: usize,
+    /// What the function does.
+    name: String,
+    /// All tables with this publication.
+    rearrangements: SharesSummary,
+    /// Those for which the strategy makes this publication.
+    left: SharesSummary,
+}
+
+/// The choice as a receipt describes it.
+fn audit(chosen: &Chosen) -> Value {
+    let set = |set: &SharesSummary| {
+        let largest = set.largest.as_ref().map(|worst| worst.share.to_string());
+        json!({"size": set.size.to_string(), "largest_share": largest})
+    };
+    json!({
+        "strategy": chosen.strategy,
+        "function": chosen.function,
+        "functions": chosen.functions,
+        "name": chosen.name,
+        "rearrangements": set(&chosen.rearrangements),
+        "disclosure_set": set(&chosen.left),
+    })
 }
 
 /// The function that the strategy publishes, or why there is none.

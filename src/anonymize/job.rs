@@ -1,16 +1,23 @@
 //! The input of a run, and its outcome.
 
-use crate::error::Result;
+use crate::encode::fingerprint::FingerprintKey;
+use crate::encode::source::Source;
+use crate::encode::source_columns::SourceColumns;
+use crate::error::{Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
 use crate::group::split::limits::SUBTREE_BYTES;
 use crate::math::disclosure_sets::Limits;
+use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
 use crate::release::penalty::Utility;
+use crate::release::private_file::PrivateFile;
+use crate::release::receipt::ReceiptPaths;
 use crate::release::staging::Staging;
 use crate::report::kept::KeptColumn;
+use crate::report::scope::{Replay, ScopeLine};
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -47,6 +54,12 @@ pub struct Anonymize<'a> {
     pub limit_steps: u64,
     /// The private list of rows that are not published; must not exist; default: next to the release.
     pub suppressed: Option<PathBuf>,
+    /// The private receipt, which must not exist; default: `OUT.receipt.json`. The tree of cuts has the same name with
+    /// `.tree` in place of `.receipt.json` or the last extension.
+    pub receipt: Option<PathBuf>,
+    /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
+    /// `.receipt.key`.
+    pub key: Option<PathBuf>,
     /// The size in bytes of the codes of a node that is finished in memory. Part of the canonical order: a
     /// different number may give different groups.
     pub subtree_bytes: usize,
@@ -70,8 +83,18 @@ impl<'a> Anonymize<'a> {
             functions: None,
             limit_steps: Limits::default().steps,
             suppressed: None,
+            receipt: None,
+            key: None,
             subtree_bytes: SUBTREE_BYTES,
             part_people: PART_PEOPLE,
+        }
+    }
+
+    /// Whether somebody who replays the choice of groups learns nothing more.
+    pub(super) fn replay(&self) -> Replay {
+        match self.grouping() {
+            Grouping::GivenFunctions(_) => Replay::Withstood,
+            Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
     }
 
@@ -90,15 +113,24 @@ pub enum Search {
     Lattice(LatticeMeasure),
 }
 
-/// Where a run works: the directory in which the release is built, the spill and the budget.
+/// Where a run works: the directory in which the release is built, the private files, the spill and the budget.
 pub(super) struct Workplace<'a> {
     pub staging: Staging,
+    pub private: ReceiptPaths,
+    pub key: FingerprintKey,
+    /// The file for a key that this run made.
+    pub new_key: Option<PrivateFile>,
     pub spill: Spill,
     pub resources: Resources<'a>,
 }
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
+        let staging = Staging::create(&job.out)?;
+        let private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        // An older receipt is noticed before the table is read.
+        drop((private.receipt_file()?, private.tree_file()?));
+        let (key, new_key) = private.key()?;
         let resources = Resources {
             threads: job.threads,
             budget: Budget::new(job.memory),
@@ -106,7 +138,16 @@ impl<'a> Workplace<'a> {
             spill: job.spill,
             progress,
         };
-        Ok(Workplace { staging: Staging::create(&job.out)?, spill: resources.new_spill()?, resources })
+        Ok(Workplace { staging, private, key, new_key, spill: resources.new_spill()?, resources })
+    }
+
+    /// The rows of the table and their keyed fingerprint, in a scan of its own.
+    pub(super) fn fingerprint(&self, job: &Anonymize<'_>) -> Result<(u64, String)> {
+        let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+        let source = Source { table: job.table, columns, resources: &self.resources };
+        let hasher = source.hasher(&self.key);
+        let fingerprint = source.fingerprint(&hasher)?;
+        Ok((fingerprint.rows, hasher.seal(&fingerprint)))
     }
 }
 
@@ -114,7 +155,7 @@ impl<'a> Workplace<'a> {
 #[derive(Debug)]
 pub enum Outcome {
     /// The release is in place.
-    Published(Summary),
+    Published(Box<Summary>),
     /// Not even the whole table in one group is safe, so nothing can be released; the findings for each
     /// sensitive column of that group.
     Impossible(Vec<Finding>),
@@ -137,8 +178,20 @@ pub struct Summary {
     pub utility: Utility,
     /// The result of the lattice search, if there was one.
     pub searched: Option<Searched>,
+    /// Whether the release is safe; `None` if values are not protected, as the policy accepts.
+    pub safe: Option<bool>,
+    /// What the policy covers, and what not.
+    pub scope: Vec<ScopeLine>,
+    /// What holds for values that nothing protects, in words.
+    pub unprotected: Option<String>,
+    /// What the owner may not expect of the policy, in words.
+    pub notes: Vec<String>,
+    /// The risks that the policy accepts by name.
+    pub accepted: Vec<Lint>,
     /// What kept columns reveal.
     pub kept: Vec<KeptColumn>,
+    /// The private receipt.
+    pub receipt: PathBuf,
     /// The people who are not published, if the model may leave people out.
     pub suppression: Option<Box<Suppression>>,
 }

@@ -2,9 +2,7 @@
 //!
 //! Reads what the adversary knows, refuses what cannot be grouped, sorts people into parts of similar ones,
 //! groups each part bottom-up, and writes the groups in two tables. Anyone who fits in no group is
-//! suppressed: counted in the manifest, and listed by row number in a private file next to the release. No
-//! fingerprint of the input is published: once the published values are subtracted, what remains of it
-//! belongs to the suppressed people.
+//! suppressed: listed by row number in a private file next to the release, and counted in the receipt.
 //!
 //! Memory: the distributions, and the budget's share for sorting and grouping parts. Invariant: the same
 //! table and policy give the same bytes, whatever the order of the rows: a person's index is their position
@@ -13,24 +11,28 @@
 
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
-use super::suppressed::SuppressedList;
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::group_counts::GroupCounts;
 use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
-use crate::error::{Error, Result, Setting};
+use crate::error::{Error, Lint, Result, Setting};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::Requirement;
+use crate::math::skyline::Values;
 use crate::model::Target;
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
 use crate::policy::{Quasi, Style};
-use crate::release::manifest::{Input, ReleaseStyle};
+use crate::release::manifest::ReleaseStyle;
+use crate::release::private_file::{PrivateFile, refuse_inside};
+use crate::resources::Resources;
 use crate::resources::budget::release_freed;
 use crate::resources::sorter::Sorter;
 use crate::resources::threads::thread_pool;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Posteriors of groups with more states than this (twelve different values) are not computed while groups
 /// grow.
@@ -47,14 +49,8 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     };
     refuse_unknown(job, target)?;
     let list = job.suppressed.clone().unwrap_or_else(|| default_list(&job.out));
-    if resolved(&list).starts_with(resolved(&job.out)) {
-        return Err(Error::missing(
-            format!("{} is inside the release", list.display()),
-            "the list of suppressed rows is private: put it elsewhere",
-            Setting::Suppressed,
-        ));
-    }
-    let list = SuppressedList::new(&list)?;
+    refuse_inside(&list, &job.out, "the list of suppressed rows", Setting::Suppressed)?;
+    let list = PrivateFile::new(&list, "the list of suppressed rows")?;
     let requirement = robust.requirement(&job.policy.privacy, target)?;
     let columns = PersonColumns::bind(job.table, job.policy, robust)?;
     let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
@@ -65,6 +61,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         let reason = format!("{infeasible}\n  {}", infeasible.remedy());
         return Ok(Attempt::Nothing(Outcome::Withheld(reason)));
     }
+    let accepted = accepted(job, &census, resources)?;
     let known = match &robust.distributions {
         Distributions::Estimated => KnownDistributions::estimated(&census, robust, budget)?,
         Distributions::File { path, .. } => {
@@ -72,7 +69,19 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         }
     };
     let similar = Similarity { job, robust, requirement: &requirement, columns: &columns, null_is };
-    similar.write(&census, known, list, workplace)
+    similar.write(&census, known, list, accepted, workplace)
+}
+
+/// The risks of publishing these people that the policy accepts by name.
+fn accepted(job: &Anonymize<'_>, census: &Census, resources: &Resources<'_>) -> Result<Vec<Lint>> {
+    let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+    let source =
+        Source { table: job.table, columns: SourceColumns { travelling: vec![], ..columns }, resources };
+    let whole = GroupCounts { people: census.rows, counts: census.value_counts() };
+    let mut lints = Lints::default();
+    lints.add_values(job.policy, job.table, &SensitiveColumns::one(census.sensitive.clone()), &whole)?;
+    lints.add_repeated_ids(&source.find_ids()?);
+    lints.accepted(job.policy)
 }
 
 /// What makes people similar.
@@ -89,7 +98,8 @@ impl Similarity<'_> {
         &self,
         census: &Census,
         known: KnownDistributions,
-        mut list: SuppressedList,
+        list: PrivateFile,
+        accepted: Vec<Lint>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
         let (job, columns) = (self.job, self.columns);
@@ -141,18 +151,22 @@ impl Similarity<'_> {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
         }
         let left_out = suppressed.count();
-        suppressed.write(&mut list)?;
+        let list = suppressed.write(list)?;
         drop(bound);
+        let (source_rows, fingerprint) = workplace.fingerprint(job)?;
         Ok(Attempt::Written(Box::new(Written {
             style: ReleaseStyle::Bucketized,
             people: census.rows - left_out,
-            input_rows: census.rows,
-            input: Input::Grouped { rows: census.rows, suppressed: left_out },
+            input_rows: source_rows,
+            fingerprint,
             utility,
             searched: None,
+            tree: None,
+            audit: None,
             distributions: Some(known),
             suppressed: Some(list),
             veto: None,
+            accepted,
         })))
     }
 }
@@ -162,22 +176,6 @@ fn default_list(out: &Path) -> PathBuf {
     let mut name = out.file_name().unwrap_or_default().to_os_string();
     name.push(".suppressed.csv");
     out.with_file_name(name)
-}
-
-/// The resolved path, without `.`, `..` and symbolic links, whether or not the file exists.
-fn resolved(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut place = PathBuf::new();
-    for component in absolute.components() {
-        match component {
-            Component::ParentDir => {
-                place.pop();
-            }
-            other => place.push(other),
-        }
-        place = place.canonicalize().unwrap_or(place);
-    }
-    place
 }
 
 /// Refuses settings that this model does not support, so that they cannot appear to hold.

@@ -4,6 +4,7 @@
 //! table that is written.
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::lints::Lints;
 use super::written::{Attempt, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -13,9 +14,10 @@ use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
+use crate::encode::repeated_ids::RepeatedIds;
 use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
-use crate::error::{Error, Result, Setting};
+use crate::error::{Error, Lint, Result, Setting};
 use crate::group::groups::Group;
 use crate::group::lattice::full_domain::{self, FullDomain};
 use crate::group::split::grow::Growth;
@@ -28,8 +30,9 @@ use crate::model::beliefs::TableRows;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
+use crate::release::cut_tree;
 use crate::release::label::Labels;
-use crate::release::manifest::{self, Input, ReleaseStyle};
+use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::resources::budget::{Reservation, release_freed};
@@ -57,13 +60,17 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
-    let coded = CodedTable::read(job, &protection, &source, workplace)?;
+    let mut coded = CodedTable::read(job, &protection, &source, workplace)?;
+    let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
+    let mut lints = Lints::of_findings(&findings);
+    lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
+    lints.add_repeated_ids(&coded.ids);
+    coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
     let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
-        let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
     }
     coded.write_groups(job, &protection, test, &source, workplace)
@@ -73,11 +80,16 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
 struct CodedTable<'s> {
     attributes: Vec<Attribute>,
     sensitive: SensitiveColumns,
+    /// Columns that are not published and could hold ids.
+    ids: Vec<RepeatedIds>,
+    /// The risks that the policy accepts by name.
+    accepted: Vec<Lint>,
     payload: Option<Payload>,
     store: PageStore<'s>,
     /// All rows counted together.
     whole: GroupCounts,
-    fingerprint: Fingerprint,
+    /// The rows that were read.
+    input: Fingerprint,
     limits: SubtreeLimits,
     threads: usize,
     /// The memory of the codes.
@@ -99,7 +111,7 @@ impl<'s> CodedTable<'s> {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
         let payload = source.payload()?;
-        let (mut attributes, sensitive) = source.read_values()?;
+        let (mut attributes, sensitive, ids) = source.read_values()?;
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
@@ -115,17 +127,20 @@ impl<'s> CodedTable<'s> {
             reserved = reserved.max(job.memory / 2);
         }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let Encoded { store, whole, fingerprint } =
-            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &workplace.spill)?;
+        let hasher = source.hasher(&workplace.key);
+        let Encoded { store, whole, fingerprint: input } =
+            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
         drop(reserved);
         release_freed();
         Ok(CodedTable {
             attributes,
             sensitive,
+            ids,
+            accepted: Vec::new(),
             payload,
             store,
             whole,
-            fingerprint,
+            input,
             limits,
             threads,
             _codes: codes,
@@ -140,10 +155,9 @@ impl<'s> CodedTable<'s> {
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
-        let labels = &labels(job.table, &self.attributes)?;
-        let progress = workplace.resources.progress;
+        let (labels, progress) = (&labels(job.table, &self.attributes)?, workplace.resources.progress);
         let columns: Vec<Column> = self.attributes.iter().map(Attribute::column).collect();
-        let (sensitive, payload) = (&self.sensitive, self.payload.as_ref());
+        let (sensitive, payload, people) = (&self.sensitive, self.payload.as_ref(), self.whole.people);
         let shape = ReleaseShape {
             style: job.policy.publish.style,
             values: protection.values(),
@@ -152,12 +166,11 @@ impl<'s> CodedTable<'s> {
             sensitive,
             payload,
         };
-        let folder = workplace.staging.folder();
-        let mut output = Output::create(folder, &shape, &workplace.spill, job.threads)?;
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let mut output = Output::create(folder, &shape, spill, job.threads)?;
         let measured = source.quasi().zip(&self.attributes);
         let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
-        let people = self.whole.people;
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
@@ -197,18 +210,21 @@ impl<'s> CodedTable<'s> {
         drop(self.store);
         output.finish()?;
         release_freed();
-        manifest::write_tree(folder, &tree, labels)?;
+        let tree_file = cut_tree::write(workplace.private.tree_file()?, &tree, labels)?;
         progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
             people,
-            input_rows: self.fingerprint.rows,
-            input: Input::Read(self.fingerprint),
+            input_rows: self.input.rows,
+            fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
             searched,
+            tree: Some(tree_file),
+            audit: None,
             distributions: None,
             suppressed: None,
             veto: None,
+            accepted: self.accepted,
         })))
     }
 }

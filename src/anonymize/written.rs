@@ -5,18 +5,18 @@ use super::suppressed::SuppressedList;
 use crate::check::beliefs::Membership;
 use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
-use crate::error::{Error, Result};
+use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::robust::KnownDistributions;
-use crate::model::skyline::judge::Absent;
-use crate::release::manifest::{self, Evidence, Input, PublishedColumn, ReleaseStyle};
+use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
+use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
-use crate::report::REPORT;
 use crate::report::kept::{self, KeptColumn, Standing};
-use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, to_html};
+use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
 use crate::table::read::Table;
+use serde_json::Value;
 
 /// The result of forming groups.
 pub(super) enum Attempt {
@@ -31,10 +31,14 @@ pub(super) struct Written {
     pub people: u64,
     /// Rows of the table.
     pub input_rows: u64,
-    /// What the manifest says about the input.
-    pub input: Input,
+    /// The keyed fingerprint of the table.
+    pub fingerprint: String,
     pub utility: Utility,
     pub searched: Option<Searched>,
+    /// The tree of cuts, if there were cuts.
+    pub tree: Option<PrivateFile>,
+    /// How a strategy chose the groups.
+    pub audit: Option<Value>,
     /// The distributions by which the groups were formed, if they are in memory.
     pub distributions: Option<KnownDistributions>,
     /// The people who are in no group.
@@ -42,6 +46,8 @@ pub(super) struct Written {
     /// Why nothing is published if the check finds the groups unsafe; without a reason, an unsafe result is a
     /// defect.
     pub veto: Option<String>,
+    /// The risks that the policy accepts by name.
+    pub accepted: Vec<Lint>,
 }
 
 impl Written {
@@ -64,9 +70,6 @@ impl Written {
         };
         let mut tasks = policy::tasks(job.policy, &groups)?;
         for task in &mut tasks {
-            // Every value that the policy names occurs, as the planner ensured, so one that is not found was
-            // not judged.
-            task.requirements.absent = Absent::Refuse;
             task.columns = task.columns.clone().of_release();
         }
         let check = Check {
@@ -103,21 +106,16 @@ impl Written {
         kept: &[KeptColumn],
         workplace: &Workplace<'_>,
     ) -> Result<()> {
-        let fingerprint = match &self.input {
-            Input::Read(fingerprint) => Some(fingerprint.text()),
-            Input::Grouped { .. } | Input::Chosen(_) => None,
-        };
         let page = to_html(&Contents {
             verdict,
             asked: Asked::Policy,
             origin: Origin::Release {
                 policy: job.policy,
                 style: self.style.name(),
-                input_rows: self.input_rows,
-                fingerprint,
                 version: env!("CARGO_PKG_VERSION"),
             },
-            worth: (&self.utility).into(),
+            reader: Reader::Public,
+            penalties: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept,
         });
@@ -132,13 +130,7 @@ impl Written {
         workplace: &Workplace<'_>,
     ) -> Result<()> {
         let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
-        let evidence = Evidence {
-            policy: job.policy,
-            style: self.style,
-            input: &self.input,
-            columns: &columns,
-            utility: &self.utility,
-        };
+        let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns };
         manifest::write(workplace.staging.folder(), &evidence)
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::clustered::{self, ClusteredScan, CountedRows};
-use super::values::ValueCodes;
+use super::values::{ValueCodes, could_hold};
 use super::verdict::{JudgedColumn, Order};
 use super::{numbers, scattered, share_rules};
+use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
@@ -95,7 +96,7 @@ pub struct CountedTable {
     /// The order of the groups in the table.
     pub order: Order,
     rows: u64,
-    ordered: bool,
+    scales: Vec<Option<Scale>>,
     spilled_bytes: u64,
 }
 
@@ -144,9 +145,10 @@ pub fn count(
     let CountedRows { mut judge, rows, gaps } = counted;
     columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
     refuse_gaps(gaps.values, rows, columns)?;
-    let (names, ordered) = (codes.names(), codes.are_ordered());
-    judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, ordered })?;
-    Ok(CountedTable { judge, names, order, rows, ordered, spilled_bytes })
+    let (names, scales) = (codes.names(), codes.scales());
+    let possible = &|text: &str| could_hold(&scales, text);
+    judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, possible })?;
+    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes })
 }
 
 fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
@@ -170,7 +172,8 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
 impl CountedTable {
     /// The findings for the column.
     pub fn finish(mut self, columns: &ColumnRoles, requirements: &Requirements) -> Result<JudgedColumn> {
-        let values = ValueNames { column: &columns.sensitive, names: &self.names, ordered: self.ordered };
+        let possible = &|text: &str| could_hold(&self.scales, text);
+        let values = ValueNames { column: &columns.sensitive, names: &self.names, possible };
         let mut finding = self.judge.finish(&values)?;
         finding.sort_by_value();
         let sizes = self.judge.sizes.clone();

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::beliefs::Question;
 use crate::model::judge::Basis;
 use crate::model::robust::KnownDistributions;
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
@@ -73,8 +74,8 @@ impl Check<'_> {
         };
         let of_counts = || {
             let counted = count(self.subject, columns, requirements, &wanted, resources)?;
-            let for_every_value =
-                requirements.skyline().iter().filter(|(values, _)| values.is_none()).count();
+            let many = |values: &ProtectedValues| !matches!(values, ProtectedValues::These(_));
+            let for_every_value = requirements.skyline().iter().filter(|(values, _)| many(values)).count();
             let skyline =
                 if self.skylines == Skylines::Keep && for_every_value > 0 { SKYLINE_BYTES } else { 0 };
             let bytes = counted.names.len() as u64 * (for_every_value as u64 * CLAIM_BYTES + skyline);

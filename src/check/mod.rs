@@ -9,7 +9,8 @@
 //! [`Judge`](crate::model::judge::Judge) observes one counted group after another. [`share_rules`] counts the
 //! whole table first if a criterion compares groups with it, [`numbers`] if windows of numbers are protected; [`mod@robust`] and [`beliefs`] bring people and
 //! values together by group for adversaries who know more than counts. [`mod@groups`] looks at a few groups
-//! again. [`policy`] and [`release`] determine what is required of which table.
+//! again. [`policy`] and [`release`] determine what is required of which table; [`integrity`] compares a release
+//! with its manifest, [`receipt`] with the input that its owner's receipt names.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
@@ -20,10 +21,12 @@ pub mod beliefs;
 mod cells;
 mod clustered;
 mod groups;
+pub mod integrity;
 mod job;
 mod judge;
 mod numbers;
 pub mod policy;
+pub mod receipt;
 mod recurrence;
 pub mod release;
 mod robust;

@@ -2,7 +2,6 @@
 //!
 //! Only the written tables are trusted; the manifest says where they are and which policy they must satisfy.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::beliefs::Membership;
@@ -10,13 +9,12 @@ use super::job::{Buckets, ColumnRoles, Subject};
 use super::judge::{Check, Skylines};
 use super::policy::{Task, columns, tasks};
 use super::verdict::Verdict;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Policy, Target};
-use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle, hash};
+use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle};
 use crate::release::rows::COUNT;
 pub use crate::release::rows::GROUP;
 use crate::resources::Resources;
-use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
 
 /// An open release.
@@ -26,7 +24,8 @@ pub struct Release {
     tables: Tables,
 }
 
-enum Tables {
+/// The tables of a release.
+pub(super) enum Tables {
     Generalized(Table),
     Bucketized { people: Table, values: Table },
 }
@@ -84,35 +83,13 @@ impl Release {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 
-    /// Describes the files that differ from the manifest; empty if it does not list files.
-    ///
-    /// Reads every file once, one after the other.
-    pub fn changes(&self, progress: &Progress) -> Result<Vec<String>> {
-        let Some(listed) = &self.manifest.files else { return Ok(Vec::new()) };
-        let mut listed: BTreeMap<&str, &str> =
-            listed.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
-        let mut found = Vec::new();
-        files_below(&self.directory, "", &mut found)?;
-        let mut changes = Vec::new();
-        progress.start("comparing files with the manifest", Some(found.len() as u64));
-        for name in &found {
-            let path = self.directory.join(name);
-            match listed.remove(name.as_str()) {
-                None => changes.push(format!("{}: the manifest does not list this file", path.display())),
-                Some(_) if !path.is_file() => changes.push(format!("{}: this is no file", path.display())),
-                Some(sha256) => {
-                    if hash(&path)?.1 != sha256 {
-                        let text = "this file was changed after the release was published";
-                        changes.push(format!("{}: {text}", path.display()));
-                    }
-                }
-            }
-            progress.advance(1);
-        }
-        progress.finish();
-        let missing = |name: &&str| format!("{}: the file is missing", self.directory.join(name).display());
-        changes.extend(listed.keys().map(missing));
-        Ok(changes)
+    /// Its folder.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Judges the release by the policy it was made with.
@@ -145,25 +122,6 @@ impl Release {
             }
         }
     }
-}
-
-/// The names of all files of a release except its manifest, in ascending order within each folder.
-fn files_below(root: &Path, folder: &str, files: &mut Vec<String>) -> Result<()> {
-    let path = root.join(folder);
-    let io = |source| Error::io(&path, source);
-    let mut entries: Vec<_> =
-        std::fs::read_dir(&path).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let own = entry.file_name().to_string_lossy().into_owned();
-        let name = if folder.is_empty() { own.clone() } else { format!("{folder}/{own}") };
-        if entry.file_type().map_err(io)?.is_dir() {
-            files_below(root, &name, files)?;
-        } else if !own.starts_with('.') && name != MANIFEST {
-            files.push(name);
-        }
-    }
-    Ok(())
 }
 
 /// The number of a group and the published columns of its label. Someone who knows a person's

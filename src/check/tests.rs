@@ -13,6 +13,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::finding::Finding;
 use crate::model::implications::judge::Implications;
 use crate::model::judge::{Adversary, Charge, Judge, Requirements, ValueNames, ValueRules};
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
@@ -25,7 +26,8 @@ fn columns() -> ColumnRoles {
 fn skyline() -> Requirements {
     let point =
         |l, k, m| Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse("0.5").unwrap() };
-    Requirements::points(vec![(None, point(1, 1, 1)), (None, point(0, 2, 0))])
+    let every = ProtectedValues::Every;
+    Requirements::points(vec![(every.clone(), point(1, 1, 1)), (every, point(0, 2, 0))])
 }
 
 fn implications() -> Requirements {
@@ -76,7 +78,7 @@ fn charge(requirements: &Requirements, codes: &ValueCodes) -> Arc<Charge> {
 }
 
 fn finding(judge: &mut Judge, codes: &ValueCodes) -> crate::Result<Finding> {
-    judge.finish(&ValueNames { column: "sick", names: &codes.names(), ordered: false })
+    judge.finish(&ValueNames { column: "sick", names: &codes.names(), possible: &|_| true })
 }
 
 #[test]

@@ -85,9 +85,9 @@ impl ValueCodes {
         canonical(self.scales.get(part).copied().flatten(), text)
     }
 
-    /// Whether the values are numbers, dates or times; a name of any other kind must then be a mistake.
-    pub fn are_ordered(&self) -> bool {
-        self.scales.iter().any(Option::is_some)
+    /// The scale of the column, or of each part of it.
+    pub fn scales(&self) -> Vec<Option<Scale>> {
+        self.scales.clone()
     }
 
     /// The code of a value as a person writes it; a new one if it has none.
@@ -166,6 +166,19 @@ impl State {
         self.codes.insert(name.clone(), code);
         self.names.push(name);
         Ok(code)
+    }
+}
+
+/// Whether a text could be a value of a column with these scales, one for each part: in a column of numbers, a number.
+pub(super) fn could_hold(scales: &[Option<Scale>], text: &str) -> bool {
+    let holds =
+        |(scale, text): (&Option<Scale>, &str)| scale.is_none_or(|scale| scale.canonical(text).is_some());
+    match scales {
+        [scale] => holds((scale, text)),
+        scales => {
+            let parts = joint_parts(text);
+            parts.len() == scales.len() && scales.iter().zip(parts.iter().map(String::as_str)).all(holds)
+        }
     }
 }
 

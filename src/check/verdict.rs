@@ -1,7 +1,7 @@
 //! What did the check find?
 
 use crate::math::skyline::{KeptGroups, Values};
-use crate::model::finding::Finding;
+use crate::model::finding::{Finding, Note};
 use crate::model::group_sizes::GroupSizes;
 use crate::release::manifest::PublishedColumn;
 
@@ -64,6 +64,35 @@ impl Verdict {
         self.columns.iter().all(|column| column.finding.safe)
     }
 
+    /// Whether it may be published: it is safe, or the owner accepts values that nothing protects.
+    pub fn stands(&self) -> bool {
+        self.findings().all(Finding::stands)
+    }
+
+    /// Whether it is safe; `None` if it is not protected, as the owner accepts.
+    pub fn safety(&self) -> Option<bool> {
+        (self.is_safe() || !self.stands()).then(|| self.is_safe())
+    }
+
+    /// What holds for values that nothing protects, in words; `None` if everything is protected.
+    pub fn unprotected(&self) -> Option<String> {
+        let of_column = |finding: &Finding| Some((finding.column.clone(), finding.unprotected?.in_words()));
+        let words: Vec<(String, String)> = self.findings().filter_map(of_column).collect();
+        match &words[..] {
+            [] => None,
+            [(_, only)] if self.columns.len() == 1 => Some(only.clone()),
+            several => {
+                let named = several.iter().map(|(column, words)| format!("{column}: {words}"));
+                Some(named.collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+
+    /// How many people have a value that nothing protects: the most of all columns.
+    pub fn unprotected_people(&self) -> u64 {
+        self.findings().filter_map(|finding| Some(finding.unprotected?.people)).max().unwrap_or(0)
+    }
+
     /// Whether every requirement that was judged is proven.
     pub fn holds_as_far_as_judged(&self) -> bool {
         self.findings().all(Finding::holds_as_far_as_judged)
@@ -72,6 +101,16 @@ impl Verdict {
     /// Whether something was not judged.
     pub fn is_open(&self) -> bool {
         self.findings().any(Finding::is_open)
+    }
+
+    /// What the owner may not expect.
+    pub fn warnings(&self) -> Vec<String> {
+        let notes = self.findings().flat_map(|finding| &finding.notes);
+        let warning = |note: &Note| match note {
+            Note::Warning(text) => Some(text.clone()),
+            _ => None,
+        };
+        notes.filter_map(warning).collect()
     }
 
     /// The findings of all columns.
@@ -94,6 +133,7 @@ impl<'a> From<&'a JudgedColumn> for PublishedColumn<'a> {
             individuals: column.individuals,
             groups: column.groups,
             smallest_group: column.smallest_group,
+            discernibility: column.sizes.squares(),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::model::finding::{Finding, Side};
 use crate::model::{Policy, Target};
 use crate::policy::Strategy;
 use crate::release::findings;
+use crate::report::scope::in_a_line;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use clap::{Args, ValueEnum};
@@ -63,6 +64,14 @@ pub struct AnonymizeArgs {
     /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
+    /// The private receipt. Default: OUT.receipt.json. The tree of cuts stands next to it, with .tree in place of
+    /// .receipt.json or the last extension.
+    #[arg(long, value_name = "FILE")]
+    pub receipt: Option<PathBuf>,
+    /// The key of the fingerprint in the receipt; made if it does not exist. Default: next to the receipt, with
+    /// .receipt.key in place of .receipt.json or the last extension.
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print one JSON object.
@@ -123,6 +132,8 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         functions: functions.as_ref(),
         limit_steps: args.limit_steps,
         suppressed: args.suppressed.clone(),
+        receipt: args.receipt.clone(),
+        key: args.key.clone(),
         ..Anonymize::new(&table, &policy, &args.out)
     };
     let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
@@ -131,7 +142,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     match outcome {
         Outcome::Published(summary) => {
             let printed = print(&published(args, &policy, &table, &summary, &took));
-            warn_of_kept(&summary);
+            warn_of_policy(&policy, &summary);
             if let Some(summary) = &summary.suppression {
                 robust::warn_of_suppression(summary);
             }
@@ -160,18 +171,13 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
 }
 
-/// Warns if a kept column practically identifies people.
-fn warn_of_kept(summary: &Summary) {
-    for column in &summary.kept {
-        if let Some(share) = column.identifies(summary.records) {
-            complain(
-                "warning",
-                &format!(
-                    "column {:?} is kept, and {share} of the people have a value in it that nobody else of their group \
-                     has: whoever knows it finds their row; drop it unless that is meant",
-                    visible(&column.name)
-                ),
-            );
+/// Names what the policy protects without need, and accepts without need.
+fn warn_of_policy(policy: &Policy, summary: &Summary) {
+    summary.notes.iter().for_each(|note| complain("warning", note));
+    summary.accepted.iter().for_each(|lint| complain("accepted", &lint.to_string()));
+    for risk in &policy.accept {
+        if !summary.accepted.iter().any(|lint| lint.name == risk.name()) {
+            complain("note", &format!("accept: {:?} is not needed for this table", risk.name()));
         }
     }
 }
@@ -233,7 +239,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
             json!({"levels": chosen, "minimal_safe": minimal, "tested": tested})
         });
         let mut text = json!({
-            "safe": true,
+            "safe": summary.safe,
             "sensitive": protected(policy),
             "lattice": lattice,
             "records": summary.records,
@@ -244,6 +250,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
             "spilled_bytes": summary.spilled_bytes,
             "source_scans": summary.source_scans,
             "out": args.out,
+            "receipt": summary.receipt,
             "rest_dropped": rest,
             "average_group_size": utility.average_group_size,
             "discernibility": utility.discernibility.to_string(),
@@ -260,20 +267,21 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         return format!("{text}\n");
     }
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
+    let covered = format!("{}\n", in_a_line(&summary.scope));
     let took = format!(
-        "took                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        "receipt              {}, for you alone\ntook                 {seconds:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        summary.receipt.display(),
         summary.spilled_bytes >> 20,
         summary.source_scans
     );
     if let Some(robust) = &summary.suppression {
-        return robust::published(&args.out, summary, robust, &took);
+        return robust::published(&args.out, summary, robust, &took) + &covered;
     }
-    let mut text = format!(
-        "safe release of {} people in {} groups: {}\n\n",
-        summary.records,
-        summary.groups,
-        visible_path(&args.out)
-    );
+    let release = format!("release of {} people in {} groups", summary.records, summary.groups);
+    let mut text = match &summary.unprotected {
+        None => format!("safe {release}: {}\n\n", visible_path(&args.out)),
+        Some(words) => format!("{words}; {release}: {}\n\n", visible_path(&args.out)),
+    };
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();
         text.push_str(&format!("protected            {}\n", names.join(", ")));
@@ -297,6 +305,7 @@ fn published(args: &AnonymizeArgs, policy: &Policy, table: &Table, summary: &Sum
         text.push_str(&format!("not named, dropped   {}\n", listed(&rest)));
     }
     text.push_str(&took);
+    text.push_str(&covered);
     text
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Answer;
 use super::flags::{ResourceFlags, read_delimiter, read_options};
+use super::receipt::ReceiptFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
 use crate::check::Subject;
@@ -41,6 +42,8 @@ pub struct AttackArgs {
     /// The table that the release was made from; may be given several times.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
+    #[command(flatten)]
+    receipt: ReceiptFlags,
     /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
     /// each; default: as in the policy, if it has the model "beliefs".
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
@@ -102,7 +105,10 @@ impl Bandwidth {
 pub fn run(args: &AttackArgs) -> Result<Answer> {
     let policy = args.policy.as_ref().map(Policy::read).transpose()?;
     let report = match &args.paths[..] {
-        [directory] if is_release(directory) => on_release(args, directory, policy)?,
+        [directory] if is_release(directory) => match on_release(args, directory, policy)? {
+            Some(report) => report,
+            None => return Ok(Answer::No),
+        },
         _ => on_table(args, policy)?,
     };
     match args.json {
@@ -112,7 +118,8 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<AttackReport> {
+/// Attacks a release; nothing is attacked if the receipt says that the table is another one.
+fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<Option<AttackReport>> {
     let release = release::Release::open(directory)?;
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let asked = asked(args, Some(&policy))?;
@@ -124,6 +131,13 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
         ));
     }
     let original = Table::open(&args.original, &read_options(args.delimiter, Some(&policy)))?;
+    let bound = with_progress(|progress| {
+        args.receipt.compare(directory, &policy, Some(&original), &args.resources.all(progress))
+    })?;
+    args.receipt.complain(bound.as_ref(), Some(&original));
+    if bound.is_some_and(|bound| !bound.holds()) {
+        return Ok(None);
+    }
     let groups = [release::GROUP.to_string()];
     let subject = release.subject();
     let membership = match &subject {
@@ -132,13 +146,20 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     };
     let tables =
         GroupTables { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };
-    follow(args, &original, &tables, asked)
+    follow(args, &original, &tables, asked).map(Some)
 }
 
 fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
     let asked = asked(args, policy.as_ref())?;
     if args.group.is_empty() {
         return Err(Error::input("no group columns are given", "name them with --group"));
+    }
+    if args.receipt.receipt.is_some() {
+        return Err(Error::missing(
+            "only a release has a receipt",
+            "leave the receipt out",
+            Setting::Receipt,
+        ));
     }
     let options = read_options(args.delimiter, policy.as_ref());
     let table = Table::open(&args.paths, &options)?;
@@ -157,10 +178,7 @@ fn follow(
     tables: &GroupTables<'_>,
     question: Question,
 ) -> Result<AttackReport> {
-    with_progress(|progress| {
-        let resources = args.resources.all(progress);
-        attack(original, tables, &question, &resources)
-    })
+    with_progress(|progress| attack(original, tables, &question, &args.resources.all(progress)))
 }
 
 /// The requested attack: flags override the policy.

@@ -8,6 +8,7 @@ use crate::group::given::{AuditedPoint, GivenFunctions, GroupedPeople, ReadFor};
 use crate::math::disclosure_sets::{Audit, AuditFinding, AuditedRelease, Limits, SharesSummary};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::model::Policy;
+use crate::model::skyline::ProtectedValues;
 use crate::policy::Strategy;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
@@ -87,10 +88,7 @@ pub fn open_functions(path: &PathBuf) -> Result<Table> {
 
 fn to_json(case: &GroupedPeople, audit: &Audit) -> Value {
     let texts = case.people.sensitive.texts();
-    let points = case
-        .points
-        .iter()
-        .map(|point| json!({"for": point.values, "l": point.l, "confidence": point.confidence.to_string()}));
+    let points = case.points.iter().map(point_json);
     let functions = case.candidates.iter().enumerate().map(|(at, candidate)| {
         let mut entry = json!({
             "function": at + 1,
@@ -215,12 +213,25 @@ fn to_text(case: &GroupedPeople, audit: &Audit) -> String {
     text
 }
 
+fn point_json(point: &AuditedPoint) -> Value {
+    let mut object = json!({"for": null, "l": point.l, "confidence": point.confidence.to_string()});
+    match &point.values {
+        ProtectedValues::Every => {}
+        ProtectedValues::Near(within) => object["within"] = json!(within.to_string()),
+        ProtectedValues::These(values) => object["for"] = json!(values),
+        ProtectedValues::Except(values) => object["except"] = json!(values),
+    }
+    object
+}
+
 fn promise(point: &AuditedPoint) -> String {
+    let named: Vec<String> =
+        point.values.named().iter().map(|value| format!("{:?}", visible(value))).collect();
     let values = match &point.values {
-        None => "every value".to_string(),
-        Some(values) => {
-            values.iter().map(|value| format!("{:?}", visible(value))).collect::<Vec<_>>().join(", ")
-        }
+        ProtectedValues::Every => "every value".to_string(),
+        ProtectedValues::Near(within) => format!("values within {within}"),
+        ProtectedValues::These(_) => named.join(", "),
+        ProtectedValues::Except(_) => format!("every value but {}", named.join(", ")),
     };
     let knowing = match point.l {
         0 => String::new(),

@@ -18,6 +18,7 @@ use crate::math::skyline::{
     useful,
 };
 use crate::model::judge::Requirements;
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::model::skyline::near::{NearPoint, window_name};
 
@@ -69,7 +70,7 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
         .ok_or_else(|| Error::input("1 is no confidence", "this is a defect; please report it"))?;
     let point = Point { knowledge: args.point, confidence: certain };
     let requirements = match &args.within {
-        None => Requirements::points(vec![(Some(vec![args.value.clone()]), point)]),
+        None => Requirements::points(vec![(ProtectedValues::These(vec![args.value.clone()]), point)]),
         Some(_) if args.point.l > MOST_WINDOWS => {
             let problem = format!("more than {MOST_WINDOWS} windows that the target lacks cannot be shown");
             return Err(Error::input(problem, "give a smaller L in --point L,K,M"));

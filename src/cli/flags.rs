@@ -8,12 +8,12 @@ use clap::Args;
 use crate::error::Setting;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
-use crate::policy::ColumnType as PolicyType;
+use crate::policy::{ColumnType as PolicyType, End, Grid, Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, parse_size};
 use crate::resources::progress::Progress;
 use crate::resources::spill::SpillForm;
-use crate::table::read::{CsvType, ReadOptions};
+use crate::table::read::{CsvType, OrderedCells, ReadOptions};
 
 /// The resources that a command may use.
 #[derive(Debug, Args)]
@@ -76,8 +76,27 @@ pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptio
     ReadOptions {
         delimiter: delimiter.or(columns.delimiter),
         types: columns.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
+        ordered: columns.quasi.iter().filter_map(ordered_cells).collect(),
         ..ReadOptions::default()
     }
+}
+
+/// What the cells of a quasi-identifier must be, where the policy says so.
+fn ordered_cells(quasi: &Quasi) -> Option<(String, OrderedCells)> {
+    let of_end = |end: &End| match end.number {
+        Some(_) => OrderedCells::Numbers,
+        None => OrderedCells::Times,
+    };
+    let cells = match (&quasi.shape, &quasi.domain, &quasi.grid) {
+        (QuasiShape::Widths(_), ..) | (QuasiShape::Plain, None, Some(Grid::Width(_))) => {
+            OrderedCells::Numbers
+        }
+        (QuasiShape::Dates(_), ..) | (QuasiShape::Plain, None, Some(Grid::Date(_))) => OrderedCells::Times,
+        (QuasiShape::Ends(levels), ..) => of_end(levels.first()?.first()?),
+        (QuasiShape::Plain, Some([low, _]), _) => of_end(low),
+        _ => return None,
+    };
+    Some((quasi.name.clone(), cells))
 }
 
 /// The type of a CSV column as the reader knows it.
@@ -175,12 +194,14 @@ pub fn hint(setting: Setting) -> &'static str {
         Setting::Dimension => " (--dimension)",
         Setting::Groups => " (--group COL,..)",
         Setting::Individual => " (--individual)",
+        Setting::Key => " (--key FILE)",
         Setting::Memory => " (--memory)",
         Setting::Original => " (--original TABLE)",
         Setting::Out => " (--out DIR)",
         Setting::Points => " (--point L,K,M,C)",
         Setting::Policy => " (--policy FILE)",
         Setting::Queries => " (--queries)",
+        Setting::Receipt => " (--receipt FILE)",
         Setting::Search => " (--search)",
         Setting::Selectivity => " (--selectivity)",
         Setting::Sensitive => " (--sensitive COL)",

@@ -14,6 +14,7 @@ mod failure;
 mod flags;
 mod generate;
 mod init;
+mod receipt;
 mod report;
 mod reproduce;
 mod robust;

@@ -10,14 +10,16 @@ use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, print_file, visible_path, with_progress};
 use crate::check::policy::Task;
 use crate::check::{Check, JudgedColumn, Order, Skylines, Subject, Verdict};
-use crate::error::{Error, Result, number_of};
+use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
 use crate::model::judge::{Adversary, Requirements};
+use crate::model::skyline::ProtectedValues;
+use crate::release::manifest::{MANIFEST, hash};
+use crate::release::receipt::Receipt;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
-use crate::report::made::Origins;
-use crate::report::page::{Asked, Compared, Contents, Origin, WITHOUT_ORIGINAL, Worth, to_html};
+use crate::report::page::{Asked, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::report::utility::Design;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -56,6 +58,9 @@ pub struct ReportArgs {
     /// The seed of the random queries.
     #[arg(long, value_name = "X", requires = "original", default_value_t = Design::default().seed)]
     pub seed: u64,
+    /// The private receipt of the release; the page then shows certainty penalties, and is as private.
+    #[arg(long, value_name = "FILE")]
+    pub receipt: Option<PathBuf>,
     /// The HTML file to write. Default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -87,18 +92,17 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
         };
         Ok::<_, Error>((verdict, kept, compared))
     })?;
-    let made = match &opened {
-        Opened::Release(release) => Some(Origins::of(release.0.manifest(), &args.subject.paths[0])?),
-        Opened::Table(..) => None,
+    let origin = match &opened {
+        Opened::Release(release) => {
+            let manifest = release.0.manifest();
+            Origin::Release { policy: &release.1, style: manifest.style.name(), version: &manifest.skyveil }
+        }
+        Opened::Table(..) => Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
     };
-    let (origin, worth) = match (&opened, &made) {
-        (Opened::Release(release), Some(made)) => (made.origin(&release.1), made.worth.clone()),
-        _ => (
-            Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
-            Worth::from(verdict.first()),
-        ),
-    };
-    let contents = Contents { verdict: &verdict, asked, origin, worth, compared, kept: &kept };
+    let penalties = penalties(args, &opened)?;
+    let reader =
+        if args.original.is_empty() && args.receipt.is_none() { Reader::Public } else { Reader::Owner };
+    let contents = Contents { verdict: &verdict, asked, reader, origin, penalties, compared, kept: &kept };
     let page = to_html(&contents);
     match &args.out {
         None => print_file(&page)?,
@@ -128,13 +132,27 @@ fn judge(args: &ReportArgs, opened: &Opened, tasks: &[Task], resources: &Resourc
     check.judge(resources)
 }
 
+/// What the receipt says about the labels.
+fn penalties(args: &ReportArgs, opened: &Opened) -> Result<Option<Penalties>> {
+    let (Some(path), Opened::Release(_)) = (&args.receipt, opened) else { return Ok(None) };
+    let receipt = Receipt::read(path)?;
+    match hash(&args.subject.paths[0].join(MANIFEST))?.1 == receipt.manifest_sha256 {
+        true => Ok(Penalties::of(&receipt)),
+        false => Err(Error::missing(
+            format!("{} is the receipt of another release", path.display()),
+            "give the receipt of this release",
+            Setting::Receipt,
+        )),
+    }
+}
+
 /// The verdict and the sizes in a few words.
 fn in_a_line(contents: &Contents<'_>) -> String {
     let verdict = match (contents.asked, contents.verdict.holds_as_far_as_judged()) {
-        (Asked::Nothing, _) => "no verdict",
-        (_, false) => "not safe",
-        (_, true) if contents.unjudged() => "beliefs not judged, all else safe",
-        (_, true) => "safe",
+        (Asked::Nothing, _) => "no verdict".to_string(),
+        (_, false) => "not safe".to_string(),
+        (_, true) if contents.unjudged() => "beliefs not judged, all else safe".to_string(),
+        (_, true) => contents.verdict.unprotected().unwrap_or_else(|| "safe".to_string()),
     };
     let first = contents.verdict.first();
     format!(
@@ -146,7 +164,7 @@ fn in_a_line(contents: &Contents<'_>) -> String {
 
 /// What is required of which columns, and by which source.
 fn asked(args: &ReportArgs, tasks: Option<Vec<Task>>) -> Result<(Vec<Task>, Asked)> {
-    let every = |point: &Point| (None, point.clone());
+    let every = |point: &Point| (ProtectedValues::Every, point.clone());
     let points: Vec<_> = args.point.iter().map(every).collect();
     let mut asked = if points.is_empty() { Asked::Policy } else { Asked::Points };
     let mut tasks = match tasks {

@@ -15,6 +15,7 @@ use crate::math::skyline::{
     Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo, Within,
 };
 use crate::model::judge::Requirements;
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::model::skyline::near::NearPoint;
 use crate::report::chart::{knowledge_skyline, to_document};
@@ -120,9 +121,9 @@ fn wanted(args: &SkylineArgs) -> (Requirements, WantedSkylines) {
     match args.all {
         true => (Requirements::nothing(), WantedSkylines { every: confidence(), ..WantedSkylines::NOTHING }),
         false => {
-            let named = args.value.iter().map(|value| (value.clone(), args.confidence.clone()));
+            let named = args.value.iter().map(|value| (value.clone(), Some(args.confidence.clone())));
             let wanted = WantedSkylines { these: named.collect(), ..WantedSkylines::NOTHING };
-            (Requirements::points(vec![(Some(args.value.clone()), point)]), wanted)
+            (Requirements::points(vec![(ProtectedValues::These(args.value.clone()), point)]), wanted)
         }
     }
 }

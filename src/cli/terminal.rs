@@ -44,10 +44,10 @@ fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Writes a warning or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
+/// Writes a warning, a note or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
 /// so a line end in a name cannot begin a line that looks like ours.
 pub fn complain(kind: &str, text: &str) {
-    if kind == "warning" && is_quiet() {
+    if matches!(kind, "warning" | "note" | "accepted") && is_quiet() {
         return;
     }
     let text = escape(text, |rest| rest.starts_with("\n  "));

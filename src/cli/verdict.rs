@@ -8,9 +8,7 @@ use super::terminal::visible;
 use crate::check::{JudgedColumn, Order, Verdict};
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
-use crate::model::finding::{
-    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue,
-};
+use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue};
 use crate::release::findings;
 
 /// How many claims are shown in the text output.
@@ -54,14 +52,17 @@ pub fn to_text(verdict: &Verdict, detail: Detail) -> String {
 fn summary(column: &JudgedColumn) -> String {
     let finding = &column.finding;
     let word = match (finding.safe, finding.is_undecided()) {
-        (true, _) => ClaimVerdict::Safe,
-        (false, true) => ClaimVerdict::Undecided,
-        (false, false) => ClaimVerdict::Unsafe,
+        (true, _) => ClaimVerdict::Safe.word().to_string(),
+        (false, true) => ClaimVerdict::Undecided.word().to_string(),
+        (false, false) => match finding.unprotected.filter(|_| finding.stands()) {
+            Some(unprotected) => unprotected.in_words(),
+            None => ClaimVerdict::Unsafe.word().to_string(),
+        },
     };
     let people = number_of(column.individuals, "person", "people");
     let groups = number_of(column.groups, "group", "groups");
     let reasons: Vec<&str> = finding.summary().collect();
-    format!("{}: {people} in {groups}; {}\n", word.word(), reasons.join("; "))
+    format!("{word}: {people} in {groups}; {}\n", reasons.join("; "))
 }
 
 /// A claim with its margin.
@@ -222,15 +223,12 @@ pub fn to_json(verdict: &Verdict) -> Value {
             points.push(point.into());
         }
     }
-    let totals = |audience: Audience| {
-        let all = verdict.findings().flat_map(|finding| &finding.totals);
-        all.filter(move |total| total.audience == audience)
-    };
+    let totals = |name: &'static str| verdict.findings().filter_map(move |finding| finding.total(name));
     let mut models: Vec<&str> = verdict.findings().map(|finding| finding.model).collect();
     models.dedup();
     let first = verdict.first();
     let mut object = json!({
-        "safe": verdict.is_safe(),
+        "safe": verdict.safety(),
         "model": models.join("+"),
         "values": first.values.name(),
         "records": first.records,
@@ -243,9 +241,9 @@ pub fn to_json(verdict: &Verdict) -> Value {
         "scattered": first.order == Order::Scattered,
         "spilled_bytes": verdict.columns.iter().map(|column| column.spilled_bytes).sum::<u64>(),
         "points": points,
-        "beliefs": totals(Audience::Owner).map(findings::total).collect::<Vec<_>>(),
+        "beliefs": totals("beliefs").map(findings::total).collect::<Vec<_>>(),
     });
-    if let Some(total) = totals(Audience::Public).next() {
+    if let Some(total) = totals("distributions").next() {
         object[total.name] = findings::total(total);
     }
     object

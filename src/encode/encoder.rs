@@ -7,7 +7,6 @@ use super::attribute::{Attribute, Coding, Leaves};
 use super::cells::{CellKeys, CellTexts, keys};
 use super::codes::Codes;
 use super::combination::SensitiveColumns;
-use super::fingerprint::Fingerprint;
 use super::grid::GridCell;
 use super::page::Layout;
 use super::rows::{Rows, Sensitive, end_list};
@@ -59,21 +58,14 @@ impl<'a> Encoder<'a> {
     }
 
     /// Appends the codes of a batch, given its quasi-identifiers and its sensitive columns.
-    pub fn append(
-        &self,
-        columns: &[ArrayRef],
-        sensitive: &[ArrayRef],
-        rows: &mut Rows,
-    ) -> Result<Fingerprint> {
-        let start = rows.len();
+    pub fn append(&self, columns: &[ArrayRef], sensitive: &[ArrayRef], rows: &mut Rows) -> Result<()> {
         self.append_quasi(columns, &mut rows.columns)?;
         match &mut rows.sensitive {
-            Sensitive::Single(codes) => self.append_single(sensitive, codes)?,
+            Sensitive::Single(codes) => self.append_single(sensitive, codes),
             Sensitive::Lists { lists, offsets, values } => {
-                self.append_lists(&sensitive[0], lists, offsets, values)?;
+                self.append_lists(&sensitive[0], lists, offsets, values)
             }
         }
-        Ok(Fingerprint::of(rows, start))
     }
 
     /// The codes of a batch.

@@ -1,101 +1,351 @@
-//! A fingerprint of the rows that were read.
+//! Is this the input of that run?
+//!
+//! A fingerprint is the sum of a keyed 128-bit hash (SipHash) of every row, so it does not depend on the order of the
+//! rows or on how they are split into files, and parts of a table merge. The sum itself is never shown: it is sealed
+//! with HMAC-SHA-256 under the same key. Whoever does not have the key sees a pseudorandom number: the difference of
+//! two seals is not the hash of the rows that differ, and no guess about a row can be tested. Whoever has the key can
+//! tell whether a table is the input, and two different inputs have the same sum with a probability of about 2^-128.
+//!
+//! It covers the columns that decide about groups: quasi-identifiers, sensitive columns, and the column that identifies
+//! people or counts rows, in canonical form and in the order of their names.
+//!
+//! Memory: 48 bytes for each row of a batch, 16 for each entry of its dictionaries.
 
-use super::codes::Codes;
-use super::rows::{Rows, Sensitive};
-use crate::math::random::mix;
+use super::cells::{CellTexts, keys};
+use super::scale::Scale;
+use crate::error::{Error, Result};
+use crate::table::ColumnKind;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{Array, ArrayRef};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 
-/// Sums of row hashes, which identify the input regardless of the order of its rows and how they are split into files.
-///
-/// Quasi-identifiers and sensitive values are hashed separately: with a hash over both, anyone who knows the
-/// quasi-identifiers could test which person has which value.
+/// The secret under which inputs are fingerprinted; never printed.
+pub struct FingerprintKey([u8; FingerprintKey::BYTES]);
+
+impl FingerprintKey {
+    /// The length of a key.
+    pub const BYTES: usize = 32;
+
+    /// A key of random bytes from the operating system.
+    pub fn random() -> Result<Self> {
+        let mut bytes = [0; Self::BYTES];
+        fill_random(&mut bytes).map_err(|source| Error::io("the random numbers of the system", source))?;
+        Ok(FingerprintKey(bytes))
+    }
+
+    /// The key with these bytes; `None` if there are more or fewer than [`Self::BYTES`].
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(FingerprintKey)
+    }
+
+    /// The bytes, to be stored in a private file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Tells keys apart without revealing anything about them.
+    pub fn name(&self) -> String {
+        hex(&self.mac(b"skyveil: name of a key", &[])[..8])
+    }
+
+    fn mac(&self, purpose: &[u8], message: &[u8]) -> [u8; 32] {
+        // HMAC fills a key up to a block of the hash with zeros.
+        let mut block = [0; 64];
+        block[..Self::BYTES].copy_from_slice(&self.0);
+        let mut mac = Hmac::<Sha256>::new(&block.into());
+        // Purposes have no zero bytes, so no two of them continue into the same text.
+        [purpose, &[0], message].iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn fill_random(bytes: &mut [u8]) -> std::io::Result<()> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fill_random(bytes: &mut [u8]) -> std::io::Result<()> {
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, bytes)
+}
+
+/// Hashes the rows of a table.
+pub struct RowHasher<'k> {
+    key: &'k FingerprintKey,
+    /// The hash of no words yet.
+    start: SipState,
+    /// The columns by name, each with its place in a batch.
+    columns: Vec<(String, usize)>,
+}
+
+/// The rows of a table, or of a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Number of rows.
     pub rows: u64,
-    /// Wrapping sum of a hash of each row's quasi-identifiers.
-    pub quasi: u128,
-    /// Wrapping sum of a hash of each sensitive value.
-    pub sensitive: u128,
+    /// The wrapping sum of the rows' hashes.
+    sum: u128,
 }
 
 impl Fingerprint {
-    /// The fingerprint of the rows from row `start` on.
-    pub fn of(rows: &Rows, start: usize) -> Self {
-        let mut hashes = vec![0u64; rows.len() - start];
-        rows.columns.iter().for_each(|codes| hash_codes(codes, start, &mut hashes));
-        let value = |value: u16| mix(u64::from(value) + 1);
-        let sensitive = match &rows.sensitive {
-            Sensitive::Single(codes) => sum((start..codes.len()).map(|row| value(codes.get(row)))),
-            Sensitive::Lists { .. } => {
-                sum((start..rows.len()).flat_map(|row| rows.list(row).iter().map(|&own| value(own))))
-            }
-        };
-        Fingerprint { rows: hashes.len() as u64, quasi: sum(hashes.into_iter()), sensitive }
-    }
-
-    /// Adds the fingerprint of other rows; commutative and associative.
+    /// Adds other rows; commutative and associative.
     pub fn merge(&mut self, other: Fingerprint) {
         self.rows += other.rows;
-        self.quasi = self.quasi.wrapping_add(other.quasi);
-        self.sensitive = self.sensitive.wrapping_add(other.sensitive);
-    }
-
-    /// The sums as they are published.
-    pub fn text(&self) -> String {
-        format!("{:032x}{:032x}", self.quasi, self.sensitive)
+        self.sum = self.sum.wrapping_add(other.sum);
     }
 }
 
-/// The wrapping sum of hashes, each widened to 128 bits.
-fn sum(hashes: impl Iterator<Item = u64>) -> u128 {
-    hashes.fold(0, |sum, hash| sum.wrapping_add(u128::from(hash) | u128::from(mix(!hash)) << 64))
+impl<'k> RowHasher<'k> {
+    /// Hashes rows with these columns.
+    pub fn new<'a>(key: &'k FingerprintKey, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mac = key.mac(b"skyveil: hash of a row", &[]);
+        let word = |at: usize| mac[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let mut columns: Vec<(String, usize)> = names.into_iter().map(str::to_string).zip(0..).collect();
+        columns.sort();
+        RowHasher { key, start: SipState::new(word(0), word(8)), columns }
+    }
+
+    /// The fingerprint of the rows of a batch, which begins with the columns in the order of [`RowHasher::new`].
+    pub fn hash(&self, batch: &[ArrayRef], rows: usize) -> Result<Fingerprint> {
+        let mut states = vec![self.start; rows];
+        for (name, place) in &self.columns {
+            let cells = self.cells(&batch[*place], name)?;
+            for (state, [high, low]) in states.iter_mut().zip(cells) {
+                state.absorb(high);
+                state.absorb(low);
+            }
+        }
+        let sum = states.into_iter().fold(0u128, |sum, state| sum.wrapping_add(state.finish()));
+        Ok(Fingerprint { rows: rows as u64, sum })
+    }
+
+    /// The fingerprint under HMAC-SHA-256, bound to the names of the columns and the number of rows.
+    pub fn seal(&self, fingerprint: &Fingerprint) -> String {
+        let mut message = Vec::new();
+        for (name, _) in &self.columns {
+            message.extend_from_slice(&(name.len() as u64).to_le_bytes());
+            message.extend_from_slice(name.as_bytes());
+        }
+        message.extend_from_slice(&fingerprint.rows.to_le_bytes());
+        message.extend_from_slice(&fingerprint.sum.to_le_bytes());
+        hex(&self.key.mac(b"skyveil: fingerprint of an input", &message))
+    }
+
+    /// Two words for each cell of a canonical column, different for different values.
+    fn cells(&self, array: &ArrayRef, column: &str) -> Result<Vec<[u64; 2]>> {
+        let kind = ColumnKind::of(array.data_type());
+        let rows = 0..array.len();
+        Ok(match (kind.as_ref().and_then(Scale::of), &kind) {
+            (Some(Scale::Decimal(_)), _) => {
+                let decimals = array.as_primitive::<Decimal128Type>();
+                let words = |value: i128| [(value >> 64) as u64, value as u64];
+                rows.map(|row| if decimals.is_null(row) { NULL } else { words(decimals.value(row)) })
+                    .collect()
+            }
+            (Some(scale), _) => {
+                let keys = keys(array, scale, column)?;
+                rows.map(|row| keys.get(row).map_or(NULL, |key| [0, key as u64])).collect()
+            }
+            (None, Some(ColumnKind::List(_))) => {
+                let lists = array.as_list::<i32>();
+                let items = self.cells(lists.values(), column)?;
+                let list = |row: usize| {
+                    let range = lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize;
+                    self.text(items[range].iter().flatten().flat_map(|word| word.to_le_bytes()))
+                };
+                rows.map(|row| if lists.is_null(row) { NULL } else { list(row) }).collect()
+            }
+            (None, _) => {
+                let texts = CellTexts::new(array);
+                let entries: Vec<[u64; 2]> = texts
+                    .dictionary
+                    .iter()
+                    .map(|text| text.map_or(NULL, |text| self.text(text.bytes())))
+                    .collect();
+                rows.map(|row| texts.entry(row).map_or(NULL, |entry| entries[entry])).collect()
+            }
+        })
+    }
+
+    /// The hash of a text of any length.
+    fn text(&self, bytes: impl Iterator<Item = u8>) -> [u64; 2] {
+        let mut state = self.start;
+        let (mut word, mut length) = (0u64, 0u64);
+        for byte in bytes {
+            word |= u64::from(byte) << (8 * (length % 8));
+            length += 1;
+            if length % 8 == 0 {
+                state.absorb(std::mem::take(&mut word));
+            }
+        }
+        state.absorb(word);
+        state.absorb(length);
+        let hash = state.finish();
+        [(hash >> 64) as u64, hash as u64]
+    }
 }
 
-fn hash_codes(codes: &Codes, start: usize, hashes: &mut [u64]) {
-    match codes {
-        Codes::Narrow(codes) => {
-            codes[start..]
-                .iter()
-                .zip(hashes)
-                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
-        }
-        Codes::Wide(codes) => {
-            codes[start..]
-                .iter()
-                .zip(hashes)
-                .for_each(|(&code, hash)| *hash = mix(*hash ^ (u64::from(code) + 1)));
-        }
+/// A missing value. No number has these words: whole numbers begin with 0, decimals of 38 digits are smaller.
+const NULL: [u64; 2] = [1 << 63, 0];
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// SipHash-2-4 with 128 bits of output, fed with whole words.
+#[derive(Debug, Clone, Copy)]
+struct SipState([u64; 4]);
+
+impl SipState {
+    fn new(key0: u64, key1: u64) -> Self {
+        SipState([
+            key0 ^ 0x736f_6d65_7073_6575,
+            key1 ^ 0x646f_7261_6e64_6f6d ^ 0xee,
+            key0 ^ 0x6c79_6765_6e65_7261,
+            key1 ^ 0x7465_6462_7974_6573,
+        ])
+    }
+
+    #[inline]
+    fn round(&mut self) {
+        let [a, b, c, d] = &mut self.0;
+        *a = a.wrapping_add(*b);
+        *b = b.rotate_left(13) ^ *a;
+        *a = a.rotate_left(32);
+        *c = c.wrapping_add(*d);
+        *d = d.rotate_left(16) ^ *c;
+        *a = a.wrapping_add(*d);
+        *d = d.rotate_left(21) ^ *a;
+        *c = c.wrapping_add(*b);
+        *b = b.rotate_left(17) ^ *c;
+        *c = c.rotate_left(32);
+    }
+
+    #[inline]
+    fn absorb(&mut self, word: u64) {
+        self.0[3] ^= word;
+        self.round();
+        self.round();
+        self.0[0] ^= word;
+    }
+
+    #[inline]
+    fn finish(mut self) -> u128 {
+        let mut half = |mark: usize, change: u64| {
+            self.0[mark] ^= change;
+            (0..4).for_each(|_| self.round());
+            self.0.iter().fold(0, |all, word| all ^ word)
+        };
+        let low = half(2, 0xee);
+        let high = half(1, 0xdd);
+        u128::from(high) << 64 | u128::from(low)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::types::{Int32Type, Int64Type};
+    use arrow_array::{Decimal128Array, DictionaryArray, Float64Array, Int64Array, ListArray};
     use proptest::prelude::*;
+    use std::sync::Arc;
 
-    fn of(rows: &[(u8, u16, u16)]) -> Fingerprint {
-        let columns = vec![
-            Codes::Narrow(rows.iter().map(|row| row.0).collect()),
-            Codes::Wide(rows.iter().map(|row| row.1).collect()),
+    type Row = (Option<i64>, Option<String>);
+    type Change = fn(&mut Vec<Row>);
+
+    fn key(byte: u8) -> FingerprintKey {
+        FingerprintKey::from_bytes(&[byte; 32]).unwrap()
+    }
+
+    fn columns(rows: &[Row]) -> Vec<ArrayRef> {
+        let numbers: Int64Array = rows.iter().map(|row| row.0).collect();
+        let texts: DictionaryArray<Int32Type> = rows.iter().map(|row| row.1.as_deref()).collect();
+        vec![Arc::new(numbers), Arc::new(texts)]
+    }
+
+    fn of(rows: &[Row], key: &FingerprintKey) -> Fingerprint {
+        RowHasher::new(key, ["n", "t"]).hash(&columns(rows), rows.len()).unwrap()
+    }
+
+    /// Of the reference implementation: the key 0..16, the message 0..15, whose last word holds its length.
+    #[test]
+    fn siphash_gives_the_published_answer() {
+        let word = |at: u8| u64::from_le_bytes(std::array::from_fn(|i| at + i as u8));
+        let mut state = SipState::new(word(0), word(8));
+        state.absorb(word(0));
+        state.absorb(word(8) & 0x00ff_ffff_ffff_ffff | 15 << 56);
+        let expected: [u8; 16] =
+            [0x54, 0x93, 0xe9, 0x99, 0x33, 0xb0, 0xa8, 0x11, 0x7e, 0x08, 0xec, 0x0f, 0x97, 0xcf, 0xc3, 0xd9];
+        assert_eq!(state.finish().to_le_bytes(), expected);
+    }
+
+    #[test]
+    fn every_cell_the_key_and_the_names_count() {
+        let rows = vec![(Some(1), Some("ab".to_string())), (None, None)];
+        let (one, other) = (key(1), key(2));
+        let seal = |rows: &[Row]| RowHasher::new(&one, ["n", "t"]).seal(&of(rows, &one));
+        let own = seal(&rows);
+        let changes: [Change; 6] = [
+            |rows| rows[0].0 = Some(2),
+            |rows| rows[0].1 = Some("abc".to_string()),
+            |rows| rows[1].0 = Some(0),
+            |rows| rows[1].1 = Some(String::new()),
+            |rows| rows.push((None, None)),
+            |rows| (rows[0].1, rows[1].1) = (rows[1].1.clone(), rows[0].1.clone()),
         ];
-        let sensitive = Sensitive::Single(Codes::Wide(rows.iter().map(|row| row.2).collect()));
-        Fingerprint::of(&Rows { columns, sensitive }, 0)
+        for change in changes {
+            let mut changed = rows.clone();
+            change(&mut changed);
+            assert_ne!(seal(&changed), own);
+        }
+        let sum = of(&rows, &one);
+        assert_ne!(RowHasher::new(&one, ["n", "u"]).seal(&sum), own);
+        assert_ne!(RowHasher::new(&other, ["n", "t"]).seal(&of(&rows, &other)), own);
+        assert_ne!(one.name(), other.name());
+        // Columns count by name, wherever they stand.
+        let swapped: Vec<ArrayRef> = columns(&rows).into_iter().rev().collect();
+        let hasher = RowHasher::new(&one, ["t", "n"]);
+        assert_eq!(hasher.seal(&hasher.hash(&swapped, 2).unwrap()), own);
+    }
+
+    #[test]
+    fn decimals_floats_and_lists_are_told_apart() {
+        let key = key(3);
+        let hasher = RowHasher::new(&key, ["c"]);
+        let hash = |array: ArrayRef| hasher.hash(std::slice::from_ref(&array), array.len()).unwrap();
+        let decimal = |value: Option<i128>| -> ArrayRef { Arc::new(Decimal128Array::from(vec![value])) };
+        let mut seen = vec![hash(decimal(None)), hash(decimal(Some(1))), hash(decimal(Some(1 << 64)))];
+        seen.extend([0.0, 1.0, 0.5].map(|value| hash(Arc::new(Float64Array::from(vec![value])))));
+        let list = |items: &[i64]| -> ArrayRef {
+            let items = Some(items.iter().map(|&item| Some(item)).collect::<Vec<_>>());
+            Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([items]))
+        };
+        seen.extend([&[][..], &[1], &[1, 1], &[0]].map(|items| hash(list(items))));
+        let different: std::collections::HashSet<u128> = seen.iter().map(|own| own.sum).collect();
+        assert_eq!(different.len(), seen.len());
+        assert_eq!(hash(Arc::new(Float64Array::from(vec![-0.0]))), seen[3]);
     }
 
     proptest! {
         #[test]
         fn parts_merge_in_any_order(
-            rows in prop::collection::vec((any::<u8>(), any::<u16>(), any::<u16>()), 0..40),
+            rows in prop::collection::vec((any::<Option<i64>>(), prop::option::of("[a-c]{0,9}")), 0..40),
             cuts in (0usize..40, 0usize..40),
         ) {
             let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
-            let [a, b, c] = [&rows[..low], &rows[low..high], &rows[high..]].map(of);
-            let merged = |one: Fingerprint, other: Fingerprint| {
-                let mut one = one;
+            let key = key(7);
+            let [a, b, c] = [&rows[..low], &rows[low..high], &rows[high..]].map(|part| of(part, &key));
+            let merged = |mut one: Fingerprint, other: Fingerprint| {
                 one.merge(other);
                 one
             };
-            let whole = of(&rows);
+            let whole = of(&rows, &key);
             prop_assert_eq!(merged(merged(a, b), c), whole);
             prop_assert_eq!(merged(c, merged(b, a)), whole);
             prop_assert_eq!(merged(a, merged(b, c)), whole);

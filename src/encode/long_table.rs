@@ -13,7 +13,7 @@ use super::cells::{CellTexts, keys};
 use super::codes::Codes;
 use super::combination::SensitiveColumns;
 use super::encoder::Encoder;
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, RowHasher};
 use super::group_counts::GroupCounts;
 use super::page::{Layout, Page, PageStore, Travelling};
 use super::payload::Payload;
@@ -47,6 +47,8 @@ pub struct LongTable<'a> {
     pub sensitive: &'a SensitiveColumns,
     /// Encodes the columns that travel with their rows.
     pub payload: Option<&'a Payload>,
+    /// Fingerprints the rows.
+    pub hasher: &'a RowHasher<'a>,
 }
 
 /// The code of a row without a value; it comes after all others.
@@ -61,7 +63,7 @@ impl LongTable<'_> {
         by_frequency: &[bool],
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
-        let sorter = self.sort(attributes, spill)?;
+        let (sorter, fingerprint) = self.sort(attributes, spill)?;
         let mut gathering = Gathering::new(self, attributes, spill);
         self.source.resources.progress.start("bringing people together", None);
         sorter.finish(|record| gathering.take(record))?;
@@ -70,11 +72,12 @@ impl LongTable<'_> {
         let orders: Vec<Option<Vec<u16>>> = orders
             .map(|((own, people), &ordered)| if ordered { reorder(own, &people) } else { None })
             .collect();
-        self.settle(store, &orders, spill)
+        let (store, whole) = self.settle(store, &orders, spill)?;
+        Ok(Encoded { store, whole, fingerprint })
     }
 
-    /// The rows as records, sorted by person.
-    fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<Sorter<'s>> {
+    /// The rows as records, sorted by person, and their fingerprint.
+    fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<(Sorter<'s>, Fingerprint)> {
         let encoder = Encoder::new(attributes, self.sensitive, self.source.columns.values, self.budget());
         let kind = self.source.table.kind(self.individual)?;
         let converter =
@@ -82,17 +85,22 @@ impl LongTable<'_> {
         let sorter = Mutex::new(Sorter::new(self.budget(), spill)?);
         let nameless = AtomicU64::new(0);
         let work = |batches: SourceBatches<'_>| {
-            for batch in batches {
+            let mut batches = batches.hashed_by(self.hasher);
+            for batch in batches.by_ref() {
                 let batch = batch?;
                 let nulls = batch.of_rows().map_or(0, |person| person.logical_null_count());
                 nameless.fetch_add(nulls as u64, Ordering::Relaxed);
                 self.push(&batch, attributes, &encoder, &converter, &sorter)?;
             }
-            Ok(())
+            Ok(batches.fingerprint())
         };
-        self.source.scan("sorting rows by person", work, |()| Ok(()))?;
+        let mut fingerprint = Fingerprint::default();
+        self.source.scan("sorting rows by person", work, |part| {
+            fingerprint.merge(part);
+            Ok(())
+        })?;
         match nameless.into_inner() {
-            0 => Ok(sorter.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            0 => Ok((sorter.into_inner().unwrap_or_else(PoisonError::into_inner), fingerprint)),
             rows => Err(Error::input(
                 format!(
                     "column {:?} is null in {}, so nobody knows whose they are",
@@ -151,20 +159,16 @@ impl LongTable<'_> {
         mut store: PageStore<'s>,
         orders: &[Option<Vec<u16>>],
         spill: &'s Spill,
-    ) -> Result<Encoded<'s>> {
+    ) -> Result<(PageStore<'s>, GroupCounts)> {
         let distinct = self.sensitive.len();
         let mut whole = GroupCounts::none(distinct);
-        let mut fingerprint = Fingerprint::default();
-        let mut observe = |rows: &Rows| {
-            whole.add(&rows.total(distinct));
-            fingerprint.merge(Fingerprint::of(rows, 0));
-        };
+        let mut observe = |rows: &Rows| whole.add(&rows.total(distinct));
         if orders.iter().all(Option::is_none) {
             let mut room = self.layout.empty(0);
             for page in 0..store.len() {
                 observe(store.load(page, &mut room)?);
             }
-            return Ok(Encoded { store, whole, fingerprint });
+            return Ok((store, whole));
         }
         let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget(), spill));
         while let Some(last) = store.len().checked_sub(1) {
@@ -185,7 +189,7 @@ impl LongTable<'_> {
             PageStore::push_shared(&settled, Page { rows, payload })?;
         }
         let store = settled.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Encoded { store, whole, fingerprint })
+        Ok((store, whole))
     }
 }
 

@@ -20,6 +20,7 @@ mod long_table;
 pub mod page;
 pub mod payload;
 pub mod quasi;
+pub mod repeated_ids;
 pub mod rows;
 pub mod scale;
 pub mod sensitive;

@@ -82,12 +82,23 @@ impl Attribute {
     }
 }
 
+/// Whether the groups follow from the values: without values there are none.
+fn has_no_list(shape: &QuasiShape) -> bool {
+    matches!(
+        shape,
+        QuasiShape::Widths(_) | QuasiShape::Ends(_) | QuasiShape::Prefix(_) | QuasiShape::Dates(_)
+    )
+}
+
 fn text_coding(
     quasi: &Quasi,
     distinct: DistinctValues<Box<str>>,
     frequencies: &Frequencies,
 ) -> Result<Coding> {
     let name = &quasi.name;
+    if distinct.is_empty() && has_no_list(&quasi.shape) {
+        return Ok(Coding::texts(distinct, frequencies));
+    }
     Ok(match &quasi.shape {
         QuasiShape::Plain => Coding::texts(distinct, frequencies),
         QuasiShape::Hierarchy(tree) => Coding::Tree { hierarchy: tree.clone(), leaves: Leaves::Text },
@@ -106,6 +117,9 @@ fn text_coding(
 fn number_coding(quasi: &Quasi, scale: Scale, distinct: DistinctValues<i64>) -> Result<Coding> {
     let name = &quasi.name;
     let text = |key: &i64| scale.text(*key);
+    if distinct.is_empty() && has_no_list(&quasi.shape) {
+        return Ok(Coding::numbers(ColumnGrid::of(&Quasi::plain(name), scale)?, distinct));
+    }
     let (keys, tree) = match &quasi.shape {
         QuasiShape::Plain => return Ok(Coding::numbers(ColumnGrid::of(quasi, scale)?, distinct)),
         QuasiShape::Dates(levels) => return date_coding(name, scale, distinct, levels),

@@ -123,6 +123,14 @@ impl SensitiveCoding {
         found.map(|code| code as u16)
     }
 
+    /// Whether a text could be a value of the column: in a column of numbers, a number.
+    pub fn could_hold(&self, text: &str) -> bool {
+        match &self.values {
+            SensitiveValues::Numbers(scale, _) => scale.key_of(text).is_some(),
+            SensitiveValues::Texts(_) => true,
+        }
+    }
+
     /// The code of a number.
     pub fn number_code(&self, key: i64) -> Option<u16> {
         match &self.values {

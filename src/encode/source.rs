@@ -9,11 +9,12 @@ use super::attribute::Attribute;
 use super::column_values::ColumnValues;
 use super::combination::{CombinationsFound, SensitiveColumns};
 use super::encoder::{Encoder, single_codes};
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, FingerprintKey, RowHasher};
 use super::group_counts::GroupCounts;
 use super::long_table::LongTable;
 use super::page::{Layout, Page, PageStore};
 use super::payload::Payload;
+use super::repeated_ids::{IdColumn, RepeatedIds};
 use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
 use crate::error::Result;
 use crate::policy::{Quasi, QuasiShape};
@@ -39,7 +40,7 @@ pub struct Encoded<'s> {
     pub store: PageStore<'s>,
     /// All rows counted together.
     pub whole: GroupCounts,
-    /// Identifies the input.
+    /// The rows that were read.
     pub fingerprint: Fingerprint,
 }
 
@@ -47,12 +48,24 @@ pub struct Encoded<'s> {
 pub struct SourceBatches<'s> {
     source: &'s Source<'s>,
     morsel: Morsel<'s>,
+    hasher: Option<&'s RowHasher<'s>>,
+    fingerprint: Fingerprint,
 }
 
-impl SourceBatches<'_> {
+impl<'s> SourceBatches<'s> {
     /// The position of the first row in the table, counted from 0.
     pub fn first_row(&self) -> u64 {
         self.morsel.first_row()
+    }
+
+    /// The same batches, which are fingerprinted while they are read.
+    pub fn hashed_by(self, hasher: &'s RowHasher<'s>) -> Self {
+        SourceBatches { hasher: Some(hasher), ..self }
+    }
+
+    /// The fingerprint of the batches that were read.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 }
 
@@ -62,6 +75,9 @@ impl Iterator for SourceBatches<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.morsel.next()?.and_then(|batch| {
             self.source.resources.progress.advance(batch.num_rows() as u64);
+            if let Some(hasher) = self.hasher {
+                self.fingerprint.merge(hasher.hash(batch.columns(), batch.num_rows())?);
+            }
             self.source.columns.split(batch)
         });
         Some(batch)
@@ -91,7 +107,9 @@ impl<'a> Source<'a> {
     ) -> Result<()> {
         let progress = self.resources.progress;
         progress.start(phase, self.table.rows());
-        let work = |morsel: Morsel<'_>| work(SourceBatches { source: self, morsel });
+        let work = |morsel: Morsel<'_>| {
+            work(SourceBatches { source: self, morsel, hasher: None, fingerprint: Fingerprint::default() })
+        };
         let outcome = self.table.scan(&self.columns.wanted(), self.resources, work, consume);
         progress.finish();
         outcome
@@ -114,13 +132,23 @@ impl<'a> Source<'a> {
         found.finish()
     }
 
+    /// The watched columns that could hold ids, in a scan of their own.
+    pub fn find_ids(&self) -> Result<Vec<RepeatedIds>> {
+        if self.columns.watched.is_empty() {
+            return Ok(Vec::new());
+        }
+        let alone = SourceColumns { quasi: vec![], sensitive: vec![], ..self.columns.clone() };
+        Ok(self.with(alone).find_values()?.ids.into_iter().filter_map(IdColumn::finish).collect())
+    }
+
     /// Runs the first scan and derives the codes from its result.
-    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns)> {
+    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns, Vec<RepeatedIds>)> {
         let found = self.find_values()?;
         let sensitive = self.sensitive_columns(found.sensitive)?;
         let attributes =
             self.quasi().zip(found.quasi).map(|(quasi, found)| Attribute::of_quasi(quasi, found));
-        Ok((attributes.collect::<Result<_>>()?, sensitive))
+        let ids = found.ids.into_iter().filter_map(IdColumn::finish);
+        Ok((attributes.collect::<Result<_>>()?, sensitive, ids.collect()))
     }
 
     /// The codes of the sensitive columns. If there are several, reads which combinations occur.
@@ -131,7 +159,8 @@ impl<'a> Source<'a> {
         {
             return Ok(SensitiveColumns::one(only));
         }
-        let alone = SourceColumns { quasi: vec![], travelling: vec![], ..self.columns.clone() };
+        let alone =
+            SourceColumns { quasi: vec![], travelling: vec![], watched: vec![], ..self.columns.clone() };
         let combinations = Mutex::new(CombinationsFound::default());
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
@@ -148,6 +177,27 @@ impl<'a> Source<'a> {
         SensitiveColumns::several(codings, combinations)
     }
 
+    /// Hashes the rows of this source.
+    pub fn hasher<'k>(&self, key: &'k FingerprintKey) -> RowHasher<'k> {
+        RowHasher::new(key, self.columns.deciding())
+    }
+
+    /// A scan of its own for the fingerprint of all rows.
+    pub fn fingerprint(&self, hasher: &RowHasher<'_>) -> Result<Fingerprint> {
+        let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
+        let work = |batches: SourceBatches<'_>| {
+            let mut batches = batches.hashed_by(hasher);
+            batches.by_ref().try_for_each(|batch| batch.map(drop))?;
+            Ok(batches.fingerprint())
+        };
+        let mut fingerprint = Fingerprint::default();
+        judged.scan("fingerprinting", work, |part| {
+            fingerprint.merge(part);
+            Ok(())
+        })?;
+        Ok(fingerprint)
+    }
+
     /// The layout of a page of codes.
     pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveColumns) -> Layout {
         Layout::of(attributes, sensitive, self.columns.values)
@@ -160,13 +210,15 @@ impl<'a> Source<'a> {
         attributes: &mut [Attribute],
         sensitive: &SensitiveColumns,
         payload: Option<&Payload>,
+        hasher: &RowHasher<'_>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
+        let source = &self.with(SourceColumns { watched: vec![], ..self.columns.clone() });
         let RowsAre::ValuesOf(individual) = self.columns.rows else {
-            return self.read_people(attributes, sensitive, payload, spill);
+            return source.read_people(attributes, sensitive, payload, hasher, spill);
         };
         let layout = self.layout(attributes, sensitive);
-        let long = LongTable { source: self, individual, layout: &layout, sensitive, payload };
+        let long = LongTable { source, individual, layout: &layout, sensitive, payload, hasher };
         let plain: Vec<bool> = self.quasi().map(|quasi| matches!(quasi.shape, QuasiShape::Plain)).collect();
         long.read(attributes, &plain, spill)
     }
@@ -177,6 +229,7 @@ impl<'a> Source<'a> {
         attributes: &[Attribute],
         sensitive: &SensitiveColumns,
         payload: Option<&Payload>,
+        hasher: &RowHasher<'_>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
         let budget = &self.resources.budget;
@@ -189,10 +242,10 @@ impl<'a> Source<'a> {
         let work = |batches: SourceBatches<'_>| {
             let waiting = open.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut page = waiting.unwrap_or_else(|| Page::empty(&layout));
-            let mut fingerprint = Fingerprint::default();
+            let mut batches = batches.hashed_by(hasher);
             let mut whole = GroupCounts::none(distinct);
             let mut append = |people: &SourceBatch| {
-                fingerprint.merge(encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?);
+                encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
                 if let Some(payload) = payload {
                     let travelling = people.travelling();
                     payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
@@ -204,11 +257,11 @@ impl<'a> Source<'a> {
                 }
                 Ok(())
             };
-            for batch in batches {
+            for batch in batches.by_ref() {
                 batch?.each_person(&mut append)?;
             }
             open.lock().unwrap_or_else(PoisonError::into_inner).push(page);
-            Ok((whole, fingerprint))
+            Ok((whole, batches.fingerprint()))
         };
         let mut whole = GroupCounts::none(distinct);
         let mut fingerprint = Fingerprint::default();

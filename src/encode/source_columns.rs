@@ -3,10 +3,11 @@
 //! Memory: what [`ColumnValues`] holds per column, shared by all threads and reserved; one batch per thread.
 
 use super::column_values::{Collector, ColumnValues};
+use super::repeated_ids::IdColumn;
 use super::sensitive::SensitiveCoding;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
-use crate::policy::{Quasi, Role, Style, TableRules};
+use crate::policy::{Quasi, Role, Style, TableRules, is_no_id};
 use crate::resources::budget::{Budget, Reservation};
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
@@ -32,6 +33,8 @@ pub struct SourceColumns<'a> {
     pub values: Values,
     /// Columns that travel unchanged with their rows.
     pub travelling: Vec<&'a str>,
+    /// Columns that are not published and could identify people; the first scan looks at them.
+    pub watched: Vec<&'a str>,
 }
 
 /// What the rows of a table represent; the text is the name of a column.
@@ -59,8 +62,8 @@ impl<'a> SourceColumns<'a> {
     /// published unchanged.
     pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        let (quasi, sensitive, travelling) = (vec![], vec![], vec![]);
-        let mut own = SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling };
+        let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
+        let mut own = SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched };
         let columns = &rules.columns;
         for (role, &name) in rules.bind(&names)?.iter().zip(&names) {
             match role {
@@ -70,7 +73,7 @@ impl<'a> SourceColumns<'a> {
                     own.sensitive.push(SensitiveSource { name, null_is });
                 }
                 Role::Keep => own.travelling.push(name),
-                Role::Drop => {}
+                Role::Drop => own.watched.push(name),
                 Role::Count => own.rows = RowsAre::Counted(name),
                 Role::Individual => own.rows = RowsAre::ValuesOf(name),
             }
@@ -84,6 +87,10 @@ impl<'a> SourceColumns<'a> {
                 "drop columns, or combine several into one",
             ));
         }
+        match own.rows {
+            RowsAre::People => own.watched.retain(|name| !is_no_id(name)),
+            RowsAre::Counted(_) | RowsAre::ValuesOf(_) => own.watched.clear(),
+        }
         if own.quasi.is_empty() {
             return Err(Error::input(
                 "the policy names no quasi-identifier",
@@ -96,7 +103,7 @@ impl<'a> SourceColumns<'a> {
     /// For a table in which each row is a person with one sensitive value.
     pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
         let (sensitive, values) = (vec![sensitive], Values::Single);
-        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![] }
+        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![], watched: vec![] }
     }
 
     /// The column that determines what the rows represent, if there is one.
@@ -107,14 +114,18 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
-    /// The columns to read: the column that determines what the rows represent, the quasi-identifiers, the sensitive
-    /// columns, and those that travel.
-    pub fn wanted(&self) -> Vec<ColumnRequest> {
+    /// The columns that decide about groups: the column that determines what the rows represent, the
+    /// quasi-identifiers, and the sensitive columns.
+    pub fn deciding(&self) -> impl Iterator<Item = &'a str> {
         let quasi = self.quasi.iter().map(|quasi| quasi.name.as_str());
-        let judged = self.of_rows().into_iter().chain(quasi);
-        let judged =
-            judged.chain(self.sensitive.iter().map(|column| column.name)).map(ColumnRequest::canonical);
-        judged.chain(self.travelling.iter().map(|name| ColumnRequest::as_is(*name))).collect()
+        self.of_rows().into_iter().chain(quasi).chain(self.sensitive.iter().map(|column| column.name))
+    }
+
+    /// The columns to read: those that decide about groups, those that are watched, and those that travel.
+    pub fn wanted(&self) -> Vec<ColumnRequest> {
+        let travelling = self.travelling.iter().map(|name| ColumnRequest::as_is(*name));
+        let judged = self.deciding().chain(self.watched.iter().copied());
+        judged.map(ColumnRequest::canonical).chain(travelling).collect()
     }
 
     /// Starts the first scan of a table. Fails if a column is unsuitable for its role.
@@ -145,7 +156,11 @@ impl<'a> SourceColumns<'a> {
             columns: vec![0; collectors.len()],
             room: budget.reserve(FIRST_SCAN, 0)?,
         });
-        Ok(FirstScan { collectors, quasi: self.quasi.len(), counted, rows, people, wrong_counts, room })
+        let mut ids = Vec::new();
+        for (place, name) in self.watched.iter().enumerate() {
+            ids.extend(IdColumn::new(name, &table.kind(name)?).map(|column| (place, Mutex::new(column))));
+        }
+        Ok(FirstScan { collectors, ids, quasi: self.quasi.len(), counted, rows, people, wrong_counts, room })
     }
 
     /// Fails if a sensitive column does not hold the required number of values per row.
@@ -213,8 +228,8 @@ impl<'a> SourceColumns<'a> {
             wrong_counts = read.wrong;
             counts = Some(read.counts.into_iter().filter(|&count| count > 0).collect());
         }
-        let (quasi, sensitive) = (self.quasi.len(), self.sensitive.len());
-        Ok(SourceBatch { of_rows, batch, quasi, sensitive, counts, wrong_counts })
+        let (quasi, sensitive, watched) = (self.quasi.len(), self.sensitive.len(), self.watched.len());
+        Ok(SourceBatch { of_rows, batch, quasi, sensitive, watched, counts, wrong_counts })
     }
 }
 
@@ -224,6 +239,7 @@ pub struct SourceBatch {
     batch: RecordBatch,
     quasi: usize,
     sensitive: usize,
+    watched: usize,
     counts: Option<Vec<u64>>,
     wrong_counts: u64,
 }
@@ -256,7 +272,12 @@ impl SourceBatch {
 
     /// The columns that travel.
     pub fn travelling(&self) -> &[ArrayRef] {
-        &self.batch.columns()[self.quasi + self.sensitive..]
+        &self.batch.columns()[self.quasi + self.sensitive + self.watched..]
+    }
+
+    /// The columns that are watched.
+    fn watched(&self) -> &[ArrayRef] {
+        &self.batch.columns()[self.quasi + self.sensitive..][..self.watched]
     }
 
     /// Passes on the same rows, each repeated according to its count, a few thousand at a time.
@@ -266,8 +287,16 @@ impl SourceBatch {
         let mut flush = |rows: &mut Vec<u32>| {
             let taken = take_record_batch(&self.batch, &UInt32Array::from(std::mem::take(rows)));
             let batch = taken.map_err(|_| unfit())?;
-            let (quasi, sensitive) = (self.quasi, self.sensitive);
-            each(&SourceBatch { of_rows: None, batch, quasi, sensitive, counts: None, wrong_counts: 0 })
+            let (quasi, sensitive, watched) = (self.quasi, self.sensitive, self.watched);
+            each(&SourceBatch {
+                of_rows: None,
+                batch,
+                quasi,
+                sensitive,
+                watched,
+                counts: None,
+                wrong_counts: 0,
+            })
         };
         for (row, &count) in (0..).zip(counts) {
             let mut left = count;
@@ -297,6 +326,8 @@ fn unfit() -> Error {
 /// The first scan in progress; threads share it, so its memory does not grow with their number.
 pub struct FirstScan<'a> {
     collectors: Vec<Mutex<Collector<'a>>>,
+    /// The watched columns that could hold ids, with their places among them.
+    ids: Vec<(usize, Mutex<IdColumn>)>,
     quasi: usize,
     counted: Option<&'a str>,
     rows: AtomicU64,
@@ -356,6 +387,10 @@ impl FirstScan<'_> {
                 self.room.lock().unwrap_or_else(PoisonError::into_inner).resize(column, now)?;
             }
         }
+        let many = self.ids.len();
+        for (place, column) in (0..many).map(|i| &self.ids[(begin_at + i) % many]) {
+            column.lock().unwrap_or_else(PoisonError::into_inner).observe(&batch.watched()[*place])?;
+        }
         Ok(())
     }
 
@@ -381,7 +416,9 @@ impl FirstScan<'_> {
         let collected = collected.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut quasi: Vec<ColumnValues> = collected.map(Collector::finish).collect();
         let sensitive = quasi.split_off(self.quasi);
-        Ok(TableValues { rows, quasi, sensitive })
+        let ids =
+            self.ids.into_iter().map(|(_, own)| own.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ok(TableValues { rows, quasi, sensitive, ids: ids.collect() })
     }
 }
 
@@ -394,6 +431,8 @@ pub struct TableValues {
     pub quasi: Vec<ColumnValues>,
     /// The values of each sensitive column.
     pub sensitive: Vec<ColumnValues>,
+    /// The watched columns that could hold ids.
+    pub ids: Vec<IdColumn>,
 }
 
 impl TableValues {
@@ -401,6 +440,7 @@ impl TableValues {
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: TableValues) -> Result<()> {
         self.rows += other.rows;
+        self.ids.iter_mut().zip(other.ids).for_each(|(own, other)| own.merge(other));
         let own = self.quasi.iter_mut().chain(&mut self.sensitive);
         let others = other.quasi.into_iter().chain(other.sensitive);
         own.zip(others).try_for_each(|(own, other)| own.merge(other))

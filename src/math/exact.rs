@@ -21,8 +21,8 @@ pub fn parse_fraction(text: &str) -> Option<Rational> {
     }
 }
 
-/// The largest power of ten that a threshold may have; larger ones could exhaust memory.
-const MAX_EXPONENT: i32 = 400;
+/// The most digits, and the largest power of ten, that a threshold may have; larger ones could exhaust memory.
+pub const MOST_DIGITS: i32 = 1000;
 
 fn parse_decimal(text: &str) -> Option<Rational> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -39,7 +39,7 @@ fn parse_decimal(text: &str) -> Option<Rational> {
         return None;
     }
     let exponent = exponent.checked_sub(i32::try_from(part.len()).ok()?)?;
-    if exponent.abs() > MAX_EXPONENT || digits.len() > MAX_EXPONENT as usize {
+    if exponent.abs() > MOST_DIGITS || digits.len() > MOST_DIGITS as usize + 1 {
         return None;
     }
     let digits = UBig::from_str_radix(&digits, 10).ok()?;
@@ -99,6 +99,8 @@ mod tests {
         assert_eq!(parse_fraction("2.50e-1"), Some(ratio(1, 4)));
         assert_eq!(parse_fraction("1e2"), Some(ratio(100, 1)));
         assert_eq!(parse_fraction("-0.5"), Some(-ratio(1, 2)));
+        let long = |digits: usize| format!("0.{}", "3".repeat(digits));
+        assert!(parse_fraction(&long(1000)).is_some() && parse_fraction(&long(1001)).is_none());
         for bad in ["", "abc", "1/0", ".", "1e999999999", "nan", "inf", "0x10", "1/2/3", "--1"] {
             assert_eq!(parse_fraction(bad), None, "{bad}");
         }

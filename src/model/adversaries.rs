@@ -159,6 +159,15 @@ impl Model {
         }
     }
 
+    /// Whether it bounds how closely a number is learned, not only whether it is learned exactly.
+    pub(super) fn bounds_closeness(&self) -> bool {
+        match self {
+            Model::Skyline(model) => model.has_closeness_rule(),
+            Model::Implications(_) | Model::Robust(_) => false,
+            Model::Beliefs(model) => model.smooth.is_some(),
+        }
+    }
+
     /// How groups that are safe against it are made.
     pub fn grouping(&self) -> Grouping {
         match self {

@@ -4,7 +4,13 @@
 //! Memory: O(claims), which is values x points for the skyline and a handful otherwise.
 //! Invariant: risks are exact or rounded up, and a finding is safe only if every claim is proven to hold.
 
-use crate::math::exact::{Rational, f64_at_least};
+use crate::error::number_of;
+use crate::math::exact::{Rational, decimal_at_most, f64_at_least};
+
+/// Fractions with more characters than this are rounded: they would obscure the rest.
+pub const MOST_DIGITS: usize = 200;
+/// Digits after the point of a fraction that is too long.
+const ROUNDED_PLACES: usize = 30;
 
 /// The findings of a judge about one sensitive column.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +19,7 @@ pub struct Finding {
     pub column: String,
     /// The machine-readable name of the adversary, such as `skyline`.
     pub model: &'static str,
-    /// Whether every claim holds and the release was promised to be safe.
+    /// Whether every claim holds, every value is protected, and the release was promised to be safe.
     pub safe: bool,
     /// The requirements, with the results.
     pub claims: Vec<Claim>,
@@ -23,6 +29,61 @@ pub struct Finding {
     pub worst: Option<WorstByValue>,
     /// Sums over all groups, for machine-readable output.
     pub totals: Vec<Total>,
+    /// The values that nothing protects, if there are any.
+    pub unprotected: Option<Unprotected>,
+}
+
+/// Values of which no requirement bounds what is learned, and that are not declared harmless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unprotected {
+    /// How many there are.
+    pub values: u64,
+    /// How many people have one of them; rounded up where people have several values.
+    pub people: u64,
+    /// People in groups where such a value is certain; rounded up where people have several values.
+    pub certain: u64,
+    /// Whether the smallest group is bounded by a minimum size.
+    pub anonymity: Anonymity,
+    /// Whether the owner accepts it.
+    pub consent: Consent,
+}
+
+/// Whether groups have a minimum size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anonymity {
+    /// At least two people.
+    OfGroups,
+    /// None.
+    Nothing,
+}
+
+/// Whether the owner accepts a risk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// By name, or by the question that was asked.
+    Given,
+    /// Not.
+    Missing,
+}
+
+impl Unprotected {
+    /// What holds all the same, in words.
+    pub fn in_words(&self) -> String {
+        let people = number_of(self.certain, "person", "people");
+        match (self.consent, self.anonymity) {
+            (Consent::Given, Anonymity::OfGroups) => {
+                format!("k-anonymous; the value of {people} is certain")
+            }
+            (Consent::Given, Anonymity::Nothing) => {
+                format!("not protected; the value of {people} is certain")
+            }
+            (Consent::Missing, _) => format!(
+                "nothing protects {} of {}; the value of {people} is certain",
+                number_of(self.values, "value", "values"),
+                number_of(self.people, "person", "people")
+            ),
+        }
+    }
 }
 
 /// One requirement, with its result.
@@ -142,24 +203,13 @@ pub struct WorstByValue {
     pub values: Vec<(String, f64)>,
 }
 
-/// Sums over all groups.
+/// Sums over all groups. They may depend on the original, so they are never published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
     /// The machine-readable name.
     pub name: &'static str,
-    /// Who may see it.
-    pub audience: Audience,
     /// The sums by name.
     pub fields: Vec<(&'static str, Datum)>,
-}
-
-/// Who may see a total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Everybody: it is in the manifest, once per release.
-    Public,
-    /// Only someone who has the original; one for each column.
-    Owner,
 }
 
 /// A piece of evidence in a form that every renderer can write.
@@ -190,7 +240,24 @@ impl Finding {
     pub fn new(column: impl Into<String>, model: &'static str, claims: Vec<Claim>) -> Self {
         let safe = claims.iter().all(|claim| claim.verdict == ClaimVerdict::Safe);
         let column = column.into();
-        Finding { column, model, safe, claims, notes: Vec::new(), worst: None, totals: Vec::new() }
+        let (notes, worst, totals, unprotected) = (Vec::new(), None, Vec::new(), None);
+        Finding { column, model, safe, claims, notes, worst, totals, unprotected }
+    }
+
+    /// Adds values that nothing protects, which makes the finding unsafe.
+    pub fn leave_unprotected(&mut self, unprotected: Unprotected) {
+        self.safe = false;
+        self.unprotected = Some(unprotected);
+    }
+
+    /// Whether it may be published: it is safe, or all that is missing is protection that the owner gave up by name.
+    pub fn stands(&self) -> bool {
+        self.safe || (self.claims.iter().all(Claim::is_safe) && self.consents())
+    }
+
+    /// Whether values are unprotected and the owner accepts it.
+    fn consents(&self) -> bool {
+        self.unprotected.is_some_and(|unprotected| unprotected.consent == Consent::Given)
     }
 
     /// Whether nothing is refuted, but something is not proven.
@@ -203,7 +270,8 @@ impl Finding {
 
     /// Whether every claim that was judged holds.
     pub fn holds_as_far_as_judged(&self) -> bool {
-        self.claims.iter().all(|claim| claim.is_safe() || claim.verdict == ClaimVerdict::NotJudged)
+        (self.unprotected.is_none() || self.consents())
+            && self.claims.iter().all(|claim| claim.is_safe() || claim.verdict == ClaimVerdict::NotJudged)
     }
 
     /// Whether some claim was not judged.
@@ -374,6 +442,14 @@ impl Total {
 }
 
 impl Datum {
+    /// A fraction of which less is worse, rounded down where it is too long to read.
+    pub fn fraction_at_most(fraction: &Rational) -> Self {
+        match fraction.to_string().len() <= MOST_DIGITS {
+            true => Datum::Fraction(fraction.clone()),
+            false => Datum::Text(format!("at least {}", decimal_at_most(fraction, ROUNDED_PLACES))),
+        }
+    }
+
     /// In words, with counts and texts as the reader shows them: a single value where all fields agree, otherwise each
     /// value with its name.
     pub fn in_words(&self, count: fn(u64) -> String, text: fn(&str) -> String) -> String {

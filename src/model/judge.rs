@@ -9,9 +9,10 @@
 
 use std::sync::Arc;
 
+use super::bare_values::BareValues;
 use super::beliefs::Question;
 use super::counted_group::CountedGroup;
-use super::finding::{Claim, Finding, Note};
+use super::finding::{Anonymity, Claim, Consent, Finding, Note, Unprotected};
 use super::group_sizes::Sizes;
 use super::implications::judge::{Implications, ImplicationsJudge};
 use super::policy::Policy;
@@ -19,13 +20,15 @@ use super::privacy::Target;
 use super::robust::judge::Robustness;
 use super::shares::ShareCriterion;
 use super::shares::judge::SharesJudge;
+use super::skyline::ProtectedValues;
 use super::skyline::judge::{Absent, NamedValue, PointsByValue, SkylineJudge, SkylinePoints};
 use super::skyline::knowledge::{KnowledgeEvidence, WantedByCode, WantedSkylines};
 use super::skyline::near::{NearJudge, NearPoint};
 use crate::error::{Error, Result, number_of};
+use crate::math::exact::parse_fraction;
 use crate::math::shares::ShareRule;
 use crate::math::skyline::{Confidence, KeptGroups, Values, WindowState};
-use crate::policy::Nearness;
+use crate::policy::{AcceptedRisk, Nearness, joint_parts};
 use crate::resources::budget::{Budget, Reservation};
 
 /// What must hold for one sensitive column.
@@ -43,6 +46,22 @@ pub struct Requirements {
     pub minimum_distinct_values: u64,
     /// How a named value that does not occur in the table is handled.
     pub absent: Absent,
+    /// Whether every value must be protected.
+    pub coverage: Coverage,
+}
+
+/// Whether every value must be protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Coverage {
+    /// Each value needs something that bounds what is learned of it, or is declared harmless.
+    Required {
+        /// What is known about the values of each column of the target.
+        columns: Vec<ColumnCoverage>,
+        /// Whether the owner accepts values that nothing protects.
+        consent: Consent,
+    },
+    /// The question is about some values only.
+    NotAsked,
 }
 
 /// An adversary, and what must hold against them.
@@ -88,6 +107,7 @@ impl Requirements {
             minimum_group_size: 1,
             minimum_distinct_values: 0,
             absent: Absent::Report,
+            coverage: Coverage::NotAsked,
         }
     }
 
@@ -106,6 +126,7 @@ impl Requirements {
             minimum_group_size: policy.privacy.minimum_group_size,
             minimum_distinct_values: if target.minimum_distinct > 1 { target.minimum_distinct } else { 0 },
             absent: Absent::Report,
+            coverage: Coverage::of(policy, target),
         })
     }
 
@@ -123,10 +144,11 @@ impl Requirements {
         self.adversary = Adversary::Skyline(points);
         self.near = near;
         self.absent = Absent::Refuse;
+        self.coverage = Coverage::NotAsked;
     }
 
     /// The skyline points; none for another adversary.
-    pub fn skyline(&self) -> &[(Option<Vec<String>>, crate::math::skyline::Point)] {
+    pub fn skyline(&self) -> &[(ProtectedValues, crate::math::skyline::Point)] {
         match &self.adversary {
             Adversary::Skyline(points) => points,
             _ => &[],
@@ -169,6 +191,14 @@ impl Requirements {
         ))
     }
 
+    /// Whether something other than a skyline point bounds what is learned of every value.
+    fn cover_every(&self, values: Values) -> bool {
+        !self.shares.is_empty()
+            || self.near.iter().any(|near| near.from.is_none())
+            || distinct_values_cover(self.minimum_distinct_values, values)
+            || !matches!(self.adversary, Adversary::Skyline(_))
+    }
+
     /// What the check needs to judge the adversary.
     pub fn basis(&self) -> Basis<'_> {
         match &self.adversary {
@@ -198,6 +228,79 @@ impl Requirements {
     }
 }
 
+/// Which values of one column need nothing more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnCoverage {
+    /// Those that are declared harmless.
+    pub harmless: Vec<String>,
+    /// Those that the column's own requirements protect; a combination is at most as certain as each of its parts.
+    pub protected: Vec<ProtectedValues>,
+}
+
+impl ColumnCoverage {
+    fn of(policy: &Policy, name: &str) -> Self {
+        let column = policy.columns.sensitive(name);
+        let own = policy.privacy.targets.iter().find(|target| target.columns == [name]);
+        let protected = own.map_or(Vec::new(), |target| match target.covers_every() {
+            true => vec![ProtectedValues::Every],
+            false => {
+                let points = target.model.skyline().map_or(&[][..], |model| &model.points[..]);
+                points.iter().map(|point| point.values.clone()).collect()
+            }
+        });
+        ColumnCoverage {
+            harmless: column.map_or(Vec::new(), |column| column.not_sensitive.clone()),
+            protected,
+        }
+    }
+
+    fn is_harmless(&self, value: &str) -> bool {
+        self.harmless.iter().any(|own| same_value(own, value))
+    }
+
+    fn protects(&self, value: &str) -> bool {
+        let listed = |names: &[String]| names.iter().any(|own| same_value(own, value));
+        self.protected.iter().any(|protected| match protected {
+            ProtectedValues::Every | ProtectedValues::Near(_) => true,
+            ProtectedValues::These(names) => listed(names),
+            ProtectedValues::Except(names) => !listed(names),
+        })
+    }
+}
+
+/// Whether two texts are the same value, however a number is written.
+fn same_value(one: &str, other: &str) -> bool {
+    one == other || parse_fraction(one).is_some_and(|one| parse_fraction(other) == Some(one))
+}
+
+impl Coverage {
+    /// What a policy says about one of its targets.
+    fn of(policy: &Policy, target: &Target) -> Self {
+        Coverage::Required {
+            columns: target.columns.iter().map(|name| ColumnCoverage::of(policy, name)).collect(),
+            consent: match policy.accept.contains(&AcceptedRisk::UnprotectedValues) {
+                true => Consent::Given,
+                false => Consent::Missing,
+            },
+        }
+    }
+}
+
+/// Whether a minimum number of distinct values bounds what is learned of each. It does where people have one value each:
+/// l distinct values are the point (l - 2, 0, 0) with confidence 1 (mathematics 1.11).
+fn distinct_values_cover(minimum: u64, values: Values) -> bool {
+    minimum > 1 && values == Values::Single
+}
+
+impl Target {
+    /// Whether something other than a skyline point bounds what is learned of every value.
+    fn covers_every(&self) -> bool {
+        !self.criteria.is_empty()
+            || distinct_values_cover(self.minimum_distinct, self.values)
+            || self.model.skyline().is_none()
+    }
+}
+
 /// Everything that stays the same from group to group.
 pub struct Charge {
     values: Values,
@@ -207,8 +310,16 @@ pub struct Charge {
     near_skylines: Option<Confidence>,
     minimum_group_size: u64,
     minimum_distinct_values: u64,
+    /// The values that a point names for protection.
     named: Vec<(String, u32)>,
+    /// All values that the policy names, which are no misspellings of each other.
+    known: Vec<u32>,
     absent: Absent,
+    coverage: Coverage,
+    /// Harmless values of a single column.
+    harmless: Vec<u32>,
+    /// Whether a requirement bounds what is learned of every value.
+    covers_every: bool,
     model: &'static str,
 }
 
@@ -227,6 +338,11 @@ enum ChargedAdversary {
 }
 
 impl Charge {
+    /// Whether values that nothing protects are counted.
+    fn watches(&self) -> bool {
+        matches!(self.coverage, Coverage::Required { .. }) && !self.covers_every
+    }
+
     /// Assigns codes to the named values.
     pub fn new(
         values: Values,
@@ -249,8 +365,25 @@ impl Charge {
                 (ChargedAdversary::Skyline(Arc::new(PointsByValue::new(values, points, code)?)), model)
             }
         };
-        let names = requirements.skyline().iter().flat_map(|(names, _)| names.iter().flatten());
-        let named = names.map(|name| Ok((name.clone(), code(name)?))).collect::<Result<_>>()?;
+        let mut named = Vec::new();
+        let mut known = Vec::new();
+        for (protected, _) in requirements.skyline() {
+            for name in protected.named() {
+                let code = code(name)?;
+                known.push(code);
+                if matches!(protected, ProtectedValues::These(_)) {
+                    named.push((name.clone(), code));
+                }
+            }
+        }
+        let harmless = match &requirements.coverage {
+            Coverage::Required { columns, .. } => match &columns[..] {
+                [only] => only.harmless.iter().map(|name| code(name)).collect::<Result<Vec<u32>>>()?,
+                _ => Vec::new(),
+            },
+            Coverage::NotAsked => Vec::new(),
+        };
+        known.extend(&harmless);
         Ok(Charge {
             values,
             adversary,
@@ -260,7 +393,11 @@ impl Charge {
             minimum_group_size: requirements.minimum_group_size,
             minimum_distinct_values: requirements.minimum_distinct_values,
             named,
+            known,
             absent: requirements.absent,
+            coverage: requirements.coverage.clone(),
+            harmless,
+            covers_every: requirements.cover_every(values),
             model,
         })
     }
@@ -272,8 +409,8 @@ pub struct ValueNames<'a> {
     pub column: &'a str,
     /// The name of each code.
     pub names: &'a [Arc<str>],
-    /// Whether they are numbers, dates or times, which can be written in several ways.
-    pub ordered: bool,
+    /// Whether a text could be a value of the column: in a column of numbers, a number.
+    pub possible: &'a dyn Fn(&str) -> bool,
 }
 
 /// Judges the groups of a table for one sensitive column.
@@ -283,6 +420,7 @@ pub struct Judge {
     near: NearJudge,
     shares: SharesJudge,
     knowledge: KnowledgeEvidence,
+    bare: BareValues,
     /// The sizes of the groups observed.
     pub sizes: Sizes,
     /// Groups that contradict the declared kind of values.
@@ -310,6 +448,7 @@ impl Judge {
             near: NearJudge::new(&charge.rules.near, charge.near_skylines.as_ref()),
             shares: SharesJudge::default(),
             knowledge: KnowledgeEvidence::new(charge.values, &charge.wanted),
+            bare: BareValues::default(),
             sizes: Sizes::default(),
             impossible: 0,
         }
@@ -340,6 +479,9 @@ impl Judge {
         self.near.observe(group, number);
         self.shares.observe(&self.charge.rules.shares, group, number);
         self.knowledge.observe(group);
+        if self.charge.watches() {
+            self.bare.observe(group, self.charge.values);
+        }
     }
 
     /// Adds what another judge with the same charge observed.
@@ -354,6 +496,7 @@ impl Judge {
         self.near.merge(other.near);
         self.shares.merge(other.shares);
         self.knowledge.merge(other.knowledge);
+        self.bare.merge(other.bare);
     }
 
     /// Adjusts the reservation to the size of the evidence.
@@ -362,7 +505,7 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => judge.bytes(),
             AdversaryJudge::Implications(judge) => judge.bytes(),
         };
-        let bytes = evidence + self.near.bytes() + self.knowledge.bytes();
+        let bytes = evidence + self.near.bytes() + self.knowledge.bytes() + self.bare.bytes();
         if bytes > reserved.bytes() { reserved.resize(STATISTICS, bytes) } else { Ok(()) }
     }
 
@@ -415,9 +558,10 @@ impl Judge {
             ));
         }
         let AdversaryJudge::Skyline(judge) = &mut self.adversary else { return Ok(()) };
-        let absent = if values.ordered { Absent::Refuse } else { self.charge.absent };
         for (name, code) in &self.charge.named {
-            judge.expect(&NamedValue { column: values.column, name, code: *code }, values.names, absent)?;
+            let absent = if (values.possible)(name) { self.charge.absent } else { Absent::Refuse };
+            let named = NamedValue { column: values.column, name, code: *code };
+            judge.expect(&named, values.names, &self.charge.known, absent)?;
         }
         Ok(())
     }
@@ -457,7 +601,47 @@ impl Judge {
         notes.extend(share_notes);
         let mut finding = Finding::new(values.column, charge.model, claims);
         finding.notes = notes;
+        if let Some(unprotected) = self.unprotected(values.names) {
+            if unprotected.consent == Consent::Missing {
+                finding.notes.push(Note::Summary(unprotected.in_words()));
+            }
+            finding.leave_unprotected(unprotected);
+        }
         Ok(finding)
+    }
+
+    /// The values that nothing protects, if each must be.
+    fn unprotected(&self, names: &[Arc<str>]) -> Option<Unprotected> {
+        let charge = &self.charge;
+        let Coverage::Required { columns, consent } = &charge.coverage else { return None };
+        if charge.covers_every {
+            return None;
+        }
+        let declared = |code: u32| match &columns[..] {
+            [_] => charge.harmless.contains(&code),
+            columns => {
+                let parts = joint_parts(&names[code as usize]);
+                let parts = || parts.iter().zip(columns);
+                parts().len() == columns.len()
+                    && (parts().all(|(part, own)| own.is_harmless(part))
+                        || parts().any(|(part, own)| own.protects(part)))
+            }
+        };
+        let protected = |code: u32| match &charge.adversary {
+            ChargedAdversary::Skyline(points) => !points.of(code).is_empty(),
+            ChargedAdversary::Implications(_) => true,
+        };
+        let bare = self.bare.of(|code| !protected(code) && !declared(code));
+        (bare.values > 0).then(|| Unprotected {
+            values: bare.values,
+            people: bare.people.min(self.sizes.people),
+            certain: bare.certain.min(self.sizes.people),
+            anonymity: match charge.minimum_group_size {
+                0 | 1 => Anonymity::Nothing,
+                _ => Anonymity::OfGroups,
+            },
+            consent: *consent,
+        })
     }
 
     /// The groups that the requested knowledge skylines need, by value, then by window.

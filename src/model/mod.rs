@@ -7,6 +7,7 @@
 //! comments and the order of keys cannot change a release.
 
 pub mod adversaries;
+mod bare_values;
 pub mod beliefs;
 pub mod counted_group;
 pub mod finding;

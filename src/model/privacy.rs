@@ -52,6 +52,14 @@ impl Target {
     pub fn name(&self) -> String {
         self.columns.join("+")
     }
+
+    /// Whether something bounds how closely a number is learned, not only whether it is learned exactly.
+    pub fn bounds_closeness(&self) -> bool {
+        let ordered = |criterion: &ShareCriterion| {
+            matches!(criterion, ShareCriterion::Closeness { distance: Ground::Ordered, .. })
+        };
+        self.criteria.iter().any(ordered) || self.model.bounds_closeness()
+    }
 }
 
 /// Keys about a column other than those of the models and of the share criteria.

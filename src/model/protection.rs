@@ -52,6 +52,20 @@ impl ValueTexts<'_> {
     }
 }
 
+impl ValueTexts<'_> {
+    /// Whether a text could be a value: in a column of numbers, a number.
+    fn possible(&self, text: &str) -> bool {
+        match self.codings[..] {
+            [only] => only.could_hold(text),
+            _ => {
+                let parts = joint_parts(text);
+                let own = |(coding, part): (&&SensitiveCoding, &String)| coding.could_hold(part);
+                parts.len() == self.codings.len() && self.codings.iter().zip(&parts).all(own)
+            }
+        }
+    }
+}
+
 /// A protected column, or combination of columns, of a table that has been read.
 pub(super) struct CodedTarget<'a> {
     pub policy: &'a Policy,
@@ -174,7 +188,17 @@ impl CodedTarget<'_> {
     fn judge_whole(&self, whole: &GroupCounts) -> Result<Finding> {
         let values = self.values;
         let requirements = Requirements::of(self.policy, self.target)?;
-        let code = &mut |name: &str| values.code(name).ok_or_else(|| does_not_occur(values.column));
+        let mut names: Vec<Arc<str>> = values.texts.iter().map(|text| text.as_str().into()).collect();
+        let code = &mut |name: &str| {
+            Ok(values.code(name).unwrap_or_else(|| {
+                let known = names[values.texts.len()..].iter().position(|own| **own == *name);
+                let place = known.map_or(names.len(), |at| values.texts.len() + at);
+                if place == names.len() {
+                    names.push(name.into());
+                }
+                place as u32
+            }))
+        };
         let null = values.codings.first().and_then(|coding| coding.null_text());
         let occurring = (0u32..).zip(values.texts).filter(|(code, _)| whole.counts[*code as usize] > 0);
         let occurring = occurring.map(|(code, text)| (code, text.as_str()));
@@ -187,8 +211,8 @@ impl CodedTarget<'_> {
         let counts = (0u32..).zip(&whole.counts).filter(|(_, count)| **count > 0);
         counts.for_each(|(code, count)| group.add(code, *count));
         judge.observe(&group, 0);
-        let names: Vec<Arc<str>> = values.texts.iter().map(|text| text.as_str().into()).collect();
-        judge.finish(&ValueNames { column: values.column, names: &names, ordered: false })
+        let possible = &|text: &str| values.possible(text);
+        judge.finish(&ValueNames { column: values.column, names: &names, possible })
     }
 }
 
@@ -225,12 +249,4 @@ pub(super) fn threshold(confidence: &Rational) -> Result<Confidence> {
     Confidence::new(confidence.clone()).ok_or_else(|| {
         Error::input("a confidence of [privacy] is not in (0, 1]", "give one above 0 and at most 1")
     })
-}
-
-/// A policy protects a value that is not in the table.
-pub(super) fn does_not_occur(column: &str) -> Error {
-    Error::input(
-        format!("a value in `for` of privacy.skyline does not occur in {column:?}"),
-        "check its spelling, or leave it out: what does not occur needs no protection",
-    )
 }

@@ -147,7 +147,7 @@ fn thresholds_are_exact() {
         let found = mistakes(&private(&format!("skyline = [{{ confidence = {text} }}]")));
         assert!(found.contains("out of range; a confidence is more than 0 and at most 1"), "{found}");
     }
-    for text in ["\"abc\"", "nan", "inf", "true", "[1]", "\"1/0\"", "1e-999", "0x1"] {
+    for text in ["\"abc\"", "nan", "inf", "true", "[1]", "\"1/0\"", "1e-1999", "0x1"] {
         let found = mistakes(&private(&format!("skyline = [{{ confidence = {text} }}]")));
         assert_eq!(
             found,
@@ -519,7 +519,7 @@ fn mistakes_in_the_privacy() {
         ),
         (
             "skyline = [{ for = [], confidence = 1 }]",
-            "line 5: privacy.skyline[0].for: names no value; list the values to protect, or leave out for to protect every value",
+            "line 5: privacy.skyline[0].for: names no value; list values, or leave it out to protect every value",
         ),
         ("l_diversity = { c = 3, l = 1 }", "line 5: privacy.l_diversity.l: 1 is too small; the least is 2"),
         (

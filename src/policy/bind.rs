@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::document::TableRules;
 use super::parse::{closest, quoted};
-use crate::error::{Error, Mistake, Result};
+use crate::error::{Error, Mistake, Result, number_of};
+use crate::table::read::looks_like_data;
 
 /// The role of a column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +91,18 @@ impl TableRules {
         }
         if mistakes.is_empty() {
             return Ok(bound);
+        }
+        let missing = self.places.keys().filter(|name| !names.contains(&name.as_str())).count();
+        if missing * 2 > self.places.len() && looks_like_data(&names) {
+            let missing = number_of(missing as u64, "column", "columns");
+            mistakes = vec![Mistake {
+                line: None,
+                key: "columns".to_string(),
+                problem: format!(
+                    "the file seems to have no header: its first line looks like data, and {missing} of the policy cannot be found in it"
+                ),
+                remedy: "add a first line with the names of the columns".to_string(),
+            }];
         }
         if let Some(delimiter) = overlooked_delimiter(table) {
             let problem = format!("the table has one column; is the delimiter {delimiter:?}?");

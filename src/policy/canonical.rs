@@ -14,8 +14,11 @@ use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
 
 impl TableRules {
-    /// Writes `[columns]`.
+    /// Writes `accept` and `[columns]`.
     pub(crate) fn write_columns(&self, text: &mut String) -> fmt::Result {
+        if !self.accept.is_empty() {
+            writeln!(text, "accept = {}", list_text(self.accept.iter().map(|risk| quoted(risk.name()))))?;
+        }
         write_columns(&self.columns, text)
     }
 
@@ -60,6 +63,10 @@ fn write_columns(columns: &Columns, text: &mut String) -> fmt::Result {
         writeln!(text, "[columns.sensitive.{}]", quoted(&column.name))?;
         if let Some(value) = &column.null_is {
             writeln!(text, "null_is = {}", quoted(value))?;
+        }
+        if !column.not_sensitive.is_empty() {
+            let values = column.not_sensitive.iter().map(|value| quoted(value));
+            writeln!(text, "not_sensitive = {}", list_text(values))?;
         }
         match &column.nearness {
             Nearness::Equal => {}

@@ -43,6 +43,8 @@ pub struct SensitiveRole {
     pub null_is: Option<String>,
     /// How far its values are from each other.
     pub nearness: Nearness,
+    /// Values that need no protection, sorted.
+    pub not_sensitive: Vec<String>,
 }
 
 /// How far the values of a sensitive column are from each other.
@@ -230,7 +232,12 @@ fn read_sensitive(
         return Vec::new();
     };
     let null_is = section.get("null_is").and_then(|item| item.label(mistakes));
-    let plain = |name: String| SensitiveRole { name, null_is: null_is.clone(), nearness: Nearness::Equal };
+    let plain = |name: String| SensitiveRole {
+        name,
+        null_is: null_is.clone(),
+        nearness: Nearness::Equal,
+        not_sensitive: Vec::new(),
+    };
     if !item.is_table() {
         let names = item.texts("\"disease\"", mistakes);
         if names.is_empty() && item.is_list() {
@@ -261,9 +268,13 @@ fn read_sensitive(
 
 impl SensitiveRole {
     fn read_details(&mut self, stated: &Section, folder: &Path, mistakes: &mut Mistakes) {
-        stated.only(&["null_is", "order", "hierarchy"], mistakes);
+        stated.only(&["null_is", "order", "hierarchy", "not_sensitive"], mistakes);
         if let Some(item) = stated.get("null_is") {
             self.null_is = item.label(mistakes);
+        }
+        if let Some(item) = stated.get("not_sensitive") {
+            self.not_sensitive = item.labels(mistakes);
+            self.not_sensitive.sort();
         }
         if let Some(item) = stated.get("hierarchy") {
             if let Some(tree) = read_hierarchy(&item, folder, mistakes) {

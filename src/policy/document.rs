@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::accept::AcceptedRisk;
 use super::columns::Columns;
 use super::parse::{Item, Mistakes, Section};
 use super::publish::{Function, Publish, Style, read_functions};
@@ -18,6 +19,8 @@ pub struct TableRules {
     pub file: PathBuf,
     /// The roles of the columns.
     pub columns: Columns,
+    /// The risks that the owner accepts by name, sorted.
+    pub accept: Vec<AcceptedRisk>,
     /// The form of the release.
     pub publish: Publish,
     /// The generalization functions of `[[audit.function]]`, in order.
@@ -65,7 +68,7 @@ impl<'a, 't> Document<'a, 't> {
     pub fn read(table: &'a DeTable<'a>, text: &'t str, file: &Path) -> Self {
         let mut mistakes = Mistakes::new(text);
         let whole = Section::whole_file(table);
-        whole.only(&["columns", "privacy", "publish", "audit"], &mut mistakes);
+        whole.only(&["accept", "columns", "privacy", "publish", "audit"], &mut mistakes);
         for (key, remedy) in [
             ("columns", "add [columns] with sensitive = \"the column to protect\""),
             ("privacy", "add [privacy]"),
@@ -76,8 +79,11 @@ impl<'a, 't> Document<'a, 't> {
         }
         let [columns, privacy, publish, audit] = ["columns", "privacy", "publish", "audit"]
             .map(|key| whole.get(key).and_then(|item| item.section(&format!("[{key}]"), &mut mistakes)));
+        let accept = whole.get("accept").map_or(Vec::new(), |item| AcceptedRisk::read(&item, &mut mistakes));
         let rules = columns.as_ref().map(|columns| {
-            read_rules(columns, publish.as_ref(), audit.as_ref(), file.to_path_buf(), &mut mistakes)
+            let rules =
+                read_rules(columns, publish.as_ref(), audit.as_ref(), file.to_path_buf(), &mut mistakes);
+            TableRules { accept, ..rules }
         });
         Document { rules, privacy, mistakes, columns, publish }
     }
@@ -130,5 +136,5 @@ fn read_rules(
         );
     }
     let places = places.into_iter().map(|(name, (key, at))| (name, (mistakes.line(at), key))).collect();
-    TableRules { file, columns, publish, functions, places }
+    TableRules { file, columns, accept: Vec::new(), publish, functions, places }
 }

@@ -8,23 +8,29 @@
 //! Memory: O(policy and hierarchy files). No other file is read.
 //! Not here: the types of the columns (`encode`), the adversaries (`model`).
 
+mod accept;
 mod bind;
 mod canonical;
 mod columns;
 mod document;
 pub mod hierarchy;
 mod joint;
+mod likeness;
+mod names;
 mod parse;
 mod publish;
 mod quasi;
 mod tree;
 
+pub use accept::AcceptedRisk;
 pub use bind::{Role, overlooked_delimiter};
 pub(crate) use canonical::{fraction_text, list_text, name_of};
 pub use columns::{ColumnType, Columns, Nearness};
 pub use document::TableRules;
 pub(crate) use document::{Document, parse_toml};
 pub use joint::{joint_parts, joint_value};
+pub use likeness::{folded, nearly_the_same};
+pub use names::{Hint, hint, is_id, is_no_id};
 pub use parse::closest;
 pub(crate) use parse::{Item, Mistakes, Section, quoted};
 pub use publish::{Coarseness, Cuts, Function, Ranges, Strategy, Style};

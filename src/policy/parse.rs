@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Mistake;
-use crate::math::exact::{Rational, parse_fraction};
+use crate::math::exact::{MOST_DIGITS, Rational, parse_fraction};
 
 /// The mistakes found so far, each with its position in the text.
 pub(crate) struct Mistakes<'t> {
@@ -193,6 +193,16 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The text of a number, or of a fraction in quotes.
+    fn written(&self) -> Option<&str> {
+        match self.value {
+            DeValue::Integer(number) => Some(number.as_str()),
+            DeValue::Float(number) => Some(number.as_str()),
+            DeValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// An exact number: a decimal, or a fraction in quotes.
     pub fn fraction(&self, example: &str, mistakes: &mut Mistakes) -> Option<Rational> {
         let read = match self.value {
@@ -202,7 +212,11 @@ impl<'a> Item<'a> {
             _ => None,
         };
         if read.is_none() {
-            let problem = "is not a number that can be read exactly";
+            let long = self.written().is_some_and(|text| text.len() > MOST_DIGITS as usize);
+            let problem = match long {
+                true => "has too many digits: at most 1000 are read exactly",
+                false => "is not a number that can be read exactly",
+            };
             self.wrong(problem, format!("write a decimal or a fraction, such as {example}"), mistakes);
         }
         read

@@ -6,13 +6,13 @@
 //! Memory: the different values of the column, at most 65,535.
 
 use super::column::ColumnScan;
-use super::names::{Hint, hint};
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column_values::{Collector, ValueSet};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
+use crate::policy::{Hint, hint};
 use crate::policy::{Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Morsel, Table};

@@ -13,7 +13,6 @@
 
 mod column;
 mod hierarchy;
-mod names;
 mod policy;
 mod privacy;
 mod role;

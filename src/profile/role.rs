@@ -4,7 +4,6 @@
 //! to be known to others. No column is ever proposed to be published unchanged.
 
 use super::column::ColumnProfile;
-use super::names::{Hint, hint};
 use super::privacy::{ProposedProtection, protection};
 use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
@@ -13,6 +12,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
+use crate::policy::{Hint, hint};
 use crate::policy::{closest, overlooked_delimiter};
 use crate::release::rows::GROUP;
 use crate::table::ColumnKind;

@@ -8,12 +8,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_array::ArrayRef;
 
 use super::column::{ColumnProfile, ColumnScan, Ids, NULL};
-use super::names::{Hint, hint};
 use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::distinct::MOST;
 use crate::error::{Error, Result};
 use crate::math::hash_sample::HashSample;
 use crate::math::random::mix;
+use crate::policy::{Hint, hint};
 use crate::resources::Resources;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};

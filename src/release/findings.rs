@@ -5,10 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::math::exact::Rational;
-use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, Total};
-
-/// Fractions with more digits than this are left out of a manifest: they would obscure the rest.
-const MOST_DIGITS: usize = 200;
+use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, MOST_DIGITS, Total};
 
 /// A claim as an element of `points` in a manifest: with its evidence, without anything that depends on the original.
 pub fn point(claim: &Claim, column: Option<&String>) -> Value {

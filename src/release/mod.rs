@@ -3,15 +3,19 @@
 //! Groups become labels ([`label`], parsed by [`reader`]) and rows ([`rows`]); columns that are kept travel as
 //! [payload](crate::encode::payload) and are put in group order by [a sorter](crate::resources::sorter). Files
 //! ([`part_writer`]) are created in a staging directory ([`staging`]) and bound together by a manifest ([`manifest`]).
-//! Nothing from the source is written except what the policy allows.
+//! Nothing from the source is written except what the policy allows. What the owner keeps besides is private
+//! ([`private_file`]): a receipt ([`receipt`]) and the tree of cuts ([`cut_tree`]).
 
 pub mod covers;
+pub mod cut_tree;
 pub mod findings;
 pub mod label;
 pub mod manifest;
 pub mod output;
 pub mod part_writer;
 pub mod penalty;
+pub mod private_file;
 pub mod reader;
+pub mod receipt;
 pub mod rows;
 pub mod staging;

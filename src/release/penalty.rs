@@ -50,12 +50,6 @@ impl Utility {
     }
 }
 
-/// A penalty as a release shows it: three digits after the decimal point.
-pub fn rounded_up(penalty: f64) -> f64 {
-    // Slightly less, so that 0.3 stays 0.3; and no negative zero.
-    0.0 + (penalty * 1000.0 - 1e-9).ceil() / 1000.0
-}
-
 fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1);
     // An empty sum is -0.
@@ -401,18 +395,6 @@ impl MeasuredColumn<'_> {
                 }
                 widths.add(people, &self.nodes[&node]);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_published_penalty_has_three_digits_and_is_never_less() {
-        for (penalty, told) in [(0.0, 0.0), (0.3, 0.3), (0.123_000_1, 0.124), (0.000_01, 0.001), (1.0, 1.0)] {
-            assert_eq!(rounded_up(penalty).to_string(), told.to_string());
         }
     }
 }

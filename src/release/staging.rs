@@ -1,7 +1,8 @@
 //! When does a release become visible?
 //!
 //! Everything is written to a private directory next to the target. Once it is complete and checked, its files, its
-//! folders and the parent are synced in that order around one rename that refuses an existing target. A run that fails
+//! folders and the parent are synced in that order around one rename that refuses an existing target. Private files of
+//! the owner are in place before that rename, so no release is ever without its receipt. A run that fails
 //! or is killed leaves no release behind and never touches an older one.
 //!
 //! There are two locks, both held by an open file and thus released by the operating system however a run ends:
@@ -61,11 +62,17 @@ impl Staging {
         &self.folder
     }
 
-    /// Makes the release durable and visible under its name. When this returns, it survives a loss of power.
-    pub fn publish(self) -> Result<()> {
+    /// Makes the finished release durable. What must be in place before it appears is written after this.
+    pub fn seal(&self) -> Result<()> {
         open_to_others(&self.folder)?;
-        sync_below(&self.folder)?;
-        unfinished::publish(&self.target, &[&self.folder], || rename_into_place(&self.folder, &self.target))?;
+        sync_below(&self.folder)
+    }
+
+    /// Makes the sealed release visible under its name, together with the private files that are in place for it. When
+    /// this returns, it survives a loss of power.
+    pub fn publish(self, private: &[&Path]) -> Result<()> {
+        let parts = [&[self.folder.as_path()], private].concat();
+        unfinished::publish(&self.target, &parts, || rename_into_place(&self.folder, &self.target))?;
         disk::sync_folder(parent(&self.target))
             .map_err(|source| Error::Undurable { path: self.target.clone(), source })
     }
@@ -182,7 +189,8 @@ fn no_lock(target: &Path, source: std::io::Error) -> Error {
     )
 }
 
-fn parent(target: &Path) -> &Path {
+/// The folder of a file.
+pub(super) fn parent(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -321,7 +329,8 @@ mod tests {
         assert!(names(place.path()).is_empty());
         let staging = Staging::create(&target).unwrap();
         std::fs::write(staging.folder().join("data"), "x").unwrap();
-        staging.publish().unwrap();
+        staging.seal().unwrap();
+        staging.publish(&[]).unwrap();
         assert_eq!(names(&target), ["data"]);
         assert_eq!(names(place.path()), ["release"]);
         assert!(Staging::create(&target).unwrap_err().to_string().contains("exists already"));
@@ -363,7 +372,7 @@ mod tests {
             if fill {
                 std::fs::write(target.join("theirs"), "x").unwrap();
             }
-            let error = staging.publish().unwrap_err().to_string();
+            let error = staging.publish(&[]).unwrap_err().to_string();
             assert!(error.contains("appeared while"), "{error}");
             assert_eq!(names(&target), if fill { vec!["theirs"] } else { vec![] });
         }
@@ -392,7 +401,8 @@ mod tests {
             let run = |number: usize| {
                 let staging = Staging::create(&target)?;
                 std::fs::write(staging.folder().join("run"), number.to_string()).unwrap();
-                staging.publish()
+                staging.seal()?;
+                staging.publish(&[])
             };
             let published: Vec<bool> = std::thread::scope(|scope| {
                 let runs: Vec<_> = (0..3).map(|number| scope.spawn(move || run(number).is_ok())).collect();

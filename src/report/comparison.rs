@@ -113,7 +113,7 @@ impl<'a> Original<'a> {
     /// The first scan: finds the values.
     fn read(source: &Source<'a>) -> Result<Self> {
         let quasi = source.columns.quasi.clone();
-        let (attributes, sensitive) = source.read_values()?;
+        let (attributes, sensitive, _) = source.read_values()?;
         let kinds = quasi.iter().map(|quasi| source.table.kind(&quasi.name)).collect::<Result<_>>()?;
         let name = source.columns.sensitive[0].name.to_string();
         Ok(Original { quasi, kinds, attributes, name, sensitive })

@@ -1,7 +1,7 @@
 //! What did a release cost, and which risk remains?
 //!
-//! [`comparison`] measures a release against its original, [`kept`] measures what kept columns reveal, [`made`] reads
-//! the manifest, [`chart`] draws, and [`page`] arranges all numbers on one page.
+//! [`comparison`] measures a release against its original, [`kept`] measures what kept columns reveal, [`chart`]
+//! draws, and [`page`] arranges all numbers on one page.
 //!
 //! Not here: counting (`check`), the bounds (`math`).
 
@@ -10,9 +10,6 @@ pub mod comparison;
 pub mod digits;
 pub mod html;
 pub mod kept;
-pub mod made;
 pub mod page;
+pub mod scope;
 pub mod utility;
-
-/// The name of the page in a release.
-pub const REPORT: &str = "report.html";

@@ -120,7 +120,10 @@ fn anonymize(
     point: usize,
 ) -> Result<(Measured, u64)> {
     let [l, k, m] = POINTS[point];
-    let (policy, release) = (work.join("policy.toml"), work.join("release"));
+    // The release and its receipt.
+    let made = work.join("made");
+    std::fs::create_dir(&made).map_err(|source| Error::io(&made, source))?;
+    let (policy, release) = (made.join("policy.toml"), made.join("release"));
     let text = format!(
         "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\n\
          quasi = [\"salary\", \"commission\", \"age\", \"elevel\", \"car\", \"hvalue\", \"hyears\", \"loan\"]\n\n\
@@ -140,7 +143,7 @@ fn anonymize(
         scans: count("source_scans"),
     };
     let bytes = folder_bytes(&release)?;
-    std::fs::remove_dir_all(&release).map_err(|source| Error::io(&release, source))?;
+    std::fs::remove_dir_all(&made).map_err(|source| Error::io(&made, source))?;
     Ok((measured, bytes))
 }
 

@@ -1,7 +1,7 @@
 //! Releases as a user gets them: safe, identical for any memory and number of threads, and never incomplete.
 
 use crate::support::library::{Outcome, Run, read, rows, write};
-use crate::support::{command, contents, scramble};
+use crate::support::{command, contents, remove_release, scramble};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -14,6 +14,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 const POLICY: &str = r#"
+accept = ["repeated ids", "unique kept values"]   # the costs
 [columns]
 sensitive = "disease"
 drop = ["name"]
@@ -257,9 +258,7 @@ fn a_killed_run_leaves_no_release_and_the_next_one_sweeps_up() {
         std::thread::sleep(std::time::Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
-        if folder.path().join("out").exists() {
-            std::fs::remove_dir_all(folder.path().join("out")).unwrap();
-        }
+        remove_release(&folder.path().join("out"));
     }
     let done = command().args(arguments(folder.path(), "out")).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -268,7 +267,8 @@ fn a_killed_run_leaves_no_release_and_the_next_one_sweeps_up() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["out", "policy.toml", "t.parquet"]);
+    let private = ["out.receipt.json", "out.receipt.key", "out.tree"];
+    assert_eq!(left, [&["out"][..], &private, &["policy.toml", "t.parquet"]].concat());
 }
 
 #[test]
@@ -358,8 +358,9 @@ fn a_hundred_quasi_identifiers_fit() {
         names.iter().enumerate().map(|(i, name)| (name.as_str(), numbers(i as u64, 50))).collect();
     columns.push(("disease", numbers(100, 6)));
     write(&input[0], &RecordBatch::try_from_iter(columns).unwrap());
-    let policy =
-        format!("[columns]\nsensitive = \"disease\"\nquasi = {names:?}\n[privacy]\nk_anonymity = 20\n");
+    let policy = format!(
+        "[columns]\nsensitive = \"disease\"\nquasi = {names:?}\n[privacy]\nk_anonymity = 20\ndistinct_l_diversity = 2\n"
+    );
     let first = Run::new(&input, &policy, folder.path().join("one"));
     assert!(first.publish().groups > 40);
     let second = Run { memory: 4 << 20, threads: 1, ..Run::new(&input, &policy, folder.path().join("two")) };

@@ -1,7 +1,7 @@
 //! The model "beliefs" as a user sees it: attack, check and anonymize, compared with values worked out by hand and by
 //! enumeration.
 
-use crate::support::{dataset, skyveil, text, text_file};
+use crate::support::{beside, dataset, remove_release, skyveil, text, text_file};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -124,7 +124,7 @@ fn an_l_diverse_release_leaves_people_vulnerable_in_either_style() {
             assert!(error.contains("not the table that the release was made from"), "{error}");
         }
         let error = refused(&["attack", text(release), "--original", text(&fewer), "--bandwidth", "0.3"]);
-        assert!(error.contains("had 5000 rows, this one has 3999"), "{error}");
+        assert!(error.contains("the release has 5000 people, this one has 3999"), "{error}");
         assert!(refused(&["attack", text(release), "--bandwidth", "0.3"]).contains("--original"));
     }
 }
@@ -148,13 +148,9 @@ fn a_release_is_private_checked_and_the_same_for_any_threads_and_row_order() {
     };
     let one = make(&forward, "one", "1");
     let other = make(&backward, "other", "3");
-    for file in ["manifest.json", "tree.json"] {
-        assert_eq!(
-            std::fs::read(one.join(file)).unwrap(),
-            std::fs::read(other.join(file)).unwrap(),
-            "{file}"
-        );
-    }
+    let read = |path: PathBuf| std::fs::read(path).unwrap();
+    assert_eq!(read(one.join("manifest.json")), read(other.join("manifest.json")));
+    assert_eq!(read(beside(&one, ".tree")), read(beside(&other, ".tree")));
     let manifest = std::fs::read_to_string(one.join("manifest.json")).unwrap();
     assert!(manifest.contains("\"bandwidth\"") && !manifest.contains("largest_move"));
 
@@ -291,7 +287,7 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
             assert_eq!(json(&arguments).1, Some(0), "{stated}");
             let (report, code) = json(&["check", text(&out), "--original", text(&table), "--json"]);
             assert_eq!((code, &report["beliefs"][0]["private"]), (Some(0), &true.into()), "{stated}");
-            std::fs::remove_dir_all(&out).unwrap();
+            remove_release(&out);
         }
     }
 }

@@ -186,7 +186,7 @@ fn a_hierarchy_file_covers_its_column_and_says_what_it_is() {
     let census = dataset("census.csv");
     let mut policy = String::from(
         "[columns]\nsensitive = \"diagnosis\"\ndrop = [\"person_id\", \"region\", \"county\", \"occupation\", \"industry\", \"sex\"]\n\
-         [privacy]\nk_anonymity = 10\n",
+         [privacy]\nk_anonymity = 10\ndistinct_l_diversity = 2\n",
     );
     for column in ["age", "tract", "education", "marital", "cost"] {
         let file = folder.path().join(format!("{column}.csv"));
@@ -214,7 +214,9 @@ fn hierarchies_of_dates_times_and_odd_texts_can_be_read_back() {
         rows.push_str(&format!("{day},{day}T1{}:30:00,{text},{:05},d{}\n", i % 10, i % 60, i % 7));
     }
     std::fs::write(&table, rows).unwrap();
-    let mut policy = String::from("[columns]\nsensitive = \"disease\"\n[privacy]\nk_anonymity = 5\n");
+    let mut policy = String::from(
+        "[columns]\nsensitive = \"disease\"\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
+    );
     for column in ["day", "moment", "text", "zip"] {
         let file = folder.path().join(format!("{column}.txt"));
         told(0, &["init", text(&table), "--hierarchy", column, "--out", text(&file)]);
@@ -242,7 +244,7 @@ fn values_that_a_policy_lacks_are_counted_or_sent_to_other() {
     let mut run = |code: i32, job: &str, n: &str| {
         runs += 1;
         let text_of_policy = format!(
-            "[columns]\nsensitive = \"disease\"\n[columns.quasi]\njob = {{ {job} }}\nn = {{ {n} }}\n[privacy]\nk_anonymity = 5\n"
+            "[columns]\nsensitive = \"disease\"\n[columns.quasi]\njob = {{ {job} }}\nn = {{ {n} }}\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n"
         );
         std::fs::write(&policy, text_of_policy).unwrap();
         let out = folder.path().join(format!("release{runs}"));

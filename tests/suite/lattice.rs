@@ -1,6 +1,6 @@
 //! Are full-domain releases safe, minimal and the same every time?
 
-use crate::support::{dataset, skyveil, text};
+use crate::support::{beside, dataset, skyveil, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,6 +61,7 @@ drop = ["person_id", "region", "county", "tract", "education", "marital", "occup
 [columns.quasi.sex]
 [privacy]
 k_anonymity = 30
+distinct_l_diversity = 2
 "#;
 
 /// The smallest number of people who agree in the interval of their age and, if it is published, in their sex.
@@ -95,7 +96,7 @@ fn a_lattice_release_is_the_one_that_counting_by_hand_finds() {
         let minimal = told["lattice"]["minimal_safe"].as_array().unwrap();
         assert_eq!(minimal.iter().map(node).collect::<BTreeSet<_>>(), expected, "{measure}");
         // Everybody's age is cut at the same points.
-        let tree: Value = serde_json::from_slice(&std::fs::read(out.join("tree.json")).unwrap()).unwrap();
+        let tree: Value = serde_json::from_slice(&std::fs::read(beside(&out, ".tree")).unwrap()).unwrap();
         let width = [1, 5, 10, 20, 40][node(&told["lattice"]["levels"]).0];
         assert_eq!(tree["column"], "age");
         for (i, cut) in (1..).zip(tree["from"].as_array().unwrap()) {
@@ -114,7 +115,7 @@ fn a_policy_may_set_the_intervals() {
         std::fs::write(&policy, text.replace("= 30", &format!("= {people}"))).unwrap();
         let out = folder.path().join(people.to_string());
         let (told, _) = release(&policy, &out, &[]);
-        let tree: Value = serde_json::from_slice(&std::fs::read(out.join("tree.json")).unwrap()).unwrap();
+        let tree: Value = serde_json::from_slice(&std::fs::read(beside(&out, ".tree")).unwrap()).unwrap();
         (told["lattice"]["levels"].clone(), tree)
     };
     // The smallest group with this width is just large enough; with a narrower width it is not.

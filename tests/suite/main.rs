@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod altered;
 mod anonymize;
 mod architecture;
 mod audit;
@@ -17,6 +18,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod explore;
+mod fail_closed;
 mod failures;
 mod frozen;
 mod init;
@@ -27,6 +29,7 @@ mod memory;
 mod policy_reference;
 #[cfg(unix)]
 mod races;
+mod receipts;
 mod report;
 mod reproduce;
 mod robust;

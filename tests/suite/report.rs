@@ -1,5 +1,5 @@
 //! The report on a release and on any table, as a user gets it.
-use crate::support::{Folder, draws, ends_with, skyveil};
+use crate::support::{Folder, draws, ends_with, printed, skyveil};
 
 /// Makes a release of a table; `keys` are placed before the other keys of `[columns]`.
 fn release(folder: &Folder, name: &str, table: &str, keys: &str, sections: &str) -> String {
@@ -50,7 +50,13 @@ const POINT: &str =
 fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() {
     let folder = Folder::new();
     let table = folder.write("t.csv", "q,s\na,x\na,y\na,x\na,y\na,x\na,y\nb,x\nb,y\n");
-    let out = release(&folder, "r", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\n");
+    let out = release(
+        &folder,
+        "r",
+        &table,
+        "",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\ndistinct_l_diversity = 2\n",
+    );
     let page = plain(&run(
         &[
             "report",
@@ -87,8 +93,9 @@ fn ranges_cover_the_values_between_their_ends() {
     }
     let table = folder.write("t.csv", &rows);
     for ranges in ["label", "bounds"] {
-        let sections =
-            format!("[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n[publish]\nranges = \"{ranges}\"\n");
+        let sections = format!(
+            "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n[publish]\nranges = \"{ranges}\"\n"
+        );
         let out = release(&folder, ranges, &table, "", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
         // Two groups of two values: 0.8 log2(0.4 / 0.25) + 0.2 log2(0.1 / 0.25) bits.
@@ -166,7 +173,7 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
         "r",
         &table,
         "keep = [\"pay\", \"tag\"]",
-        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let page = plain(&run(&["report", &out], 0));
     assert!(
@@ -248,11 +255,11 @@ fn a_kept_column_that_names_people_is_warned_of() {
     let table = folder.write("t.csv", &format!("q,who,class,s\n{rows}"));
     let policy = folder.write(
         "p.toml",
-        "[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\n",
+        "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let output = skyveil(&["anonymize", &table, "--policy", &policy, "--out", &folder.text("r")]);
     let warned = String::from_utf8(output.stderr).unwrap();
-    assert!(warned.contains("column \"who\" is kept, and 100.0 % of the people"), "{warned}");
+    assert!(warned.contains("accepted: unique kept values: column \"who\" is kept, and 100.0 %"), "{warned}");
     assert!(!warned.contains("class"), "{warned}");
     let page = written(&folder, "r");
     let (badge, facts) =
@@ -261,33 +268,25 @@ fn a_kept_column_that_names_people_is_warned_of() {
 }
 
 #[test]
-fn penalties_tell_neither_digits_nor_ends_of_the_table() {
+fn penalties_are_for_the_owner() {
     let folder = Folder::new();
     let rows: String = (0..40).map(|i| format!("{},v{}\n", 20 + i, i % 4)).collect();
     let table = folder.write("t.csv", &format!("q,s\n{rows}"));
-    let out = release(
+    release(
         &folder,
         "r",
         &table,
         "",
-        "[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\nk_anonymity = 40\n",
+        "[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\nk_anonymity = 40\ndistinct_l_diversity = 2\n",
     );
-    let text = std::fs::read_to_string(folder.path("r/manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let penalty = &manifest["utility"]["certainty_penalty"];
-    // One group: its label is [20,60), whose values span 39 parts of 100.
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    // One group with the label [20,60), whose values span 39 parts of 100.
+    assert!(!read("r/manifest.json").contains("penalty") && !read("r/report.html").contains("0.39"));
+    let receipt: serde_json::Value = serde_json::from_str(&read("r.receipt.json")).unwrap();
+    let penalty = &receipt["utility"]["certainty_penalty"];
     assert_eq!((penalty["published"].as_f64(), penalty["tight"].as_f64()), (Some(0.39), Some(0.39)));
-    let out2 = release(&folder, "o", &table, "", "[columns.quasi.q]\n[privacy]\nk_anonymity = 7\n");
-    for release in [out, out2] {
-        let text = std::fs::read_to_string(format!("{release}/manifest.json")).unwrap();
-        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for column in manifest["utility"]["certainty_penalty"]["columns"].as_array().unwrap() {
-            for key in ["published", "tight"] {
-                let thousandths = column[key].as_f64().unwrap() * 1000.0;
-                assert!((thousandths - thousandths.round()).abs() < 1e-9, "{column}");
-            }
-        }
-    }
+    let owners = skyveil(&["report", &folder.text("r"), "--receipt", &folder.text("r.receipt.json")]);
+    assert!(printed(&owners).contains("Certainty penalty by column") && printed(&owners).contains("0.390"));
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl Place {
         let (columns, _) = stated.split_once("[privacy]").unwrap();
         let policy = folder.path().join("policy.toml");
         let publish = "[publish]\nstyle = \"bucketized\"\n";
+        let columns = format!("accept = [\"repeated ids\"]   # the costs\n{columns}");
         std::fs::write(&policy, format!("{columns}[privacy]\nmodel = \"robust\"\n{privacy}\n{publish}"))
             .unwrap();
         Place { folder, table, policy }
@@ -145,17 +146,18 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     );
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();
-    assert_eq!(manifest["suppressed"], suppressed);
-    // A sum over all rows would reveal the sum over the suppressed ones.
-    assert_eq!(manifest["input"], serde_json::json!({"rows": 800}));
+    // How many are missing, and what their absence changes, is for the owner.
+    for private in ["suppressed", "input", "distributions"] {
+        assert_eq!(manifest.get(private), None);
+    }
+    let receipt: Value =
+        serde_json::from_slice(&std::fs::read(place.path("out.receipt.json")).unwrap()).unwrap();
+    assert_eq!(receipt["suppressed"], serde_json::json!({"rows": suppressed, "list": "out.suppressed.csv"}));
+    assert_eq!(receipt["distributions"], summary["distributions"]);
     let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
-    assert!(page.contains("without a fingerprint"));
+    assert!(!page.contains("largest posterior") && !page.contains(&format!("{suppressed} rows")));
     // Groups without labels have no penalty.
-    assert_eq!(manifest["utility"]["certainty_penalty"], Value::Null);
-    assert!(
-        page.contains("because the groups have no labels")
-            && !page.contains("certainty penalty as published")
-    );
+    assert_eq!(receipt["utility"]["certainty_penalty"], Value::Null);
     assert!(page.contains("skyveil check RELEASE --original TABLE"));
     assert_eq!(manifest["records"].as_u64().unwrap() + suppressed, 800);
     let list = place.path("out.suppressed.csv");
@@ -462,7 +464,7 @@ fn kept_columns_travel_and_nulls_have_their_meaning() {
     let path = |name: &str| folder.path().join(name);
     let rows: String = (0..40).map(|i| format!("{},{},n{i}\n", i % 2, ["flu", ""][i / 2 % 2])).collect();
     std::fs::write(path("people.csv"), format!("sex,disease,note\n{rows}")).unwrap();
-    let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"sex\"]\nkeep = [\"note\"]\nnull_is = \"none\"\n\
+    let policy = "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"disease\"\nquasi = [\"sex\"]\nkeep = [\"note\"]\nnull_is = \"none\"\n\
                   [privacy]\nmodel = \"robust\"\nr = 2\n[publish]\nstyle = \"bucketized\"\n";
     std::fs::write(path("policy.toml"), policy).unwrap();
     let [table, policy, out] = ["people.csv", "policy.toml", "out"].map(path);

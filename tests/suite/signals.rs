@@ -16,7 +16,7 @@ fn table(folder: &Folder) {
     assert!(made.status.success());
     let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\", \"commission\", \"elevel\", \"hyears\"]\nkeep = [\"car\"]\n\
                   [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
-                  [privacy]\nk_anonymity = 50\n";
+                  [privacy]\nk_anonymity = 50\ndistinct_l_diversity = 2\n";
     folder.write("policy.toml", policy);
 }
 

@@ -1,6 +1,6 @@
 //! Runs that run out of disk space or file handles: a clear error, no release, nothing left behind.
 
-use crate::support::{binary, dataset, text};
+use crate::support::{binary, dataset, remove_release, text};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -18,7 +18,7 @@ fn table(folder: &Path) {
     let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\nkeep = [\"car\"]\n\
                   [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
                   [columns.quasi.commission]\n[columns.quasi.elevel]\n[columns.quasi.hyears]\n\
-                  [privacy]\nk_anonymity = 50\n";
+                  [privacy]\nk_anonymity = 50\ndistinct_l_diversity = 2\n";
     std::fs::write(folder.join("policy.toml"), policy).unwrap();
 }
 
@@ -87,7 +87,7 @@ fn few_file_handles_suffice_or_end_a_run_with_a_message() {
         let run = starve(&format!("ulimit -n {handles}"), folder.path(), &ANONYMIZE);
         let told = String::from_utf8_lossy(&run.stderr);
         if run.status.success() {
-            std::fs::remove_dir_all(folder.path().join("release")).unwrap();
+            remove_release(&folder.path().join("release"));
         } else {
             assert_eq!(run.status.code(), Some(75), "{handles} handles: {told}");
             assert!(told.starts_with("error:") && !told.contains("panicked"), "{handles} handles: {told}");

@@ -12,6 +12,7 @@ pub mod groups;
 mod labels;
 
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 pub use groups::{PeopleSource, PublishedValues};
 use labels::LabelledGroups;
@@ -20,7 +21,7 @@ use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::beliefs::group::{BeliefAdversary, MOST_STATES};
 use crate::model::beliefs::judge::{AttackReport, BeliefsJudge, Gathered};
-use crate::model::beliefs::original::Original;
+use crate::model::beliefs::original::{Original, other_table};
 use crate::model::beliefs::{Question, Roles, priors_of};
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
@@ -112,21 +113,18 @@ impl<'a> GroupTables<'a> {
     }
 }
 
-/// Fails unless the original has the number of rows that the manifest of the release gives.
+/// Fails unless the original has as many rows as the release has people.
 fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
-    if let Some(input) = &manifest.input
-        && input.rows != rows
-    {
-        let read = number_of(input.rows, "row", "rows");
-        return Err(crate::model::beliefs::original::other_table(&format!(
-            "that one had {read}, this one has {rows}"
-        )));
-    }
-    match manifest.suppressed.unwrap_or(0) {
-        0 => Ok(()),
-        many => Err(Error::missing(
-            format!("the release leaves out {} of its table", number_of(many, "row", "rows")),
-            "give a table with the rows that are left, their original values and their group, and name that",
+    let people = number_of(manifest.individuals, "person", "people");
+    match rows.cmp(&manifest.individuals) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(other_table(&format!("the release has {people}, this one has {rows}"))),
+        Ordering::Greater => Err(Error::missing(
+            format!(
+                "this is not the table that the release was made from: the release has {people}, this one has {rows}"
+            ),
+            "give the table that it was made from; if some rows were suppressed, give one with the rows that are left, \
+             their original values and their group, and name that",
             Setting::Groups,
         )),
     }

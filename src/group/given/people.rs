@@ -10,6 +10,7 @@ use crate::encode::cells::cell_texts;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::Layout;
+use crate::encode::repeated_ids::{IdColumn, RepeatedIds};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::sensitive::SensitiveCoding;
 use crate::encode::source_columns::{RowsAre, SourceBatch, SourceColumns};
@@ -50,6 +51,8 @@ pub struct CodedPeople {
     pub rows: Rows,
     /// The columns that travel, as in the table, with their batches.
     pub travelling: (Vec<Field>, Vec<Vec<ArrayRef>>),
+    /// Columns that are not published and could hold ids of people with several rows.
+    pub ids_of_rows: Vec<RepeatedIds>,
     /// The identifier of each person in the table of group numbers.
     pub(super) ids: Option<Vec<Option<String>>>,
     _room: Reservation,
@@ -62,7 +65,9 @@ impl CodedPeople {
         let mut travelling = std::mem::take(&mut columns.travelling);
         if extra.purpose == ReadFor::Report {
             travelling.clear();
+            columns.watched.clear();
         }
+        columns.watched.retain(|name| Some(*name) != extra.id);
         let judged = columns.wanted();
         let mut wanted = judged.clone();
         wanted.extend(extra.id.map(ColumnRequest::canonical));
@@ -98,7 +103,8 @@ impl CodedPeople {
             (fields.collect(), batches.iter().map(|batch| batch.columns()[first..].to_vec()).collect());
         let place = |name: &str| job.policy.columns.quasi.iter().position(|own| own.name == name);
         let places = columns.quasi.iter().filter_map(|quasi| place(&quasi.name)).collect();
-        Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids, _room: room })
+        let ids_of_rows = found.ids.into_iter().filter_map(IdColumn::finish).collect();
+        Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids_of_rows, ids, _room: room })
     }
 
     /// Number of people.

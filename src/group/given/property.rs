@@ -9,7 +9,9 @@ use crate::math::disclosure_sets::{Property, SkylinePoint};
 use crate::math::exact::Rational;
 use crate::math::skyline::Values;
 use crate::model::Policy;
+use crate::model::skyline::judge::misspelt;
 use crate::model::skyline::{ProtectedValues, SkylineRequirement};
+use crate::policy::nearly_the_same;
 
 /// The requirements of a policy, as far as disclosure sets can show them.
 pub struct AuditedProperty<'a> {
@@ -19,8 +21,8 @@ pub struct AuditedProperty<'a> {
 /// A point that every disclosure set must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditedPoint {
-    /// The protected values; `None` for every value.
-    pub values: Option<Vec<String>>,
+    /// The protected values.
+    pub values: ProtectedValues,
     /// How many values the adversary can rule out for a person.
     pub l: u64,
     /// An upper bound on the probability, exclusive.
@@ -78,21 +80,38 @@ impl<'a> AuditedProperty<'a> {
                 ProtectedValues::Every | ProtectedValues::Near(_) => skyline.push(point(requirement, None)?),
                 ProtectedValues::These(texts) => {
                     for text in texts {
-                        let code = sensitive.code_of_text(text).ok_or_else(|| absent(&sensitive.name))?;
+                        match sensitive.code_of_text(text) {
+                            Some(code) => skyline.push(point(requirement, Some(code.into()))?),
+                            None => self.expect_absent(text, sensitive)?,
+                        }
+                    }
+                }
+                ProtectedValues::Except(texts) => {
+                    let excepted: Vec<u16> =
+                        texts.iter().filter_map(|text| sensitive.code_of_text(text)).collect();
+                    let others = (0..sensitive.len() as u16).filter(|code| !excepted.contains(code));
+                    for code in others {
                         skyline.push(point(requirement, Some(code.into()))?);
                     }
                 }
             }
         }
         let words = |requirement: &SkylineRequirement| AuditedPoint {
-            values: match &requirement.values {
-                ProtectedValues::Every | ProtectedValues::Near(_) => None,
-                ProtectedValues::These(texts) => Some(texts.clone()),
-            },
+            values: requirement.values.clone(),
             l: requirement.l,
             confidence: requirement.confidence.clone(),
         };
         Ok((Property::Skyline(skyline), self.requirements.iter().map(words).collect()))
+    }
+
+    /// Fails if a value that does not occur looks like a misspelling of one that does and that the policy does not name.
+    fn expect_absent(&self, text: &str, sensitive: &SensitiveCoding) -> Result<()> {
+        let named = |other: &String| self.requirements.iter().any(|own| own.values.named().contains(other));
+        let near = |other: &String| !named(other) && nearly_the_same(text, other);
+        match !sensitive.could_hold(text) || sensitive.texts().iter().any(near) {
+            true => Err(misspelt(&sensitive.name, text)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -101,11 +120,4 @@ fn point(requirement: &SkylineRequirement, target: Option<u32>) -> Result<Skylin
     let [l, k, m] = [requirement.l, requirement.k, requirement.m]
         .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     SkylinePoint::new(target, [l, k, m], requirement.confidence.clone())
-}
-
-fn absent(column: &str) -> Error {
-    Error::input(
-        format!("a value in `for` of privacy.skyline does not occur in {column:?}"),
-        "check its spelling, or leave it out: what does not occur needs no protection",
-    )
 }

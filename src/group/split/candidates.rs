@@ -7,7 +7,7 @@
 //! make it safe or unsafe, so nothing is concluded from a part that shrinks.
 
 use super::propose::ProposedCut;
-use super::rank::{CutOrder, RankedCut, Spread, Standing};
+use super::rank::{ColumnHistogram, CutOrder, RankedCut, Standing};
 use super::triples::Triple;
 use crate::encode::column::Splitting;
 use crate::encode::group_counts::{GrowingPart, Part};
@@ -25,7 +25,7 @@ pub struct Candidates<'a> {
     /// Which column.
     pub number: usize,
     /// How its people are spread.
-    pub spread: Spread<'a>,
+    pub spread: ColumnHistogram<'a>,
     /// The node's counts in that column, in the order of codes.
     pub triples: &'a [Triple],
     /// The number of the first triple of each run.

@@ -4,7 +4,7 @@ use super::count::Counted;
 use super::frontier::OpenNode;
 use super::plan::SplitPlan;
 use super::propose::{ProposalRoom, ProposedCut};
-use super::rank::{CutOrder, RankedCut, Run, Spread, Standing};
+use super::rank::{ColumnHistogram, CutOrder, RankedCut, Run, Standing};
 use super::rows::InMemory;
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
@@ -178,7 +178,7 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
         let below = |code: u16| sample.rows.iter().filter(|(codes, _)| codes[number] < code).count() as u64;
         let runs: Vec<Run> =
             codes.iter().map(|&code| Run { code: code.into(), people_below: below(code) }).collect();
-        let spread = Spread { column, runs: &runs, people: sample.rows.len() as u64 };
+        let spread = ColumnHistogram { column, runs: &runs, people: sample.rows.len() as u64 };
         let mut add = |starts: &[usize], cut: Cut| {
             let of = |at: usize| part(sample, |codes| cut.part(codes[number]) == at);
             let parts = (0..=cut.boundaries.len()).map(|at| Part::of(&of(at))).collect();
@@ -246,7 +246,7 @@ proptest! {
             runs.push(Run { code, people_below });
             people_below += people;
         }
-        let spread = Spread { column: &column, runs: &runs, people: people_below };
+        let spread = ColumnHistogram { column: &column, runs: &runs, people: people_below };
         let large = |start: &usize| {
             let below = runs[*start].people_below;
             below >= least && people_below - below >= least

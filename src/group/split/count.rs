@@ -6,7 +6,7 @@
 
 use super::binning::{Binning, Bins};
 use super::frontier::OpenNode;
-use super::rank::{Run, Spread};
+use super::rank::{ColumnHistogram, Run};
 use super::rows::{InMemory, OnPages};
 use super::triples::{Counter, Triple};
 use super::walk::{Walk, WalkRoom};
@@ -41,7 +41,12 @@ pub trait CountRows: Sync {
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Self::Counts>>;
 
     /// How the people of a node are spread over the codes of a column.
-    fn spread<'c>(&'c self, node: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c>;
+    fn spread<'c>(
+        &'c self,
+        node: Counted<'c, Self>,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnHistogram<'c>;
 
     /// The counts of one column of a node.
     fn column<'c>(
@@ -132,14 +137,19 @@ impl CountRows for InMemory<'_> {
         Ok(None)
     }
 
-    fn spread<'c>(&'c self, of: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c> {
+    fn spread<'c>(
+        &'c self,
+        of: Counted<'c, Self>,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnHistogram<'c> {
         let (rows, extent) = (of.node.rows.clone(), of.node.extent[column].clone());
         let people = rows.len() as u64;
         let runs = match &self.rows.columns[column] {
             Codes::Narrow(codes) => counter.runs(extent, codes[rows].iter().map(|&code| u16::from(code))),
             Codes::Wide(codes) => counter.runs(extent, codes[rows].iter().copied()),
         };
-        Spread { column: &self.columns[column], runs, people }
+        ColumnHistogram { column: &self.columns[column], runs, people }
     }
 
     fn column<'c>(
@@ -399,14 +409,19 @@ impl CountRows for OnPages<'_> {
         self.histograms(tree, std::slice::from_ref(node), &binnings).map(Some)
     }
 
-    fn spread<'c>(&'c self, of: Counted<'c, Self>, column: usize, counter: &'c mut Counter) -> Spread<'c> {
+    fn spread<'c>(
+        &'c self,
+        of: Counted<'c, Self>,
+        column: usize,
+        counter: &'c mut Counter,
+    ) -> ColumnHistogram<'c> {
         let (binning, cells) = of.counts.column(of.place, column);
         let people = |cells: &[u64]| match self.people() {
             People::Valued => cells.iter().sum(),
             People::Listed => cells.last().copied().unwrap_or(0),
         };
         let runs = counter.runs_of(cells.chunks_exact(self.slots).map(people));
-        Spread { column: &binning.column, runs, people: of.node.part.people }
+        ColumnHistogram { column: &binning.column, runs, people: of.node.part.people }
     }
 
     fn column<'c>(

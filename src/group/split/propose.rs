@@ -7,7 +7,7 @@ use super::count::{CountRows, Counted};
 use super::frontier::OpenNode;
 use super::join::judge_parts;
 use super::plan::SplitPlan;
-use super::rank::{Spread, Standing};
+use super::rank::{ColumnHistogram, Standing};
 use super::triples::Counter;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
@@ -97,7 +97,7 @@ impl SplitPlan<'_> {
         };
         let propose = |room: &mut ProposalRoom, number: usize, best: Option<Standing>| {
             let counts = rows.column(counted, number, &mut room.counter);
-            let spread = Spread { column: counts.column, runs: counts.runs, people: total.people };
+            let spread = ColumnHistogram { column: counts.column, runs: counts.runs, people: total.people };
             let candidates = Candidates {
                 number,
                 spread,

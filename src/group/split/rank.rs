@@ -67,7 +67,7 @@ impl RankedCut {
 
 /// How the people of a node are spread over the codes of one column.
 #[derive(Debug, Clone, Copy)]
-pub struct Spread<'a> {
+pub struct ColumnHistogram<'a> {
     /// The column's cuts and widths.
     pub column: &'a Column,
     /// The codes that occur, ascending.
@@ -76,7 +76,7 @@ pub struct Spread<'a> {
     pub people: u64,
 }
 
-impl Spread<'_> {
+impl ColumnHistogram<'_> {
     fn width(&self, from: usize, to: usize) -> f64 {
         self.column.width_of((self.runs[from].code, self.runs[to - 1].code), to - from)
     }

@@ -17,6 +17,8 @@ pub enum ProtectedCodes {
     Every,
     /// The values with these codes.
     These(Vec<u32>),
+    /// Every value but those with these codes.
+    Except(Vec<u32>),
 }
 
 /// One target value at one skyline point, with its statistics so far.
@@ -82,6 +84,7 @@ impl SkylineState {
         let protects = |target: &ProtectedCodes, code: u32| match target {
             ProtectedCodes::Every => true,
             ProtectedCodes::These(codes) => codes.contains(&code),
+            ProtectedCodes::Except(codes) => !codes.contains(&code),
         };
         let entries = (0..distinct as u32).flat_map(|code| {
             let points: Vec<Point> = skyline

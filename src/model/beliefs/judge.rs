@@ -9,8 +9,7 @@ use crate::math::beliefs::divergence::{DistanceVerdict, Threshold};
 use crate::math::beliefs::group::{BeliefAdversary, BeliefGroup, Beliefs, Member, Moved};
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{
-    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
-    Total,
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side, Total,
 };
 
 /// A group with its original rows.
@@ -137,7 +136,7 @@ impl AttackReport {
         fields.push(("column", Datum::Text(finding.column.clone())));
         fields.push(("private", self.is_private().into()));
         fields.push(("estimated", Datum::of(self.estimated())));
-        finding.totals.push(Total { name: "beliefs", audience: Audience::Owner, fields });
+        finding.totals.push(Total { name: "beliefs", fields });
     }
 
     /// Whether beliefs move further than allowed.

@@ -28,8 +28,8 @@ fn skyline() -> Requirements {
         knowledge: Knowledge { l, k, m },
         confidence: Confidence::parse(confidence).expect("a confidence"),
     };
-    let only = Some(vec!["b".to_string()]);
-    let points = vec![(None, point(1, 1, 1, "0.7")), (only, point(0, 2, 0, "0.5"))];
+    let only = ProtectedValues::These(vec!["b".to_string()]);
+    let points = vec![(ProtectedValues::Every, point(1, 1, 1, "0.7")), (only, point(0, 2, 0, "0.5"))];
     Requirements { minimum_group_size: 3, minimum_distinct_values: 2, ..Requirements::points(points) }
 }
 
@@ -53,7 +53,7 @@ fn merged(charge: &Arc<Charge>, groups: &[Vec<u64>], shares: &[Vec<usize>]) -> O
         share.iter().for_each(|&number| judge.observe(&group(&groups[number]), number as u64));
         whole.merge(judge);
     }
-    whole.finish(&ValueNames { column: "sick", names: &names(), ordered: false }).ok()
+    whole.finish(&ValueNames { column: "sick", names: &names(), possible: &|_| true }).ok()
 }
 
 proptest! {

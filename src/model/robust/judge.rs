@@ -12,8 +12,8 @@ use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::robust::{Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess};
 use crate::model::finding::{
-    Amount, Audience, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side,
-    Total, WorstByValue,
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side, Total,
+    WorstByValue,
 };
 
 /// Posteriors of groups with up to this many states (twelve different values) are always computed.
@@ -199,7 +199,6 @@ impl RobustJudge {
         };
         Total {
             name: "distributions",
-            audience: Audience::Public,
             fields: vec![
                 ("r", robustness.model.r.to_string().into()),
                 ("at_most", (Rational::ONE / &robustness.model.r).to_string().into()),

@@ -14,21 +14,19 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
 };
-use crate::policy::closest;
+use crate::policy::{closest, nearly_the_same};
 
-/// Skyline points, each for all sensitive values (`None`) or for those with these names.
-pub type SkylinePoints = Vec<(Option<Vec<String>>, Point)>;
+/// Skyline points with the sensitive values that each protects.
+pub type SkylinePoints = Vec<(ProtectedValues, Point)>;
 
 impl SkylineModel {
     /// The points that protect single values, with the names of these.
     pub(in crate::model) fn named_points(&self) -> Result<SkylinePoints> {
         let point = |required: &SkylineRequirement| {
-            let names = match &required.values {
-                ProtectedValues::Every => None,
-                ProtectedValues::These(names) => Some(names.clone()),
-                ProtectedValues::Near(_) => return None,
-            };
-            Some(required.point().map(|point| (names, point)))
+            if matches!(required.values, ProtectedValues::Near(_)) {
+                return None;
+            }
+            Some(required.point().map(|point| (required.values.clone(), point)))
         };
         self.points.iter().filter_map(point).collect()
     }
@@ -39,8 +37,8 @@ impl SkylineModel {
 pub enum Absent {
     /// It is a mistake.
     Refuse,
-    /// Nobody can have it: it is reported with a breach of 0. Among numbers, dates and times it is still a
-    /// mistake, since it may be another way of writing a value that somebody has.
+    /// Nobody has it today: it is reported with a breach of 0, unless somebody has a value that is nearly the same,
+    /// which the policy does not name.
     Report,
 }
 
@@ -60,33 +58,31 @@ impl PointsByValue {
     ) -> Result<Self> {
         let mut named: HashMap<u32, Vec<Point>> = HashMap::new();
         let mut coded = Vec::new();
-        for (names, point) in points {
-            let codes = match names {
-                None => None,
-                Some(names) => Some(names.iter().map(|name| code(name)).collect::<Result<Vec<u32>>>()?),
-            };
-            named.extend(codes.iter().flatten().map(|&code| (code, Vec::new())));
-            coded.push((codes, point));
+        for (protected, point) in points {
+            let codes = protected.named().iter().map(|name| code(name)).collect::<Result<Vec<u32>>>()?;
+            named.extend(codes.iter().map(|&code| (code, Vec::new())));
+            coded.push((protected, codes, point));
         }
         let mut every = Vec::new();
-        for (codes, point) in coded {
+        for (protected, codes, point) in coded {
             let add = |points: &mut Vec<Point>| {
                 if !points.contains(point) {
                     points.push(point.clone());
                 }
             };
-            match codes {
-                None => {
-                    add(&mut every);
-                    named.values_mut().for_each(add);
-                }
-                Some(codes) => codes.into_iter().for_each(|code| add(named.entry(code).or_default())),
+            let these = matches!(protected, ProtectedValues::These(_));
+            if !these {
+                add(&mut every);
             }
+            named
+                .iter_mut()
+                .filter(|(code, _)| codes.contains(code) == these)
+                .for_each(|(_, points)| add(points));
         }
         Ok(PointsByValue { values, every, named })
     }
 
-    fn of(&self, code: u32) -> &[Point] {
+    pub(in crate::model) fn of(&self, code: u32) -> &[Point] {
         self.named.get(&code).unwrap_or(&self.every)
     }
 }
@@ -138,10 +134,25 @@ impl SkylineJudge {
     }
 
     /// Gives a named value that does not occur the statistics of no groups, or refuses it.
-    pub fn expect(&mut self, value: &NamedValue<'_>, names: &[Arc<str>], absent: Absent) -> Result<()> {
-        let met = |code: u32| self.by_code.get(code as usize).is_some_and(|points| points.is_some());
-        if absent == Absent::Refuse && !met(value.code) {
-            return Err(refused(value, names, met));
+    pub fn expect(
+        &mut self,
+        value: &NamedValue<'_>,
+        names: &[Arc<str>],
+        known: &[u32],
+        absent: Absent,
+    ) -> Result<()> {
+        let met = |code: u32| {
+            let own = self.by_code.get(code as usize).and_then(Option::as_ref);
+            own.is_some_and(|own| own.first().is_none_or(Statistics::occurs))
+        };
+        if !met(value.code) {
+            if absent == Absent::Refuse {
+                return Err(refused(value, names, met));
+            }
+            let mut others = names.iter().zip(0u32..).filter(|(_, code)| met(*code) && !known.contains(code));
+            if others.any(|(other, _)| nearly_the_same(value.name, other)) {
+                return Err(misspelt(value.column, value.name));
+            }
         }
         statistics_of(&self.points, &mut self.by_code, value.code);
         Ok(())
@@ -176,6 +187,17 @@ impl SkylineJudge {
     }
 }
 
+/// The error that a point names a value that nobody has, while somebody has one that is nearly the same.
+pub(crate) fn misspelt(column: &str, name: &str) -> Error {
+    Error::input(
+        format!(
+            "`for` of privacy.skyline names {name:?}, which column `{column}` does not hold; it holds a value that is \
+             nearly the same"
+        ),
+        "correct the spelling; if they are two values, name the other one in `for` or in not_sensitive too",
+    )
+}
+
 /// A value that a point names.
 pub struct NamedValue<'a> {
     /// The sensitive column.
@@ -205,8 +227,9 @@ fn statistics_of<'a>(
 
 /// The claim that a point holds for a value, or for a window of values.
 pub(super) fn breach_claim(subject: ClaimSubject, point: &Point, statistics: &Statistics) -> Claim {
-    let fraction =
-        |value: &Option<crate::math::exact::Rational>| value.clone().map_or(Datum::Nothing, Datum::Fraction);
+    let fraction = |value: &Option<crate::math::exact::Rational>| {
+        value.as_ref().map_or(Datum::Nothing, Datum::fraction_at_most)
+    };
     let five = statistics.exact().map_or(Datum::Nothing, |five| Datum::list(five.iter().map(fraction)));
     let size = point.knowledge;
     Claim {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::policy::ProtectedValues;
 use crate::error::Result;
 use crate::math::skyline::Point;
 use crate::math::skyline::{Confidence, KeptGroups, Ranking, SharedCounts, Values};
@@ -16,8 +17,8 @@ use crate::model::counted_group::CountedGroup;
 pub struct WantedSkylines {
     /// For every value of the table that is not named.
     pub every: Option<Confidence>,
-    /// For the values with these names.
-    pub these: Vec<(String, Confidence)>,
+    /// For the values with these names; `None` for none.
+    pub these: Vec<(String, Option<Confidence>)>,
     /// For every window that a point protects.
     pub windows: Option<Confidence>,
 }
@@ -27,7 +28,7 @@ impl WantedSkylines {
     pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new(), windows: None };
 
     /// For all values that have a point, each at the lowest confidence required of it.
-    pub fn of(points: &[(Option<Vec<String>>, Point)]) -> Self {
+    pub fn of(points: &[(ProtectedValues, Point)]) -> Self {
         let mut wanted = WantedSkylines::NOTHING;
         let lower = |own: &mut Option<Confidence>, other: &Confidence| {
             if own.as_ref().is_none_or(|own| other.value() < own.value()) {
@@ -35,20 +36,18 @@ impl WantedSkylines {
             }
         };
         let mut named: BTreeMap<&String, Option<Confidence>> = BTreeMap::new();
-        for (names, point) in points {
-            match names {
-                None => lower(&mut wanted.every, &point.confidence),
-                Some(names) => {
-                    names.iter().for_each(|name| lower(named.entry(name).or_default(), &point.confidence));
-                }
+        named.extend(points.iter().flat_map(|(protected, _)| protected.named()).map(|name| (name, None)));
+        for (protected, point) in points {
+            let these = matches!(protected, ProtectedValues::These(_));
+            if !these {
+                lower(&mut wanted.every, &point.confidence);
             }
+            named
+                .iter_mut()
+                .filter(|(name, _)| protected.named().contains(name) == these)
+                .for_each(|(_, confidence)| lower(confidence, &point.confidence));
         }
-        for (name, mut confidence) in named {
-            if let Some(every) = &wanted.every {
-                lower(&mut confidence, every);
-            }
-            wanted.these.extend(confidence.map(|confidence| (name.clone(), confidence)));
-        }
+        wanted.these = named.into_iter().map(|(name, confidence)| (name.clone(), confidence)).collect();
         wanted
     }
 }
@@ -56,14 +55,15 @@ impl WantedSkylines {
 /// The same by code.
 pub struct WantedByCode {
     every: Option<Arc<Confidence>>,
-    these: HashMap<u32, Arc<Confidence>>,
+    these: HashMap<u32, Option<Arc<Confidence>>>,
 }
 
 impl WantedByCode {
     /// Assigns codes to the named values.
     pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
-        let coded =
-            |(name, confidence): &(String, Confidence)| Ok((code(name)?, Arc::new(confidence.clone())));
+        let coded = |(name, confidence): &(String, Option<Confidence>)| {
+            Ok((code(name)?, confidence.clone().map(Arc::new)))
+        };
         let these = wanted.these.iter().map(coded).collect::<Result<_>>()?;
         Ok(WantedByCode { every: wanted.every.clone().map(Arc::new), these })
     }
@@ -73,7 +73,7 @@ impl WantedByCode {
     }
 
     fn confidence(&self, code: u32) -> Option<&Arc<Confidence>> {
-        self.these.get(&code).or(self.every.as_ref())
+        self.these.get(&code).map_or(self.every.as_ref(), Option::as_ref)
     }
 }
 
@@ -122,6 +122,7 @@ impl KnowledgeEvidence {
     /// The kept groups by value, sorted by name; includes named values that do not occur.
     pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
         for (&code, confidence) in &self.wanted.these {
+            let Some(confidence) = confidence else { continue };
             kept_of(&mut self.by_code, code, self.values, confidence);
         }
         let named = self.by_code.into_iter().zip(names);

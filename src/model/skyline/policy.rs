@@ -43,8 +43,20 @@ pub enum ProtectedValues {
     Every,
     /// These, sorted.
     These(Vec<String>),
+    /// Every value but these, sorted.
+    Except(Vec<String>),
     /// Every window of numbers that are this near to each other.
     Near(Within),
+}
+
+impl ProtectedValues {
+    /// The values that it names.
+    pub fn named(&self) -> &[String] {
+        match self {
+            ProtectedValues::Every | ProtectedValues::Near(_) => &[],
+            ProtectedValues::These(names) | ProtectedValues::Except(names) => names,
+        }
+    }
 }
 
 impl SkylineRequirement {
@@ -80,11 +92,11 @@ impl SkylineModel {
         writeln!(text, "model = \"skyline\"")?;
         for point in &self.points {
             writeln!(text, "[[{section}.skyline]]")?;
+            let values = list_text(point.values.named().iter().map(|value| quoted(value)));
             match &point.values {
                 ProtectedValues::Every => {}
-                ProtectedValues::These(values) => {
-                    writeln!(text, "for = {}", list_text(values.iter().map(|value| quoted(value))))?;
-                }
+                ProtectedValues::These(_) => writeln!(text, "for = {values}")?,
+                ProtectedValues::Except(_) => writeln!(text, "except = {values}")?,
                 ProtectedValues::Near(within) => writeln!(text, "within = {}", quoted(&within.to_string()))?,
             }
             let (l, k, m, confidence) = (point.l, point.k, point.m, fraction_text(&point.confidence));
@@ -101,22 +113,13 @@ fn read_skyline(section: &Section, mistakes: &mut Mistakes) -> Vec<SkylineRequir
         item.wrong("has no points", "add [[privacy.skyline]] with l, k, m and confidence", mistakes);
     }
     for point in points {
-        point.only(&["for", "within", "l", "k", "m", "confidence"], mistakes);
+        point.only(&["for", "except", "within", "l", "k", "m", "confidence"], mistakes);
         let mut count = |key: &str| match point.get(key) {
             Some(item) => item.whole(0..=MAX_COUNT, mistakes),
             None => Some(0),
         };
         let (l, k, m) = (count("l"), count("k"), count("m"));
-        let values = match (point.get("for"), point.get("within")) {
-            (Some(_), Some(within)) => {
-                let remedy = "leave out for: every window of values is protected";
-                within.wrong("cannot stand beside for", remedy, mistakes);
-                None
-            }
-            (Some(item), None) => read_protected(&item, mistakes),
-            (None, Some(item)) => read_within(&item, mistakes),
-            (None, None) => Some(ProtectedValues::Every),
-        };
+        let values = read_protected(&point, mistakes);
         let confidence = read_confidence(&point, mistakes);
         if let (Some(values), Some(l), Some(k), Some(m), Some(confidence)) = (values, l, k, m, confidence) {
             requirements.push(SkylineRequirement { values, l, k, m, confidence });
@@ -130,15 +133,32 @@ fn read_skyline(section: &Section, mistakes: &mut Mistakes) -> Vec<SkylineRequir
     requirements
 }
 
-fn read_protected(item: &Item, mistakes: &mut Mistakes) -> Option<ProtectedValues> {
+fn read_protected(point: &Section, mistakes: &mut Mistakes) -> Option<ProtectedValues> {
+    if let Some(within) = point.get("within") {
+        if point.get("for").is_none() && point.get("except").is_none() {
+            return read_within(&within, mistakes);
+        }
+        let remedy = "leave out for and except: every window of values is protected";
+        within.wrong("cannot stand beside for", remedy, mistakes);
+        return None;
+    }
+    let (item, protected): (Item, fn(Vec<String>) -> ProtectedValues) =
+        match (point.get("for"), point.get("except")) {
+            (None, None) => return Some(ProtectedValues::Every),
+            (Some(item), None) => (item, ProtectedValues::These),
+            (None, Some(item)) => (item, ProtectedValues::Except),
+            (Some(_), Some(item)) => {
+                item.wrong("stands beside for", "keep either for or except", mistakes);
+                return None;
+            }
+        };
     let mut values = item.labels(mistakes);
     if values.is_empty() {
-        let remedy = "list the values to protect, or leave out for to protect every value";
-        item.wrong("names no value", remedy, mistakes);
+        item.wrong("names no value", "list values, or leave it out to protect every value", mistakes);
         return None;
     }
     values.sort();
-    Some(ProtectedValues::These(values))
+    Some(protected(values))
 }
 
 fn read_within(item: &Item, mistakes: &mut Mistakes) -> Option<ProtectedValues> {

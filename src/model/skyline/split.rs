@@ -5,7 +5,7 @@ use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{GroupCount, ProtectedCodes, RankedGroup, Ranking, SkylineState};
-use crate::model::protection::{CodedTarget, does_not_occur};
+use crate::model::protection::CodedTarget;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
 /// The statistics of every skyline point over all groups accepted.
@@ -88,14 +88,15 @@ impl SkylineModel {
     }
 
     fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
-        let code = |text: &String| coded.values.code(text).ok_or_else(|| does_not_occur(coded.values.column));
+        // What does not occur needs no protection.
+        let occurring =
+            |texts: &[String]| texts.iter().filter_map(|text| coded.values.code(text)).collect::<Vec<u32>>();
         let mut skyline = Vec::new();
         for requirement in &self.points {
             let codes = match &requirement.values {
                 ProtectedValues::Every => ProtectedCodes::Every,
-                ProtectedValues::These(texts) => {
-                    ProtectedCodes::These(texts.iter().map(code).collect::<Result<_>>()?)
-                }
+                ProtectedValues::These(texts) => ProtectedCodes::These(occurring(texts)),
+                ProtectedValues::Except(texts) => ProtectedCodes::Except(occurring(texts)),
                 ProtectedValues::Near(_) => continue,
             };
             skyline.push((codes, requirement.point()?));

@@ -1,10 +1,11 @@
 //! The contents of a page.
 
-use crate::check::{JudgedColumn, Verdict};
+use crate::check::Verdict;
 use crate::model::Policy;
-use crate::release::penalty::{Utility, rounded_up};
+use crate::release::receipt::Receipt;
 use crate::report::comparison::Comparison;
 use crate::report::kept::KeptColumn;
+use serde::Deserialize;
 
 /// Why the release was not compared with its original; backticks enclose code.
 pub const WITHOUT_ORIGINAL: &str = "it needs the original table (`skyveil report --original TABLE`)";
@@ -16,10 +17,12 @@ pub struct Contents<'a> {
     pub verdict: &'a Verdict,
     /// Who set the requirements.
     pub asked: Asked,
+    /// Who reads it.
+    pub reader: Reader,
     /// Where the groups come from.
     pub origin: Origin<'a>,
-    /// The utility of the release.
-    pub worth: Worth,
+    /// The certainty penalties, which only the owner knows.
+    pub penalties: Option<Penalties>,
     /// How far it is from the original.
     pub compared: Compared,
     /// The columns that are published unchanged.
@@ -41,6 +44,15 @@ impl Contents<'_> {
     }
 }
 
+/// Who reads the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Everybody: it depends on nothing but the release.
+    Public,
+    /// Someone who has the original.
+    Owner,
+}
+
 /// Who set the requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -60,10 +72,6 @@ pub enum Origin<'a> {
         policy: &'a Policy,
         /// `generalized` or `bucketized`.
         style: &'a str,
-        /// Rows of the input.
-        input_rows: u64,
-        /// Binds the release to the input; none if it could reveal values that are not published.
-        fingerprint: Option<String>,
         /// The version that made the release.
         version: &'a str,
     },
@@ -84,54 +92,31 @@ pub enum Compared {
     Not(&'static str),
 }
 
-/// The utility of a release.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Worth {
-    /// Average people per group.
-    pub average_group_size: f64,
-    /// Sum of the squared group sizes.
-    pub discernibility: String,
-    /// The certainty penalties; unknown for a table that is not a release.
-    pub penalty: Option<Penalties>,
-}
-
-/// Certainty penalties as published and with the tightest labels.
-#[derive(Debug, Clone, PartialEq)]
+/// Certainty penalties as a receipt states them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Penalties {
     /// As published, over all columns.
     pub published: f64,
     /// With the tightest labels, over all columns.
     pub tight: f64,
     /// Both for each column.
-    pub columns: Vec<(String, f64, f64)>,
+    pub columns: Vec<ColumnPenalties>,
 }
 
-impl From<&Utility> for Worth {
-    fn from(utility: &Utility) -> Self {
-        let columns = utility.columns.iter();
-        Worth {
-            average_group_size: utility.average_group_size,
-            discernibility: utility.discernibility.to_string(),
-            // Groups without labels have no penalty.
-            penalty: (!utility.columns.is_empty()).then(|| Penalties {
-                published: rounded_up(utility.published_penalty()),
-                tight: rounded_up(utility.tight_penalty()),
-                columns: columns
-                    .map(|column| {
-                        (column.name.clone(), rounded_up(column.published), rounded_up(column.tight))
-                    })
-                    .collect(),
-            }),
-        }
-    }
+/// The certainty penalties of one column.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ColumnPenalties {
+    /// The column.
+    pub column: String,
+    /// As published.
+    pub published: f64,
+    /// With the tightest labels.
+    pub tight: f64,
 }
 
-impl From<&JudgedColumn> for Worth {
-    fn from(column: &JudgedColumn) -> Self {
-        Worth {
-            average_group_size: column.individuals as f64 / column.groups.max(1) as f64,
-            discernibility: column.sizes.squares().to_string(),
-            penalty: None,
-        }
+impl Penalties {
+    /// The penalties in a receipt, if its release has labels.
+    pub fn of(receipt: &Receipt) -> Option<Self> {
+        serde_json::from_value(receipt.utility["certainty_penalty"].clone()).ok()
     }
 }

@@ -1,12 +1,13 @@
 //! What does someone who knows distributions learn from a release?
 //!
-//! The worst posterior of each value, and how groups were shown to be robust.
-//! Posteriors are rounded up. Memory: at most [`MOST_VALUES`] rows.
+//! What the release guarantees and, for whoever has the original, how: the worst posterior of each value, and how groups
+//! were shown to be robust. Both depend on the distributions, so a published page shows neither. Posteriors are rounded
+//! up. Memory: at most [`MOST_VALUES`] rows.
 
 use maud::{Markup, html};
 
 use super::claims::{self, PLACES};
-use super::contents::Origin;
+use super::contents::Reader;
 use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::model::finding::{Datum, Total, WorstByValue};
@@ -15,12 +16,7 @@ use crate::report::digits::grouped;
 /// Values that are listed, those with the largest posteriors.
 const MOST_VALUES: usize = 40;
 
-pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>) -> Markup {
-    let suppressed = match origin {
-        Origin::Release { input_rows, .. } => input_rows.saturating_sub(column.individuals),
-        Origin::Table { .. } => 0,
-    };
-    let count = |name: &str| total.field(name).count();
+pub(super) fn section(column: &JudgedColumn, total: &Total, reader: Reader) -> Markup {
     let threshold = text(total, "at_most");
     html! {
         h2 { "Is it safe?" }
@@ -31,6 +27,25 @@ pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>)
             },
             _ => p { "Not every group is shown to keep posteriors at most " (threshold) "." },
         }
+        p {
+            "People who fit in no group are not published, and nothing here says how many they are. Covered are adversaries \
+             who use the distributions as prior beliefs. Distributions that were counted in the table are more than that: \
+             whoever has the counts can subtract what is published, and is left with the values of those who are not."
+        }
+        @if reader == Reader::Owner {
+            (groups(total))
+            @if let Some(worst) = &column.finding.worst {
+                (values(worst, total.field("groups_without_posterior").count()))
+            }
+        }
+        (claims::table(&column.finding))
+    }
+}
+
+/// How groups were shown to be robust.
+fn groups(total: &Total) -> Markup {
+    let count = |name: &str| total.field(name).count();
+    html! {
         div.scroll {
             table {
                 thead { tr { th { "groups" } th { "number" } } }
@@ -46,17 +61,6 @@ pub(super) fn section(column: &JudgedColumn, total: &Total, origin: &Origin<'_>)
                 }
             }
         }
-        @match suppressed {
-            0 => p { "Nobody had to be left out." },
-            1 => p { strong { "1 row" } " of the input fits in no group and is not published." },
-            rows => p {
-                strong { (grouped(rows)) " rows" } " of the input fit in no group and are not published."
-            },
-        }
-        @if let Some(worst) = &column.finding.worst {
-            (values(worst, count("groups_without_posterior")))
-        }
-        (claims::table(&column.finding))
     }
 }
 
@@ -81,7 +85,7 @@ fn values(measured: &WorstByValue, unmeasured: u64) -> Markup {
                 }
             }
             @if let Some(more @ 1..) = worst.len().checked_sub(MOST_VALUES) {
-                p.note { (grouped(more as u64)) " more values are no worse; " code { "manifest.json" } " lists them." }
+                p.note { (grouped(more as u64)) " more values are no worse." }
             }
             @if unmeasured > 0 {
                 p.note {

@@ -1,9 +1,11 @@
 //! The page as a whole: verdict, facts, and all sections in their order.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 
 use super::contents::{Asked, Contents, Origin};
-use super::{claims, distributions, origin, skylines, unchanged, worth};
+use super::{claims, distributions, origin, scope, skylines, unchanged, worth};
 use crate::report::digits::grouped;
 use crate::report::html::document;
 
@@ -28,6 +30,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
         p { span.verdict.(class) { (verdict) } }
         (unchanged::warnings(contents))
         (summary(contents, style))
+        (scope::section(contents))
         (safety(contents))
         (worth::sizes(contents))
         (worth::utility(contents))
@@ -39,9 +42,13 @@ pub fn to_html(contents: &Contents<'_>) -> String {
 }
 
 /// The class of the badge, and what it says.
-fn verdict(contents: &Contents<'_>) -> (&'static str, &'static str) {
+fn verdict(contents: &Contents<'_>) -> (&'static str, Cow<'static, str>) {
     let safe = contents.verdict.holds_as_far_as_judged();
-    match (contents.asked, safe) {
+    let unprotected = contents.verdict.unprotected();
+    let (class, words) = match (contents.asked, safe) {
+        (Asked::Policy | Asked::Points, true) if unprotected.is_some() => {
+            return ("open", unprotected.unwrap_or_default().into());
+        }
         (Asked::Policy, true) if contents.unjudged() => {
             ("open", "no verdict on beliefs, which needs the original; all else is safe by the policy")
         }
@@ -50,7 +57,8 @@ fn verdict(contents: &Contents<'_>) -> (&'static str, &'static str) {
         (Asked::Points, true) => ("safe", "safe at the requested points"),
         (Asked::Points, false) => ("unsafe", "not safe at the requested points"),
         (Asked::Nothing, _) => ("open", "no verdict: nothing says what must hold"),
-    }
+    };
+    (class, words.into())
 }
 
 fn summary(contents: &Contents<'_>, style: &str) -> Markup {
@@ -71,7 +79,7 @@ fn safety(contents: &Contents<'_>) -> Markup {
     if let [only] = &contents.verdict.columns[..]
         && let Some(total) = only.finding.total("distributions")
     {
-        return distributions::section(only, total, &contents.origin);
+        return distributions::section(only, total, contents.reader);
     }
     match &contents.verdict.columns[..] {
         [only] => html! {

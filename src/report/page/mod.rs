@@ -5,7 +5,7 @@
 //!
 //! There is a file per section: `front` puts them in order, `claims` shows what was required and what was found,
 //! `distributions` what someone who knows distributions learns, `skylines` how much more an adversary could know,
-//! `worth` the utility, `unchanged` the kept columns, and `origin` where the release comes from.
+//! `scope` what the policy covers, `worth` the utility, `unchanged` the kept columns, and `origin` where the release comes from.
 //!
 //! Memory: the page; at most 12 charts of skylines and 40 rows of a table.
 
@@ -14,9 +14,10 @@ mod contents;
 mod distributions;
 mod front;
 mod origin;
+mod scope;
 mod skylines;
 mod unchanged;
 mod worth;
 
-pub use contents::{Asked, Compared, Contents, Origin, Penalties, WITHOUT_ORIGINAL, Worth};
+pub use contents::{Asked, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL};
 pub use front::to_html;

@@ -1,25 +1,20 @@
-//! Where does a release come from? Version, input, policy, and how to reproduce and check it.
+//! Where does a release come from? Version, policy, and how to reproduce and check it.
 
 use maud::{Markup, html};
 
 use super::contents::{Contents, Origin};
 use crate::model::{Needs, Policy};
-use crate::report::digits::grouped;
 
 pub(super) fn section(contents: &Contents<'_>) -> Markup {
     html! {
         h2 { "Where does it come from?" }
         @match &contents.origin {
-            Origin::Release { policy, input_rows, fingerprint, version, .. } => {
+            Origin::Release { policy, version, .. } => {
                 p {
-                    "Made by skyveil " (version) " from " (grouped(*input_rows)) " rows "
-                    @match fingerprint {
-                        Some(fingerprint) => { "with the fingerprint " code { (fingerprint) } }
-                        None => "(without a fingerprint, which could reveal what is not published)",
-                    }
-                    " and the policy below, whose SHA-256 is " code { (policy.hash()) } ". The same rows in any order, the \
-                    same policy and the same version give the same bytes; " code { "manifest.json" }
-                    " holds the hashes of all files."
+                    "Made by skyveil " (version) " with the policy below, whose SHA-256 is " code { (policy.hash()) }
+                    ". This directory says nothing about the input that the published rows do not show: the same rows, \
+                    policy and version give the same bytes. The owner's receipt says from which input it was made; "
+                    code { "manifest.json" } " holds the hashes of all files."
                 }
                 pre {
                     "skyveil anonymize TABLE --policy policy.toml --out RELEASE\n" (check_command(policy))

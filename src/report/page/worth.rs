@@ -1,8 +1,8 @@
-//! What is the utility of a release? Group sizes, certainty penalties, and how far it is from its original.
+//! What is the utility of a release? Group sizes, and how far it is from its original.
 
 use maud::{Markup, html};
 
-use super::contents::{Compared, Contents, Origin, Penalties};
+use super::contents::{ColumnPenalties, Compared, Contents, Origin, Penalties};
 use super::front::facts;
 use crate::error::number_of;
 use crate::report::chart::{Axis, Cases, Chart, Series};
@@ -29,44 +29,36 @@ pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
 }
 
 pub(super) fn utility(contents: &Contents<'_>) -> Markup {
-    let worth = &contents.worth;
-    let mut numbers = vec![
-        ("people in a group, on average", format!("{:.1}", worth.average_group_size)),
-        ("discernibility (sum of squared group sizes)", grouped_digits(&worth.discernibility)),
-    ];
-    if let Some(penalty) = &worth.penalty {
-        numbers.push(("certainty penalty as published", format!("{:.3}", penalty.published)));
-        numbers.push(("certainty penalty, tightest labels", format!("{:.3}", penalty.tight)));
-    }
+    let first = contents.verdict.first();
+    let average = first.individuals as f64 / first.groups.max(1) as f64;
     let why_not = match contents.origin {
         Origin::Release { .. } => {
-            "the groups have no labels: the quasi-identifiers are published as they are"
+            "it depends on values that are not published, and is in the owner's receipt"
         }
         Origin::Table { .. } => "only a release says what its labels stand for",
     };
     html! {
         h2 { "What is it still worth?" }
-        (facts(&numbers))
-        @match &worth.penalty {
-            None => p.note { "Not computed, because " (why_not) ": the certainty penalty." },
-            Some(penalty) => {
-                figure { (penalties(penalty).to_element()) }
-                p.note { "Penalties are rounded up." }
-                @if is_bucketized(&contents.origin) {
-                    p.note {
-                        "A bucketized release may publish the quasi-identifiers exactly; the penalties are those of the \
-                         labels that its groups would have."
-                    }
-                }
+        (facts(&[
+            ("people in a group, on average", format!("{average:.1}")),
+            ("discernibility (sum of squared group sizes)", grouped_digits(&first.sizes.squares().to_string())),
+        ]))
+        @match &contents.penalties {
+            Some(penalties) => {
+                (facts(&[
+                    ("certainty penalty as published", format!("{:.3}", penalties.published)),
+                    ("certainty penalty, tightest labels", format!("{:.3}", penalties.tight)),
+                ]))
+                figure { (chart(penalties).to_element()) }
             }
+            None => p.note { "Not computed, because " (why_not) ": the certainty penalty, the average width of labels." },
         }
     }
 }
 
 /// Two bars per column.
-fn penalties(penalties: &Penalties) -> Chart {
-    let bars = |name: &str, of: fn(&(String, f64, f64)) -> f64| {
-        // Shares that were rounded up may be slightly above 1.
+fn chart(penalties: &Penalties) -> Chart {
+    let bars = |name: &str, of: fn(&ColumnPenalties) -> f64| {
         Series::bars(
             name,
             Cases::Down,
@@ -76,8 +68,11 @@ fn penalties(penalties: &Penalties) -> Chart {
     Chart {
         title: "Certainty penalty by column".to_string(),
         horizontal: Axis::unit("penalty (0: exact, 1: nothing is known)"),
-        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.0.clone())),
-        series: vec![bars("as published", |column| column.1), bars("tightest labels", |column| column.2)],
+        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.column.clone())),
+        series: vec![
+            bars("as published", |column| column.published),
+            bars("tightest labels", |column| column.tight),
+        ],
     }
 }
 

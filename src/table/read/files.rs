@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::{contain, damaged};
-use super::csv::{CsvFile, CsvType, TypeGuess};
+use super::csv::{CsvFile, CsvType, OrderedCells, TypeGuess};
 use super::input_file::InputFile;
 use super::ipc::{self, IpcFile, IpcStream};
 use super::parquet::ParquetFile;
@@ -35,6 +35,8 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
     /// Types of CSV columns that should not be guessed.
     pub types: BTreeMap<String, CsvType>,
+    /// CSV columns that hold numbers, or dates and times, as the policy uses them: a cell that is none is an error.
+    pub ordered: BTreeMap<String, OrderedCells>,
     /// Texts that mean null in a CSV file, besides the empty cell.
     pub null_texts: Vec<String>,
     /// The largest number of rows in a batch.
@@ -43,7 +45,13 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { delimiter: None, types: BTreeMap::new(), null_texts: Vec::new(), batch_rows: 8192 }
+        ReadOptions {
+            delimiter: None,
+            types: BTreeMap::new(),
+            ordered: BTreeMap::new(),
+            null_texts: Vec::new(),
+            batch_rows: 8192,
+        }
     }
 }
 
@@ -286,8 +294,14 @@ impl Table {
         self.scans.fetch_add(1, Ordering::Relaxed);
         let outcome = scan::scan(parts, &room, means.threads, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
-        self.files.iter().try_for_each(TableFile::expect_unchanged)?;
+        self.expect_unchanged()?;
         outcome
+    }
+
+    /// Fails if a file was written to, or replaced by another one, since the table was opened. Every scan does this; so
+    /// should whoever reads the files in another way.
+    pub fn expect_unchanged(&self) -> Result<()> {
+        self.files.iter().try_for_each(TableFile::expect_unchanged)
     }
 }
 

@@ -21,6 +21,7 @@ mod changing_tests;
 mod contain;
 mod csv;
 mod files;
+mod header;
 mod input_file;
 mod ipc;
 mod pages;
@@ -32,8 +33,9 @@ mod scan;
 mod tests;
 
 pub use contain::panic_is_contained;
-pub use csv::CsvType;
+pub use csv::{CsvType, OrderedCells};
 pub use files::{ReadOptions, Table};
+pub use header::looks_like_data;
 pub use plan::ColumnRequest;
 pub use room::ScanMeans;
 pub use scan::Morsel;

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_arr
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::contain::damaged;
+use super::header::looks_like_data;
 use crate::error::{Error, Result};
 use crate::table::kind::ColumnKind;
 
@@ -207,6 +208,14 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
 pub(super) fn missing(schema: &Schema, name: &str) -> Error {
     let names = || schema.fields().iter().map(|f| f.name().as_str());
     let near = names().min_by_key(|other| strsim::damerau_levenshtein(name, other));
+    if looks_like_data(&names().collect::<Vec<_>>()) {
+        return Error::input(
+            format!(
+                "the table has no column `{name}`, and seems to have no header: its first line looks like data"
+            ),
+            "add a first line with the names of the columns",
+        );
+    }
     let remedy = match near {
         Some(near) if strsim::damerau_levenshtein(name, near) <= 1 + name.chars().count() / 4 => {
             format!("did you mean `{near}`?")

@@ -1,7 +1,7 @@
 //! People, numbers and domains mean the same in the whole table as in its groups, and in `check` as in `anonymize`.
 
 use super::tables::{answer, arrow_file, check, parquet_file};
-use crate::support::{Folder, printed, skyveil, text};
+use crate::support::{Folder, printed, remove_release, skyveil, text};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use std::path::Path;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ fn nan_is_null_for_everybody() {
                 "{table} {c}"
             );
         }
-        std::fs::remove_dir_all(folder.path("out")).unwrap();
+        remove_release(&folder.path("out"));
         let found = answer(path, &["--group", "grp", "--policy", &policy("0.7")]);
         let values: Vec<_> =
             found["points"].as_array().unwrap().iter().map(|point| &point["value"]).collect();
@@ -161,7 +161,7 @@ fn zero_is_one_person_whatever_its_sign() {
         let out = folder.text("out");
         assert_eq!(code(&["anonymize", text(path), "--policy", &policy, "--out", &out]), 0);
         assert_eq!(answer(Path::new(&out), &[])["individuals"], 3);
-        std::fs::remove_dir_all(folder.path("out")).unwrap();
+        remove_release(&folder.path("out"));
     };
     in_every_format(&folder, &rows, test);
     test(&folder.path("t.csv"));

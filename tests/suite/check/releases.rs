@@ -1,5 +1,6 @@
 //! Policies and release directories.
 
+use serde_json::Value;
 use std::path::Path;
 
 use super::tables::{answer, check};
@@ -29,6 +30,12 @@ fn release(directory: &Path, style: &str, policy: &str) {
     let manifest =
         serde_json::json!({"policy": policy, "style": style, "sensitive": "sick", "values": "single"});
     text_file(directory, "manifest.json", &manifest.to_string());
+}
+
+/// Whether every point holds, in a release that nobody checked because it was written by hand.
+fn holds(answer: &Value) -> bool {
+    assert!(answer["safe"] == false && answer["altered"].is_array(), "{answer}");
+    answer["points"].as_array().unwrap().iter().all(|point| point["safe"] == true)
 }
 
 fn table(directory: &Path, folder: &str, text: &str) {
@@ -76,10 +83,10 @@ fn a_generalized_release_is_checked_by_its_own_policy() {
     let directory = tempfile::tempdir().unwrap();
     release(directory.path(), "generalized", POLICY);
     table(directory.path(), "data", "group,age,sick\n0,[1,flu\n0,[1,gout\n0,[1,ague\n1,[2,flu\n1,[2,ague\n");
-    assert_eq!(answer(directory.path(), &[])["safe"], true);
+    assert!(holds(&answer(directory.path(), &[])));
     let stricter = ["--point", "0,1,0,0.9", "--value", "flu"];
     let answer = answer(directory.path(), &stricter);
-    assert_eq!((&answer["safe"], answer["points"].as_array().unwrap().len()), (&false.into(), 1));
+    assert!(!holds(&answer) && answer["points"].as_array().unwrap().len() == 1);
 }
 
 #[test]
@@ -93,9 +100,9 @@ fn a_bucketized_release_counts_people_and_values_apart() {
         "group,sick,count\n0,flu,1\n0,gout,1\n0,ague,1\n1,flu,1\n1,ague,1\n",
     );
     let told = answer(directory.path(), &[]);
-    assert_eq!((&told["safe"], &told["individuals"], &told["groups"]), (&true.into(), &5.into(), &2.into()));
+    assert_eq!((holds(&told), &told["individuals"], &told["groups"]), (true, &5.into(), &2.into()));
     table(directory.path(), "sensitive", "group,sick,count\n0,flu,2\n0,gout,1\n1,flu,1\n1,ague,1\n");
-    assert_eq!(answer(directory.path(), &[])["safe"], false);
+    assert!(!holds(&answer(directory.path(), &[])));
 }
 
 #[test]
@@ -112,7 +119,8 @@ fn a_release_that_contradicts_itself_is_refused() {
     ] {
         table(directory.path(), "sensitive", values);
         let output = check(directory.path(), &[]);
-        assert_eq!(output.status.code(), Some(2), "{values}");
+        assert_eq!(output.status.code(), Some(1), "{values}");
+        assert!(printed(&output).contains("not judged: "), "{}", printed(&output));
     }
     text_file(directory.path(), "manifest.json", "{}");
     assert_eq!(check(directory.path(), &[]).status.code(), Some(2));
@@ -147,35 +155,6 @@ fn the_number_and_the_label_of_a_group_are_still_told() {
     assert!(printed(&output).contains("with group=0, age=[1, among"), "{}", printed(&output));
     let output = run(&["skyline", path, "--value", "gout", "--confidence", "0.9"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-}
-
-#[test]
-fn files_that_differ_from_the_manifest_are_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let people = "age,sick\n".to_string() + &"1,flu\n2,gout\n3,ague\n4,flu\n5,ague\n".repeat(8);
-    let people = text_file(directory.path(), "people.csv", &people);
-    let policy = text_file(directory.path(), "policy.toml", &POLICY.replace("drop = [\"name\"]\n", ""));
-    let out = directory.path().join("out");
-    let arguments =
-        [people.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let output = run(&[&["anonymize"][..], &arguments].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-    let complaints = || {
-        let output = check(&out, &[]);
-        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    assert_eq!(complaints(), "");
-    std::fs::write(out.join("report.html"), "<p>all is well").unwrap();
-    let complaint = complaints();
-    assert!(
-        complaint.starts_with("warning: ") && complaint.contains("report.html: this file was changed"),
-        "{complaint}"
-    );
-    std::fs::remove_file(out.join("report.html")).unwrap();
-    assert!(complaints().contains("report.html: the file is missing"));
-    text_file(&out, "more.txt", "x");
-    assert!(complaints().contains("more.txt: the manifest does not list this file"));
 }
 
 const NUMBERS: &str = "[columns]\nsensitive = \"v\"\nNULL\n[columns.quasi.g]\n[[privacy.skyline]]\nFOR\nl = 0\nk = 0\nm = 0\nconfidence = 0.5\n";
@@ -219,12 +198,14 @@ fn a_release_of_numbers_with_a_meaning_of_null_is_published() {
                 continue;
             }
             let policy = NUMBERS.replace("NULL", &format!("null_is = {meaning:?}")).replace("FOR", asked);
-            let policy = text_file(directory.path(), "p.toml", &policy);
+            let accept = if asked.is_empty() { "" } else { "accept = [\"unprotected values\"]\n" };
+            let policy = text_file(directory.path(), "p.toml", &format!("{accept}{policy}"));
             let out = directory.path().join(format!("out{meaning}{}", asked.len()));
             let (table, policy) = (table.to_str().unwrap(), policy.to_str().unwrap());
             let output = run(&["anonymize", table, "--policy", policy, "--out", out.to_str().unwrap()]);
             assert_eq!(output.status.code(), Some(0), "{meaning} {asked}: {}", printed(&output));
-            assert_eq!(answer(&out, &[])["safe"], true);
+            let safe = if asked.is_empty() { true.into() } else { Value::Null };
+            assert_eq!(answer(&out, &[])["safe"], safe);
         }
     }
 }
@@ -257,7 +238,7 @@ fn a_named_number_or_time_is_found_however_it_is_written() {
             let skyline = run(&[&["skyline", table, "--confidence", "0.9"], &flags[..]].concat());
             assert_eq!(skyline.status.code(), Some(0), "{way}: {}", printed(&skyline));
         }
-        let policy = NUMBERS.replace("NULL", "").replace("FOR", "for = [\"99\"]");
+        let policy = NUMBERS.replace("NULL", "").replace("FOR", "for = [\"x\"]");
         let policy = text_file(directory.path(), "p.toml", &policy);
         let output = check(&table, &["--policy", policy.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(2), "{}", printed(&output));

@@ -98,10 +98,12 @@ fn census() {
             family.add(&format!("{model} {style}"), release(&table, &policy, &[]));
         }
     }
-    let kept =
-        Stated::of("census.toml").replace("\"industry\", \"cost\"]", "\"industry\"]\nkeep = [\"cost\"]");
+    let kept = Stated::of("census.toml")
+        .replace("[columns]\n", "accept = [\"unique kept values\"]\n[columns]\n")
+        .replace("\"industry\", \"cost\"]", "\"industry\"]\nkeep = [\"cost\"]");
     family.add("skyline keep", release(&table, &kept, &[]));
-    let unsafe_whole = Stated::of("census.toml").privacy("[privacy]\nk_anonymity = 5001\n");
+    let unsafe_whole =
+        Stated::of("census.toml").privacy("[privacy]\nk_anonymity = 5001\nl_diversity = { c = 3, l = 3 }\n");
     family.add("no release", release(&table, &unsafe_whole, &[]));
     family.compare();
 }

@@ -1,6 +1,6 @@
 //! What is stored for a case, and how it is compared.
 
-use crate::support::{Decoded, decode, root};
+use crate::support::{Decoded, beside, decode, root};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -105,10 +105,16 @@ impl Snapshot {
         manifest.as_object_mut().unwrap().remove("files");
         self.json("manifest", &manifest);
         self.text("files", &paths.join(" "));
-        if paths.iter().any(|path| path == "tree.json") {
-            let tree: Value = serde_json::from_str(&read("tree.json")).unwrap();
+        if let Ok(tree) = std::fs::read_to_string(beside(folder, ".tree")) {
+            let tree: Value = serde_json::from_str(&tree).unwrap();
             self.text("tree", &tree.to_string());
         }
+        let receipt = std::fs::read_to_string(beside(folder, ".receipt.json")).unwrap();
+        let mut receipt: Value = serde_json::from_str(&receipt).unwrap();
+        for key in ["resources", "input", "manifest_sha256"] {
+            receipt.as_object_mut().unwrap().remove(key);
+        }
+        self.json("receipt", &receipt);
         for table in ["data", "quasi", "sensitive"].iter().filter(|name| folder.join(name).is_dir()) {
             self.table(table, &decode(&folder.join(table)));
         }

@@ -34,6 +34,20 @@ pub fn text_file(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// A private file next to a release, such as its `.receipt.json` or its `.tree`.
+pub fn beside(release: &Path, ending: &str) -> PathBuf {
+    let name = release.file_name().unwrap().to_str().unwrap();
+    release.with_file_name(format!("{name}{ending}"))
+}
+
+/// Removes a release and the private files next to it, as far as they are there.
+pub fn remove_release(release: &Path) {
+    let _ = std::fs::remove_dir_all(release);
+    for ending in [".receipt.json", ".receipt.key", ".tree"] {
+        let _ = std::fs::remove_file(beside(release, ending));
+    }
+}
+
 /// Every file of a release with its bytes.
 pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();

@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
 
     pub fn publish(&self) -> Summary {
         match self.outcome().unwrap() {
-            Outcome::Published(summary) => summary,
+            Outcome::Published(summary) => *summary,
             outcome => panic!("{outcome:?}"),
         }
     }

@@ -10,6 +10,6 @@ mod random;
 mod tables;
 
 pub use command::{binary, command, dataset, ends_with, json, printed, root, skyveil, skyveil_in, text};
-pub use files::{Folder, contents, text_file};
+pub use files::{Folder, beside, contents, remove_release, text_file};
 pub use random::{draws, scramble};
 pub use tables::{Decoded, decode};

@@ -93,6 +93,26 @@ impl FromStr for CsvType {
     }
 }
 
+/// What the cells of a column must be, where text cannot be meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderedCells {
+    /// Numbers.
+    Numbers,
+    /// Dates or timestamps.
+    Times,
+}
+
+impl OrderedCells {
+    fn allows(self, kind: CsvType) -> bool {
+        match self {
+            OrderedCells::Numbers => matches!(kind, CsvType::Integer | CsvType::Float),
+            OrderedCells::Times => {
+                matches!(kind, CsvType::Date | CsvType::Timestamp | CsvType::TimestampUtc)
+            }
+        }
+    }
+}
+
 /// Where the type of a column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TypeOrigin {
@@ -100,30 +120,55 @@ pub(super) enum TypeOrigin {
     Guessed,
     /// From the user, who may want codes read as numbers.
     Declared,
+    /// From the policy, which uses the column as numbers or dates; it may want codes read as numbers, too.
+    Used,
 }
 
 /// The types that fit all cells seen so far.
 #[derive(Debug, Clone)]
 pub(in crate::table::read) struct TypeGuess {
     fitting: Vec<CsvType>,
+    /// Those that fit the first cell.
+    first: Vec<CsvType>,
     seen: bool,
 }
 
 impl TypeGuess {
     pub fn new() -> Self {
-        TypeGuess { fitting: NARROW_TO_WIDE.iter().map(|(t, _)| *t).collect(), seen: false }
+        TypeGuess {
+            fitting: NARROW_TO_WIDE.iter().map(|(t, _)| *t).collect(),
+            first: Vec::new(),
+            seen: false,
+        }
     }
 
     /// Takes a cell that is not null into account.
     pub fn see(&mut self, cell: &str) {
-        self.seen = true;
         self.fitting.retain(|t| t.fits(cell));
+        if !self.seen {
+            self.first = self.fitting.clone();
+        }
+        self.seen = true;
     }
 
     /// Takes the cells of another file into account.
     pub fn join(&mut self, other: &TypeGuess) {
+        if !self.seen {
+            self.first = other.first.clone();
+        }
         self.seen |= other.seen;
         self.fitting.retain(|t| other.fitting.contains(t));
+    }
+
+    /// The narrowest type of these cells that fits; if none does, one that the cells do not all fit, so that reading them
+    /// finds the one that does not.
+    pub fn best_of(&self, cells: OrderedCells) -> CsvType {
+        let allowed = |types: &[CsvType]| types.iter().copied().find(|kind| cells.allows(*kind));
+        let usual = match cells {
+            OrderedCells::Numbers => CsvType::Float,
+            OrderedCells::Times => CsvType::Date,
+        };
+        allowed(&self.fitting).or_else(|| allowed(&self.first)).unwrap_or(usual)
     }
 
     /// The narrowest type that fits; text if no cell was seen, because it fits everything.

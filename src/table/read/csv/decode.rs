@@ -143,6 +143,12 @@ impl Reading<'_> {
                 format!("{place}: column `{column}` looked like {kind}, but this cell does not fit"),
                 format!("declare the type of `{column}` (text fits everything), or a text that means null"),
             ),
+            TypeOrigin::Used => Error::input(
+                format!("{place}: the policy uses column `{column}` as {kind}, and this cell is none"),
+                format!(
+                    "correct the cell or leave it empty; types = {{ {column:?} = \"text\" }} reads it as text"
+                ),
+            ),
             TypeOrigin::Declared => Error::input(
                 format!("{place}: the cell of column `{column}` does not fit the declared type {kind}"),
                 "correct the cell, or declare another type (text fits everything)",

@@ -104,9 +104,12 @@ impl CsvFile {
 
     /// Fixes the types: as declared, or as guessed from all files.
     pub fn settle(&mut self, guesses: &[TypeGuess], options: &ReadOptions) {
-        let types = self.names.iter().zip(guesses).map(|(name, guess)| match options.types.get(name) {
-            Some(declared) => (*declared, TypeOrigin::Declared),
-            None => (guess.best(), TypeOrigin::Guessed),
+        let types = self.names.iter().zip(guesses).map(|(name, guess)| {
+            match (options.types.get(name), options.ordered.get(name)) {
+                (Some(declared), _) => (*declared, TypeOrigin::Declared),
+                (None, Some(cells)) => (guess.best_of(*cells), TypeOrigin::Used),
+                (None, None) => (guess.best(), TypeOrigin::Guessed),
+            }
         });
         self.types = types.collect();
     }

@@ -10,6 +10,6 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use cell::CsvType;
 pub(super) use cell::TypeGuess;
+pub use cell::{CsvType, OrderedCells};
 pub(super) use file::CsvFile;

@@ -5,7 +5,7 @@
 
 /// What a name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hint {
+pub enum Hint {
     /// Identifies a person: a name, an address, an official number.
     Identifier,
     /// The number of a person, which may occur on several rows.
@@ -57,7 +57,7 @@ const WEIGHTS: &str = "count counts wgt fnlwgt freq frequency cnt multiplicity";
 const WEIGHTS_ALONE: &str = "n number weight households persons people total";
 
 /// What the name suggests.
-pub(super) fn hint(name: &str) -> Hint {
+pub fn hint(name: &str) -> Hint {
     let words = words(name);
     let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
     let secret = SECRETS.iter().find(|(_, list)| has(list));
@@ -83,6 +83,26 @@ pub(super) fn hint(name: &str) -> Hint {
         Hint::Number
     } else {
         Hint::Nothing
+    }
+}
+
+/// Whether the name says that the values are no ids: a weight, a place, or what others know or people keep secret.
+pub fn is_no_id(name: &str) -> bool {
+    matches!(hint(name), Hint::Weight | Hint::Code | Hint::Known | Hint::Secret(_))
+}
+
+/// Whether the name says that the values are ids of people: `patient_id`, `ssn`, `id`. Names of people and places repeat
+/// without being ids.
+pub fn is_id(name: &str) -> bool {
+    const OFFICIAL: &str = "ssn nin passport mrn nhs email mail imei iban uid uuid guid";
+    const NUMBERED: &str = "id key no nr number num record row index serial";
+    let words = words(name);
+    let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
+    match hint(name) {
+        Hint::Person => true,
+        Hint::Identifier => has(OFFICIAL),
+        Hint::Number => has(NUMBERED) && !has(KNOWN) && !has("name"),
+        _ => false,
     }
 }
 
@@ -113,6 +133,17 @@ mod tests {
         assert_eq!(words("birthDate"), ["birth", "date"]);
         assert_eq!(words("HOURS-per_week 2"), ["hours", "per", "week"]);
         assert_eq!(words("2020"), [""; 0]);
+    }
+
+    #[test]
+    fn ids_of_people_are_told_from_other_columns() {
+        for id in ["patient_id", "person", "ssn", "ID", "record", "customerNumber", "email"] {
+            assert!(is_id(id) && !is_no_id(id), "{id}");
+        }
+        for other in ["name", "last_name", "county_no", "cost", "street", "zip", "fnlwgt"] {
+            assert!(!is_id(other), "{other}");
+        }
+        assert!(is_no_id("zip") && is_no_id("fnlwgt") && is_no_id("age") && !is_no_id("cost"));
     }
 
     #[test]

@@ -1,0 +1,116 @@
+//! What does the owner get besides the release?
+//!
+//! The receipt, the tree of cuts, the list of suppressed rows, and the key if this run made it. All of them are in
+//! place before the release appears, the receipt last: whoever finds it finds the others.
+
+use super::job::{Anonymize, Workplace};
+use super::suppressed::SuppressedList;
+use super::written::Written;
+use crate::check::Verdict;
+use crate::error::{Error, Result};
+use crate::release::findings;
+use crate::release::manifest::{MANIFEST, hash};
+use crate::release::private_file::PrivateFile;
+use crate::release::receipt::{
+    InputFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, input_file, named_by, utility,
+};
+use crate::resources::budget::peak_resident_bytes;
+use crate::resources::threads::thread_pool;
+use rayon::prelude::*;
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// The private files of a finished release.
+pub(super) struct OwnersFiles {
+    files: Vec<PrivateFile>,
+}
+
+impl OwnersFiles {
+    /// Writes the receipt of a release whose manifest is written; nothing has its name yet.
+    pub(super) fn write(
+        job: &Anonymize<'_>,
+        written: &mut Written,
+        verdict: &Verdict,
+        workplace: &mut Workplace<'_>,
+        start: Instant,
+    ) -> Result<Self> {
+        let mut files = Vec::new();
+        if let Some(mut file) = workplace.new_key.take() {
+            let path = file.path().to_path_buf();
+            file.create()?.write_all(workplace.key.bytes()).map_err(|source| Error::io(path, source))?;
+            files.push(file);
+        }
+        let receipt_path = &workplace.private.receipt;
+        let tree = match written.tree.take() {
+            None => None,
+            Some(file) => {
+                let named = NamedFile { path: named_by(receipt_path, file.path()), sha256: file.sha256()? };
+                files.push(file);
+                Some(named)
+            }
+        };
+        let suppressed = written.suppressed.take().map(|SuppressedList { rows, file }| {
+            let list = named_by(receipt_path, file.path());
+            files.push(file);
+            SuppressedRows { rows, list }
+        });
+        let distributions = verdict.first().finding.total("distributions").map(findings::total);
+        let receipt = Receipt {
+            skyveil: env!("CARGO_PKG_VERSION").to_string(),
+            release: job.out.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            manifest_sha256: hash(&workplace.staging.folder().join(MANIFEST))?.1,
+            input: ReceiptInput {
+                rows: written.input_rows,
+                fingerprint: written.fingerprint.clone(),
+                key: named_by(receipt_path, &workplace.private.key),
+                key_name: workplace.key.name(),
+                files: input_files(job, workplace)?,
+            },
+            tree,
+            suppressed,
+            accepted: Vec::new(),
+            utility: utility(&written.utility),
+            distributions,
+            audit: written.audit.take(),
+            resources: json!({
+                "seconds": start.elapsed().as_secs_f64(),
+                "peak_memory_bytes": peak_resident_bytes(),
+                "spilled_bytes": workplace.spill.bytes(),
+                "source_scans": job.table.scans(),
+                "memory": job.memory,
+                "threads": job.threads,
+            }),
+        };
+        let mut file = workplace.private.receipt_file()?;
+        receipt.write(&mut file)?;
+        files.push(file);
+        Ok(OwnersFiles { files })
+    }
+
+    /// Gives every file its name; dropping this takes them back.
+    pub(super) fn place(&mut self) -> Result<()> {
+        self.files.iter_mut().try_for_each(PrivateFile::place)
+    }
+
+    /// Where the files are once they are placed.
+    pub(super) fn paths(&self) -> Vec<&Path> {
+        self.files.iter().map(PrivateFile::path).collect()
+    }
+
+    /// The release is in place: the files stay.
+    pub(super) fn keep(self) {
+        self.files.into_iter().for_each(PrivateFile::keep);
+    }
+}
+
+/// The files of the table, hashed at the same time as far as there are threads.
+fn input_files(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Vec<InputFile>> {
+    workplace.resources.progress.start("hashing the input", None);
+    let paths: Vec<_> = job.table.files().iter().map(|file| file.path()).collect();
+    let hashed =
+        thread_pool(job.threads)?.install(|| paths.par_iter().map(|path| input_file(path)).collect());
+    workplace.resources.progress.finish();
+    hashed
+}

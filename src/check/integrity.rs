@@ -1,0 +1,343 @@
+//! Is this the release that was checked?
+//!
+//! Nothing is taken from the manifest on trust. The directory may hold exactly the files that it lists and the policy
+//! publishes, each with its hash; tables have exactly the columns of the policy, in the order in which releases are
+//! written; groups are numbered in order; and whatever the manifest says about the rows is computed from the rows and
+//! compared. What remains is the policy itself: only its owner knows whether it is the one that was meant.
+//!
+//! Memory: the names of the files; one batch per thread.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::release::{Release, Tables};
+use super::verdict::Verdict;
+use crate::error::{Error, Result};
+use crate::math::skyline::Values;
+use crate::model::Policy;
+use crate::model::finding::{ClaimVerdict, Finding};
+use crate::policy::{Ranges, Style};
+use crate::release::manifest::{Evidence, MANIFEST, Manifest, PublishedColumn, REPORT, ReleaseStyle, hash};
+use crate::release::rows::{COUNT, GROUP};
+use crate::resources::Resources;
+use crate::resources::progress::Progress;
+use crate::table::ColumnKind;
+use crate::table::read::{ColumnRequest, Morsel, Table};
+
+/// The signature that its owner may put next to a manifest.
+pub const SIGNATURE: &str = "manifest.json.sig";
+
+/// Whatever differs from the release that was checked: a file, and what is wrong with it.
+pub type Alterations = Vec<String>;
+
+/// Compares the files of a release with its manifest, reading every file once, and the policy with its hash.
+pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Result<Alterations> {
+    let mut altered = Vec::new();
+    let mut add =
+        |name: &str, problem: &str| altered.push(format!("{}: {problem}", directory.join(name).display()));
+    let hex: String =
+        Sha256::digest(manifest.policy.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    if hex != manifest.policy_sha256 {
+        add(MANIFEST, "the policy does not have the hash that is stated for it");
+    }
+    let Some(listed) = &manifest.files else {
+        add(MANIFEST, "it lists no files");
+        return Ok(altered);
+    };
+    let mut found = Vec::new();
+    entries_below(directory, "", &mut found)?;
+    let names: Vec<&str> = listed.iter().map(|file| file.path.as_str()).collect();
+    if names.windows(2).any(|pair| pair[0] >= pair[1]) {
+        add(MANIFEST, "its files are not listed once each and in order");
+    }
+    for name in expected(manifest.style, &names) {
+        if !names.contains(&name.as_str()) {
+            add(&name, "every release has this file, and the manifest does not list it");
+        }
+    }
+    progress.start("comparing files with the manifest", Some(found.len() as u64));
+    for Entry { name, is_file } in &found {
+        let own = listed.iter().find(|file| file.path == *name);
+        match own {
+            _ if !is_file => add(name, "this is neither a file nor a folder of a release"),
+            _ if name == MANIFEST || name == SIGNATURE => {}
+            None => add(name, "the manifest does not list this file"),
+            Some(_) if !is_published(manifest.style, name) => add(name, "no release has such a file"),
+            Some(own) => {
+                if hash(&directory.join(name))? != (own.bytes, own.sha256.clone()) {
+                    add(name, "this file was changed after the release was published");
+                }
+            }
+        }
+        progress.advance(1);
+    }
+    progress.finish();
+    let found: BTreeSet<&str> = found.iter().map(|entry| entry.name.as_str()).collect();
+    names.iter().filter(|name| !found.contains(*name)).for_each(|name| add(name, "the file is missing"));
+    Ok(altered)
+}
+
+/// Something in a release directory that is not a folder of tables.
+struct Entry {
+    name: String,
+    /// Not a link, a device or an unknown folder.
+    is_file: bool,
+}
+
+/// The folders of the tables.
+fn folders(style: ReleaseStyle) -> &'static [&'static str] {
+    match style {
+        ReleaseStyle::Generalized => &["data"],
+        ReleaseStyle::Bucketized => &["quasi", "sensitive"],
+    }
+}
+
+/// The files that a release must have: the page, and parts without a gap.
+fn expected(style: ReleaseStyle, listed: &[&str]) -> Vec<String> {
+    let mut names = vec![REPORT.to_string()];
+    for folder in folders(style) {
+        let parts = listed.iter().filter(|name| name.starts_with(&format!("{folder}/"))).count().max(1);
+        names.extend((0..parts).map(|part| format!("{folder}/part-{part:05}.parquet")));
+    }
+    names
+}
+
+/// Whether a release may have a file with this name.
+fn is_published(style: ReleaseStyle, name: &str) -> bool {
+    let part = |file: &str| {
+        let number = file.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
+        number.is_some_and(|digits| digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    match name.split_once('/') {
+        None => name == REPORT,
+        Some((folder, file)) => folders(style).contains(&folder) && part(file),
+    }
+}
+
+/// Everything in a release, hidden or not, in ascending order within each folder. Only folders at the top are entered.
+fn entries_below(root: &Path, folder: &str, found: &mut Vec<Entry>) -> Result<()> {
+    let path = root.join(folder);
+    let io = |source| Error::io(&path, source);
+    let mut entries: Vec<_> =
+        std::fs::read_dir(&path).map_err(io)?.collect::<std::io::Result<_>>().map_err(io)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let own = entry.file_name().to_string_lossy().into_owned();
+        // The type of the entry itself, which is not that of what a link points to.
+        let kind = entry.file_type().map_err(io)?;
+        match folder.is_empty() {
+            true if kind.is_dir() && ["data", "quasi", "sensitive"].contains(&own.as_str()) => {
+                entries_below(root, &own, found)?;
+            }
+            true => found.push(Entry { name: own, is_file: kind.is_file() }),
+            false => found.push(Entry { name: format!("{folder}/{own}"), is_file: kind.is_file() }),
+        }
+    }
+    Ok(())
+}
+
+impl Release {
+    /// Compares the tables with what the policy publishes: their columns, and the numbers of the groups.
+    pub fn tables_differ(&self, policy: &Policy, resources: &Resources<'_>) -> Result<Alterations> {
+        let mut altered = Vec::new();
+        let style = match (
+            policy.publish.style,
+            policy.privacy.targets.iter().all(|own| own.values == Values::Single),
+        ) {
+            (Style::Generalized, true) => ReleaseStyle::Generalized,
+            _ => ReleaseStyle::Bucketized,
+        };
+        if self.manifest().style != style {
+            altered.push(self.says("`style` is not the one that the policy publishes"));
+            return Ok(altered);
+        }
+        let sensitive = policy.columns.sensitive.iter().map(|own| own.name.as_str()).collect::<Vec<_>>();
+        let quasi = Published::quasi(policy);
+        let keep: Vec<&str> = policy.columns.keep.iter().map(String::as_str).collect();
+        let tables: Vec<(&str, &Table, Vec<Published<'_>>)> = match self.tables() {
+            Tables::Generalized(table) => {
+                let parts = [quasi, Published::plain(&keep), Published::plain(&sensitive)];
+                vec![("data", table, parts.into())]
+            }
+            Tables::Bucketized { people, values } => {
+                let own = match policy.publish.style {
+                    Style::Generalized => vec![quasi, Published::plain(&keep)],
+                    Style::Bucketized => {
+                        let names = policy.columns.quasi.iter().map(|own| own.name.as_str());
+                        vec![Published::plain(&names.chain(keep.iter().copied()).collect::<Vec<_>>())]
+                    }
+                };
+                let counted = vec![Published::plain(&sensitive), Published::plain(&[COUNT])];
+                vec![("quasi", people, own), ("sensitive", values, counted)]
+            }
+        };
+        for (folder, table, parts) in tables {
+            let path = self.directory().join(folder);
+            let problems = columns_differ(table, &parts)?;
+            let broken = !problems.is_empty();
+            altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+            if !broken && !numbered(table, resources)? {
+                altered.push(format!("{}: the groups are not numbered from 1 in order", path.display()));
+            }
+        }
+        Ok(altered)
+    }
+
+    /// Compares what the manifest says about the rows with what they show: `verdict` is by the policy of the manifest.
+    pub fn statements_differ(&self, policy: &Policy, verdict: &Verdict) -> Result<Alterations> {
+        let mut promised: Vec<Finding> = verdict.findings().cloned().collect();
+        // What needs the original was judged when the release was made.
+        for claim in promised.iter_mut().flat_map(|finding| &mut finding.claims) {
+            if claim.verdict == ClaimVerdict::NotJudged {
+                claim.verdict = ClaimVerdict::Safe;
+            }
+        }
+        let columns = verdict.columns.iter().zip(&promised);
+        let columns: Vec<PublishedColumn<'_>> =
+            columns.map(|(column, finding)| PublishedColumn { finding, ..column.into() }).collect();
+        let own = self.manifest();
+        let evidence = Evidence { policy, style: own.style, columns: &columns };
+        self.compare(&Manifest::of(&evidence, own.files.clone().unwrap_or_default())?)
+    }
+
+    /// The names of the fields in which the manifest differs from the one that was computed.
+    fn compare(&self, computed: &Manifest) -> Result<Alterations> {
+        let path = self.directory().join(MANIFEST);
+        let text = std::fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
+        let expected = computed.text()?;
+        if text == expected {
+            return Ok(Vec::new());
+        }
+        let fields = |text: &str| match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Default::default(),
+        };
+        let (stated, expected) = (fields(&text), fields(&expected));
+        // Another version may word its evidence otherwise, but counts alike.
+        let is_compared = |name: &&String| match self.manifest().skyveil == computed.skyveil {
+            true => true,
+            false => ["records", "individuals", "groups", "smallest_group"].contains(&name.as_str()),
+        };
+        let names: BTreeSet<&String> = stated.keys().chain(expected.keys()).filter(is_compared).collect();
+        let differ = names.into_iter().filter(|name| stated.get(*name) != expected.get(*name));
+        let problem = |name: &String| match expected.contains_key(name) {
+            true => self.says(&format!("`{name}` does not agree with the rows")),
+            false => self.says(&format!("`{name}` is not part of a manifest")),
+        };
+        let altered: Alterations = differ.map(problem).collect();
+        match altered.is_empty() && self.manifest().skyveil == computed.skyveil {
+            true => Ok(vec![self.says("it is not written as releases write it")]),
+            false => Ok(altered),
+        }
+    }
+
+    /// A problem of the manifest.
+    fn says(&self, problem: &str) -> String {
+        format!("{}: {problem}", self.directory().join(MANIFEST).display())
+    }
+}
+
+/// Columns that a table publishes next to each other, in any order among themselves.
+struct Published<'a> {
+    columns: Vec<PublishedName<'a>>,
+}
+
+struct PublishedName<'a> {
+    name: &'a str,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it is.
+    Plain,
+    /// A text.
+    Label,
+    /// A text, or two columns with the ends of a range.
+    LabelOrBounds,
+}
+
+impl<'a> Published<'a> {
+    fn plain(names: &[&'a str]) -> Self {
+        Published { columns: names.iter().map(|name| PublishedName { name, form: Form::Plain }).collect() }
+    }
+
+    /// The quasi-identifiers as labels.
+    fn quasi(policy: &'a Policy) -> Self {
+        let form = match policy.publish.ranges {
+            Ranges::Label => Form::Label,
+            Ranges::Bounds => Form::LabelOrBounds,
+        };
+        let quasi = policy.columns.quasi.iter();
+        Published { columns: quasi.map(|own| PublishedName { name: &own.name, form }).collect() }
+    }
+}
+
+/// How the columns of a table differ from `group` followed by these, part by part.
+fn columns_differ(table: &Table, parts: &[Published<'_>]) -> Result<Alterations> {
+    let mut names = table.schema().fields().iter().map(|field| field.name().as_str()).peekable();
+    let mut altered = Vec::new();
+    if names.next() != Some(GROUP) || table.kind(GROUP)? != ColumnKind::Integer {
+        altered.push(format!("the first column is not the number of the group, `{GROUP}`"));
+    }
+    for part in parts {
+        let mut left: Vec<&PublishedName<'_>> = part.columns.iter().collect();
+        while let Some(&name) = names.peek() {
+            let ends = |own: &str| (format!("{own}_from"), format!("{own}_to"));
+            let place = left.iter().position(|own| match own.form {
+                Form::Plain | Form::Label => own.name == name,
+                Form::LabelOrBounds => own.name == name || ends(own.name).0 == name,
+            });
+            let Some(place) = place else { break };
+            let own = left.swap_remove(place);
+            names.next();
+            if own.name != name && names.next_if(|next| *next == ends(own.name).1).is_none() {
+                altered.push(format!("column `{}` is missing", ends(own.name).1));
+            } else if own.name == name && own.form != Form::Plain && table.kind(name)? != ColumnKind::Text {
+                altered.push(format!("column `{name}` does not hold labels"));
+            }
+        }
+        altered.extend(left.iter().map(|own| format!("column `{}` is missing, or out of place", own.name)));
+    }
+    altered.extend(names.map(|name| format!("the policy does not publish the column `{name}`")));
+    Ok(altered)
+}
+
+/// Whether the groups of a table are numbered from 1, each as large as the one before or by one larger.
+fn numbered(table: &Table, resources: &Resources<'_>) -> Result<bool> {
+    resources.progress.start("following the numbers of the groups", table.rows());
+    let mut last = Some(0);
+    let work = |morsel: Morsel<'_>| {
+        let mut ends: Option<(i64, i64)> = None;
+        for batch in morsel {
+            let batch = batch?;
+            let column = batch.column(0).as_primitive::<Int64Type>();
+            let values = column.values();
+            let follows = |pair: &[i64]| pair[0] == pair[1] || pair[0].checked_add(1) == Some(pair[1]);
+            let (Some(&first), Some(&final_one)) = (values.first(), values.last()) else { continue };
+            let joined = ends.is_none_or(|(_, last)| follows(&[last, first]));
+            if column.null_count() > 0 || !joined || !values.windows(2).all(follows) {
+                return Ok(Some(None));
+            }
+            ends = Some((ends.map_or(first, |(first, _)| first), final_one));
+            resources.progress.advance(batch.num_rows() as u64);
+        }
+        Ok(ends.map(Some))
+    };
+    table.scan(&[ColumnRequest::canonical(GROUP)], resources.threads, work, |ends| {
+        if let Some(ends) = ends {
+            let follows = |last: i64, first: i64| first == last + 1 || (first == last && last > 0);
+            last =
+                ends.zip(last).filter(|((first, _), last)| follows(*last, *first)).map(|((_, end), _)| end);
+        }
+        Ok(())
+    })?;
+    resources.progress.finish();
+    Ok(last.is_some())
+}

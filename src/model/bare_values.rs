@@ -1,0 +1,74 @@
+//! How many people have each value, and how many of them are certain to have it?
+//!
+//! Memory: 16 bytes for every code up to the largest one seen.
+
+use super::counted_group::CountedGroup;
+use crate::math::skyline::Values;
+
+/// People by value, over all groups observed.
+#[derive(Debug, Default)]
+pub(super) struct BareValues {
+    by_code: Vec<People>,
+}
+
+/// How many people have some values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct People {
+    all: u64,
+    certain: u64,
+}
+
+/// The sums over some values; people with several of them are counted several times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct BareSum {
+    /// Values that occur.
+    pub values: u64,
+    /// People who have one.
+    pub people: u64,
+    /// People in groups where everybody has it.
+    pub certain: u64,
+}
+
+impl BareValues {
+    /// Adds a group.
+    pub fn observe(&mut self, group: &CountedGroup, values: Values) {
+        for (code, count) in group.counts() {
+            let place = code as usize;
+            if place >= self.by_code.len() {
+                self.by_code.resize(place + 1, People::default());
+            }
+            let certain = match values {
+                Values::Single | Values::Set => count >= group.people,
+                Values::Multiset => group.people == 1,
+            };
+            let own = &mut self.by_code[place];
+            own.all = own.all.saturating_add(count);
+            own.certain = own.certain.saturating_add(if certain { group.people } else { 0 });
+        }
+    }
+
+    /// Adds other groups.
+    pub fn merge(&mut self, other: BareValues) {
+        let longer = self.by_code.len().max(other.by_code.len());
+        self.by_code.resize(longer, People::default());
+        for (own, other) in self.by_code.iter_mut().zip(other.by_code) {
+            own.all = own.all.saturating_add(other.all);
+            own.certain = own.certain.saturating_add(other.certain);
+        }
+    }
+
+    /// The sums over the values that occur and satisfy `wanted`.
+    pub fn of(&self, wanted: impl Fn(u32) -> bool) -> BareSum {
+        let occurring = (0..).zip(&self.by_code).filter(|(code, own)| own.all > 0 && wanted(*code));
+        occurring.fold(BareSum::default(), |sum, (_, own)| BareSum {
+            values: sum.values + 1,
+            people: sum.people.saturating_add(own.all),
+            certain: sum.certain.saturating_add(own.certain),
+        })
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        (self.by_code.capacity() * size_of::<People>()) as u64
+    }
+}

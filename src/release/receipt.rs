@@ -1,0 +1,271 @@
+//! What does the owner keep about a release?
+//!
+//! A private file next to the release, never inside: it binds the release to its input, and holds what depends on more
+//! than the published rows. It is in place before the release appears, and names the manifest by its hash.
+
+use super::manifest::hash;
+use super::penalty::{Penalty, Utility};
+use super::private_file::{PrivateFile, refuse_inside};
+use crate::encode::fingerprint::FingerprintKey;
+use crate::error::{Error, Result, Setting};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// How a receipt ends if it has the name that its release gives it.
+const RECEIPT: &str = ".receipt.json";
+
+/// The private files of a release: `NAME.receipt.json`, `NAME.tree` and `NAME.receipt.key`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptPaths {
+    /// The receipt.
+    pub receipt: PathBuf,
+    /// The tree of cuts: the name of the receipt, with `.tree` in place of `.receipt.json` or its last extension.
+    pub tree: PathBuf,
+    /// The key of the fingerprint: likewise with `.receipt.key`.
+    pub key: PathBuf,
+}
+
+impl ReceiptPaths {
+    /// The files of a release: next to it, unless a receipt or a key is named.
+    pub fn of(release: &Path, receipt: Option<&Path>, key: Option<&Path>) -> Result<Self> {
+        let receipt = receipt.map_or_else(|| with_ending(release, RECEIPT), Path::to_path_buf);
+        let stem = stem(&receipt);
+        let tree = with_ending(&stem, ".tree");
+        let key = key.map_or_else(|| with_ending(&stem, ".receipt.key"), Path::to_path_buf);
+        if tree == receipt || key == receipt || key == tree {
+            return Err(Error::missing(
+                format!("{} cannot be a receipt, its tree and its key at once", receipt.display()),
+                "name the receipt NAME.receipt.json",
+                Setting::Receipt,
+            ));
+        }
+        let paths = ReceiptPaths { receipt, tree, key };
+        refuse_inside(&paths.receipt, release, "the receipt", Setting::Receipt)?;
+        refuse_inside(&paths.key, release, "the key", Setting::Key)?;
+        Ok(paths)
+    }
+
+    /// The receipt, to be written; fails if it exists.
+    pub fn receipt_file(&self) -> Result<PrivateFile> {
+        PrivateFile::new(&self.receipt, "the receipt")
+    }
+
+    /// The tree of cuts, to be written; fails if it exists.
+    pub fn tree_file(&self) -> Result<PrivateFile> {
+        PrivateFile::new(&self.tree, "the tree of cuts")
+    }
+
+    /// The key, or a new one with the file to which it will be written.
+    pub fn key(&self) -> Result<(FingerprintKey, Option<PrivateFile>)> {
+        match self.key.symlink_metadata() {
+            Ok(_) => Ok((read_key(&self.key)?, None)),
+            Err(_) => Ok((FingerprintKey::random()?, Some(PrivateFile::new(&self.key, "the key")?))),
+        }
+    }
+}
+
+/// The path with an ending appended to its name.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+fn stem(receipt: &Path) -> PathBuf {
+    let name = receipt.file_name().and_then(|name| name.to_str());
+    match name.and_then(|name| name.strip_suffix(RECEIPT)).filter(|stem| !stem.is_empty()) {
+        Some(stem) => receipt.with_file_name(stem),
+        None => receipt.with_extension(""),
+    }
+}
+
+/// Reads a key file, which must be as private as one that this program makes.
+pub fn read_key(path: &Path) -> Result<FingerprintKey> {
+    let io = |source| Error::io(path, source);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = path.metadata().map_err(io)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(Error::missing(
+                format!("{}: others may read this key", path.display()),
+                "take their permissions away (chmod 600)",
+                Setting::Key,
+            ));
+        }
+    }
+    // One byte more, so that a longer file is noticed without reading it.
+    let mut bytes = Vec::new();
+    let most = FingerprintKey::BYTES as u64 + 1;
+    std::fs::File::open(path)
+        .and_then(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, most), &mut bytes))
+        .map_err(io)?;
+    FingerprintKey::from_bytes(&bytes).ok_or_else(|| {
+        Error::missing(
+            format!("{} is no key: a key has {} bytes", path.display(), FingerprintKey::BYTES),
+            "give the key of the receipt",
+            Setting::Key,
+        )
+    })
+}
+
+/// The contents of a receipt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The version that made the release.
+    pub skyveil: String,
+    /// The name of the release directory.
+    pub release: String,
+    /// The hash of its manifest.
+    pub manifest_sha256: String,
+    /// The input.
+    pub input: ReceiptInput,
+    /// The tree of cuts, if groups were made by cuts.
+    #[serde(default)]
+    pub tree: Option<NamedFile>,
+    /// The rows that are not published, if the model may leave some out.
+    #[serde(default)]
+    pub suppressed: Option<SuppressedRows>,
+    /// The warnings that the policy accepts.
+    #[serde(default)]
+    pub accepted: Vec<String>,
+    /// The utility of the release, with the tightest labels too.
+    #[serde(default)]
+    pub utility: Value,
+    /// What adversaries who know distributions learn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Value>,
+    /// How a strategy chose the groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Value>,
+    /// What the run used.
+    #[serde(default)]
+    pub resources: Value,
+}
+
+/// The input of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptInput {
+    /// Rows.
+    pub rows: u64,
+    /// The keyed fingerprint of the columns that decide about groups.
+    pub fingerprint: String,
+    /// The file of the key: relative to the receipt if it is in the same folder.
+    pub key: PathBuf,
+    /// Tells keys apart.
+    pub key_name: String,
+    /// The files.
+    pub files: Vec<InputFile>,
+}
+
+/// A file of the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputFile {
+    /// As it was given.
+    pub path: PathBuf,
+    /// Its size; none if it could be read only once.
+    pub bytes: Option<u64>,
+    /// Its hash; likewise.
+    pub sha256: Option<String>,
+}
+
+/// A private file next to a receipt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFile {
+    /// Relative to the receipt if it is in the same folder.
+    pub path: PathBuf,
+    /// Its hash.
+    pub sha256: String,
+}
+
+/// Rows that are not published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuppressedRows {
+    /// How many.
+    pub rows: u64,
+    /// The private list of them.
+    pub list: PathBuf,
+}
+
+impl Receipt {
+    /// Reads a receipt.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = read_at_most(path, JSON_BYTES).map_err(|source| Error::io(path, source))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Format {
+            path: path.to_path_buf(),
+            problem: format!("this is not the receipt of a release (line {})", error.line()),
+        })
+    }
+
+    /// Writes the receipt, which is not yet in place.
+    pub fn write(&self, file: &mut PrivateFile) -> Result<()> {
+        let path = file.path().to_path_buf();
+        let io = |source| Error::io(&path, source);
+        let text = serde_json::to_value(self).and_then(|value| serde_json::to_string_pretty(&value));
+        let text = text.map_err(|source| io(source.into()))?;
+        file.create()?.write_all((text + "\n").as_bytes()).map_err(io)
+    }
+}
+
+/// A path as a receipt names it: a file in the same folder by its name, any other by its full path.
+pub fn named_by(receipt: &Path, path: &Path) -> PathBuf {
+    match (path.file_name(), receipt.parent() == path.parent()) {
+        (Some(name), true) => name.into(),
+        _ => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    }
+}
+
+/// Hashes a file of the input; one that can be read only once has no hash.
+pub fn input_file(path: &Path) -> Result<InputFile> {
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let (bytes, sha256) =
+        if is_file { hash(path).map(|(bytes, hash)| (Some(bytes), Some(hash)))? } else { (None, None) };
+    Ok(InputFile { path: path.to_path_buf(), bytes, sha256 })
+}
+
+/// The utility with all its digits.
+pub fn utility(utility: &Utility) -> Value {
+    let column = |column: &Penalty| json!({"column": column.name, "published": column.published, "tight": column.tight});
+    let penalty = (!utility.columns.is_empty()).then(|| {
+        json!({
+            "published": utility.published_penalty(),
+            "tight": utility.tight_penalty(),
+            "columns": utility.columns.iter().map(column).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "average_group_size": utility.average_group_size,
+        "discernibility": utility.discernibility.to_string(),
+        "certainty_penalty": penalty,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_files_stand_together() {
+        let paths = |release: &str, receipt: Option<&str>, key: Option<&str>| {
+            ReceiptPaths::of(Path::new(release), receipt.map(Path::new), key.map(Path::new))
+        };
+        let named = |paths: ReceiptPaths| {
+            [paths.receipt, paths.tree, paths.key].map(|path| path.to_string_lossy().into_owned())
+        };
+        let usual = named(paths("a/july.2", None, None).unwrap());
+        assert_eq!(usual, ["a/july.2.receipt.json", "a/july.2.tree", "a/july.2.receipt.key"]);
+        let elsewhere = named(paths("a/out", Some("b/x.json"), None).unwrap());
+        assert_eq!(elsewhere, ["b/x.json", "b/x.tree", "b/x.receipt.key"]);
+        let shared = named(paths("a/out", Some("b/y.receipt.json"), Some("c/key")).unwrap());
+        assert_eq!(shared, ["b/y.receipt.json", "b/y.tree", "c/key"]);
+        for (receipt, key) in [("b/x.tree", None), ("a/out/r.json", None), ("b/x", Some("a/out/k"))] {
+            assert!(paths("a/out", Some(receipt), key).is_err(), "{receipt}");
+        }
+        assert_eq!(named_by(Path::new("b/x.json"), Path::new("b/x.tree")), Path::new("x.tree"));
+        assert!(named_by(Path::new("b/x.json"), Path::new("c/key")).is_absolute());
+    }
+}

@@ -40,6 +40,7 @@ pub struct SweepRoom {
     lower: GrowingPart,
     upper: GrowingPart,
     swept: GrowingPart,
+    cuts: Vec<RankedCut>,
     scratch: Scratch,
 }
 
@@ -140,20 +141,21 @@ impl Candidates<'_> {
         best: Option<Standing>,
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
-        let cuts = self.spread.cuts(order, criterion.least_people());
-        let mut cuts: Vec<RankedCut> = cuts.filter(|cut| self.is_better(cut.rank, best)).collect();
-        let scratch = &mut room.scratch;
-        let mut lower = self.growing(Side::Lower, criterion, &mut room.lower);
+        let SweepRoom { lower, upper, swept, cuts, scratch } = room;
+        let ranked = self.spread.cuts(order, criterion.least_people());
+        cuts.clear();
+        cuts.extend(ranked.filter(|cut| self.is_better(cut.rank, best)));
+        let mut lower = self.growing(Side::Lower, criterion, lower);
         let first = cuts.iter().position(|cut| lower.may_hold(cut.start, scratch))?;
-        let mut upper = self.growing(Side::Upper, criterion, &mut room.upper);
+        let mut upper = self.growing(Side::Upper, criterion, upper);
         let last = cuts[first..].iter().rposition(|cut| upper.may_hold(cut.start, scratch))?;
         cuts.truncate(first + last + 1);
         cuts.drain(..first);
         for _ in 0..TRIED_FIRST {
             let place = (0..cuts.len()).max_by(|&a, &b| cuts[a].cmp(&cuts[b]))?;
             let cut = cuts.remove(place);
-            room.swept.empty(self.total.values());
-            let parts = self.parts_at(0, cut.start, &mut room.swept);
+            swept.empty(self.total.values());
+            let parts = self.parts_at(0, cut.start, swept);
             if criterion.admits(&parts, scratch) {
                 return Some(self.proposal(cut, parts.into()));
             }
@@ -162,7 +164,7 @@ impl Candidates<'_> {
         cuts.reverse();
         cuts.retain(|cut| upper.may_hold(cut.start, scratch));
         cuts.reverse();
-        let (cut, parts) = self.sweep(&cuts, criterion, &mut room.swept, scratch)?;
+        let (cut, parts) = self.sweep(cuts, criterion, swept, scratch)?;
         Some(self.proposal(cut, parts.into()))
     }
 

@@ -3,7 +3,7 @@
 //! The rank of a cut depends only on how the people are spread over the codes of its column, so a histogram of people is
 //! enough to tell how good the best cut of a column can be, before anything is known about sensitive values.
 
-use crate::encode::column::{Column, Splitting};
+use crate::encode::column::{Column, Splitting, Width};
 use std::cmp::Ordering;
 
 /// In which order safe cuts are preferred.
@@ -115,13 +115,25 @@ impl ColumnHistogram<'_> {
         let first = runs.partition_point(|run| run.people_below < least).max(1);
         let last = runs.partition_point(|run| people - run.people_below >= least);
         let whole = if end > 0 { self.width(0, end) } else { 0.0 };
+        let coordinates = match &self.column.width {
+            Width::Span(coordinates) => Some(&coordinates[..]),
+            Width::Share => None,
+        };
+        let widths = move |start: usize| match coordinates {
+            Some(at) => {
+                let at = |run: usize| at[runs[run].code as usize];
+                (at(start - 1) - at(0), at(end - 1) - at(start))
+            }
+            None => (self.width(0, start), self.width(start, end)),
+        };
         (first..last).map(move |start| {
             // The same sum as in `rank`, for two parts.
             let below = runs[start].people_below;
             let penalty = match order {
                 CutOrder::Mondrian => 0.0,
                 CutOrder::Gain => {
-                    below as f64 * self.width(0, start) + (people - below) as f64 * self.width(start, end)
+                    let (lower, upper) = widths(start);
+                    below as f64 * lower + (people - below) as f64 * upper
                 }
             };
             RankedCut { start, rank: self.rank_of(order, whole, penalty, below.max(people - below)) }

@@ -62,14 +62,14 @@ impl SizeBars {
         let most_frequent = |protects: &[bool]| {
             counts.clone().filter(|&(code, _)| protects[usize::from(code)]).map(|(_, count)| count).max()
         };
-        let needed = |bar: &SizeBar| {
+        // What one point needs is where the next one begins.
+        self.bars.iter().fold(people, |people, bar| {
             let target = match &bar.protects {
                 None => top.largest(),
                 Some(protects) => most_frequent(protects).unwrap_or(0),
             };
             bar.least_people(people, target, top.sum_with(bar.point.knowledge.l, target))
-        };
-        self.bars.iter().map(needed).max().unwrap_or(people)
+        })
     }
 }
 
@@ -91,7 +91,7 @@ impl SizeBar {
         // lies between the two.
         let reach = |people: f64| (gone as f64 + size.k as f64) + target as f64 * ratio / family(people);
         let (mut low, mut high) = (people as f64, reach(people as f64).min(MOST));
-        for _ in 0..HALVINGS {
+        while high - low > (low / PRECISION).max(1.0) {
             let middle = (low + high) / 2.0;
             if middle < reach(middle) { low = middle } else { high = middle }
         }
@@ -110,8 +110,8 @@ impl SizeBar {
     }
 }
 
-/// A bar is found up to the distance from the first bound over two to this power.
-const HALVINGS: usize = 8;
+/// A bar is found up to one person, or its share over this.
+const PRECISION: f64 = 128.0;
 
 /// Fewer factors of V give a lower bar.
 const MOST_FACTORS: u64 = 1000;

@@ -144,3 +144,25 @@ fn kept_of<'k>(
     }
     by_code[code].get_or_insert_with(|| Box::new(KeptGroups::new(values, confidence.clone())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a group of n different values each of them can be ruled out n - 3 times: with counts of its own, every value
+    /// would keep n numbers.
+    #[test]
+    fn the_values_of_a_group_share_its_counts() {
+        let wanted = WantedSkylines { every: Confidence::parse("1/2"), ..WantedSkylines::NOTHING };
+        let wanted = Arc::new(WantedByCode::new(&wanted, &mut |_| Ok(0)).unwrap());
+        let mut evidence = KnowledgeEvidence::new(Values::Single, &wanted);
+        let mut group = CountedGroup::of(2000);
+        (0..2000).for_each(|code| group.add(code, 1));
+        evidence.observe(&group);
+        evidence.observe(&group);
+        assert!(evidence.bytes() < 2000 * 400, "{} bytes", evidence.bytes());
+        let names: Vec<Arc<str>> = (0..2000).map(|code| code.to_string().into()).collect();
+        let kept = evidence.finish(&names);
+        assert!(kept.len() == 2000 && kept.iter().all(|(_, kept)| kept.len() == 1));
+    }
+}

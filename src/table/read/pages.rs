@@ -62,11 +62,12 @@ impl PageSizes {
     pub fn row_bytes(&self, chunk: &ColumnChunkMetaData, strings: StringForm, rows: u64) -> u64 {
         let values = u64::try_from(chunk.num_values()).unwrap_or(0);
         let width = match chunk.column_type() {
-            Type::BYTE_ARRAY if self.dictionary > 0 && strings == StringForm::Packed => 4,
-            Type::BYTE_ARRAY if self.dictionary > 0 => {
+            // Where a dictionary grew too long, pages hold texts, and the densest one tells.
+            Type::BYTE_ARRAY if self.dictionary > 0 && strings == StringForm::Plain => {
                 let stated =
                     chunk.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
-                4 + stated.map_or(self.dictionary / FEWEST_ENTRIES, |bytes| bytes.div_ceil(values.max(1)))
+                let average = stated.map(|bytes| bytes.div_ceil(values.max(1)));
+                4 + average.unwrap_or(self.dictionary / FEWEST_ENTRIES).max(self.bytes_per_value)
             }
             Type::BYTE_ARRAY => 4 + self.bytes_per_value,
             Type::FIXED_LEN_BYTE_ARRAY => self.bytes_per_value.max(16),

@@ -402,7 +402,8 @@ fn many_columns(folder: &Path, size: Size) {
     }
 }
 
-/// Runs the commands of a case; returns those that broke the bound or did not do what they should.
+/// Runs the commands of a case and prints a line for each, which the script collects; returns those that broke the bound or did not do what they should.
+#[expect(clippy::print_stdout, reason = "the measurements")]
 fn run(case: &Case, size: Size) -> Vec<String> {
     let folder = Folder::new();
     let home = folder.path("");

@@ -71,7 +71,7 @@ pub use resources::budget::{ALLOWANCE, Budget};
 pub use resources::progress::Progress;
 pub use resources::spill::SpillForm;
 pub use table::ColumnKind;
-pub use table::read::{ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, Table};
+pub use table::read::{ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, ScanMeans, Table};
 pub use table::write::{TableWriter, WriteOptions};
 
 /// What the benches measure. Not part of the public interface: it may change at any time.

@@ -48,7 +48,7 @@ pub(super) fn write_groups(
         policy: job.policy,
         functions: job.functions,
         limits,
-        threads: job.threads,
+        resources: &workplace.resources,
     };
     workplace.resources.progress.start("auditing", None);
     let case = GroupedPeople::read(&given, ReadFor::AuditedRelease)?;

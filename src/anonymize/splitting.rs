@@ -35,7 +35,7 @@ use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
-use crate::resources::budget::release_freed;
+use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 
@@ -92,6 +92,8 @@ struct CodedTable<'s> {
     input: Fingerprint,
     limits: SubtreeLimits,
     threads: usize,
+    /// The memory of the codes.
+    _codes: Reservation,
 }
 
 impl<'s> CodedTable<'s> {
@@ -111,6 +113,8 @@ impl<'s> CodedTable<'s> {
         let payload = source.payload()?;
         let (mut attributes, sensitive, ids) = source.read_values()?;
         release_freed();
+        let codes = attributes.iter().map(Attribute::memory).sum();
+        let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
         // Pages must not take the memory that splitting will need.
@@ -139,6 +143,7 @@ impl<'s> CodedTable<'s> {
             input,
             limits,
             threads,
+            _codes: codes,
         })
     }
 

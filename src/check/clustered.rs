@@ -75,7 +75,7 @@ pub(super) fn count(
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
         &wanted,
-        resources.threads,
+        resources,
         |morsel| {
             let first_row = morsel.first_row();
             let batches = morsel.inspect(|batch| {

@@ -136,7 +136,7 @@ fn keys_at(
         }
         Ok(found)
     };
-    table.scan(&wanted, resources.threads, find, |found: Vec<(usize, Box<[u8]>)>| {
+    table.scan(&wanted, resources, find, |found: Vec<(usize, Box<[u8]>)>| {
         found.into_iter().for_each(|(i, key)| keys[i] = key);
         Ok(())
     })?;
@@ -177,7 +177,7 @@ fn gather(
     resources.progress.start("looking up the groups", table.rows());
     let outcome = table.scan(
         &wanted,
-        resources.threads,
+        resources,
         |morsel| {
             let mut own: Vec<Gathered> = keys.iter().map(|_| Gathered::default()).collect();
             let mut cells = Cells::new(columns, codes)?;

@@ -2,6 +2,8 @@
 //!
 //! [`Check`] is the only way to judge: the anonymizer uses it for what it wrote, the commands for what they
 //! are given.
+//!
+//! Memory: besides counting, [`CLAIM_BYTES`] for each claim about a value, and [`SKYLINE_BYTES`] for each skyline.
 
 use super::beliefs::{self, Membership};
 use super::job::{Subject, count};
@@ -12,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::beliefs::Question;
 use crate::model::judge::Basis;
 use crate::model::robust::KnownDistributions;
+use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
@@ -45,6 +48,12 @@ pub enum Skylines {
     Leave,
 }
 
+/// What a claim takes, with the texts and exact numbers in it, until it is printed.
+const CLAIM_BYTES: u64 = 1 << 10;
+
+/// What the knowledge skyline of a value takes in addition, until its part of a page is written.
+const SKYLINE_BYTES: u64 = 4 << 10;
+
 impl Check<'_> {
     /// Judges the groups by everything that is required.
     pub fn judge(&self, resources: &Resources<'_>) -> Result<Verdict> {
@@ -65,6 +74,12 @@ impl Check<'_> {
         };
         let of_counts = || {
             let counted = count(self.subject, columns, requirements, &wanted, resources)?;
+            let many = |values: &ProtectedValues| !matches!(values, ProtectedValues::These(_));
+            let for_every_value = requirements.skyline().iter().filter(|(values, _)| many(values)).count();
+            let skyline =
+                if self.skylines == Skylines::Keep && for_every_value > 0 { SKYLINE_BYTES } else { 0 };
+            let bytes = counted.names.len() as u64 * (for_every_value as u64 * CLAIM_BYTES + skyline);
+            let _room = resources.budget.reserve("the findings about every sensitive value", bytes)?;
             counted.finish(columns, requirements)
         };
         match requirements.basis() {

@@ -217,7 +217,7 @@ fn gather(
         Ok(rows.unknown)
     };
     let mut unknown = Unknown::default();
-    table.scan(&wanted, resources.threads, work, |part| {
+    table.scan(&wanted, resources, work, |part| {
         unknown.people += part.people;
         unknown.values += part.values;
         Ok(())

@@ -332,7 +332,7 @@ where
     resources.progress.start(phase, table.rows());
     let outcome = table.scan(
         wanted,
-        resources.threads,
+        resources,
         |morsel| {
             work(&mut morsel.inspect(|batch| {
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
@@ -387,7 +387,7 @@ fn judge(groups: Tally, charge: &Arc<Charge>, numbers: Numbers, resources: &Reso
         let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
         judge.observe(&group, own.unwrap_or(number));
         number += 1;
-        if number % 4096 == 0 { judge.account(&mut reserved) } else { Ok(()) }
+        if number % 64 == 0 { judge.account(&mut reserved) } else { Ok(()) }
     })?;
     Ok(judge)
 }

@@ -80,7 +80,7 @@ pub(super) fn count_whole(
     resources.progress.start("counting the whole table", table.rows());
     let outcome = table.scan(
         &wanted,
-        resources.threads,
+        resources,
         |morsel| {
             let mut cells = Cells::new(columns, codes)?;
             let mut part = CountedGroup::default();

@@ -20,8 +20,6 @@ use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
 use crate::release::findings;
-use crate::resources::Resources;
-use crate::resources::progress::Progress;
 use crate::table::read::Table;
 
 /// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
@@ -134,7 +132,7 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     }
     let original = Table::open(&args.original, &read_options(args.delimiter, Some(&policy)))?;
     let bound = with_progress(|progress| {
-        args.receipt.compare(directory, &policy, Some(&original), &resources(args, progress))
+        args.receipt.compare(directory, &policy, Some(&original), &args.resources.all(progress))
     })?;
     args.receipt.complain(bound.as_ref(), Some(&original));
     if bound.is_some_and(|bound| !bound.holds()) {
@@ -180,17 +178,7 @@ fn follow(
     tables: &GroupTables<'_>,
     question: Question,
 ) -> Result<AttackReport> {
-    with_progress(|progress| attack(original, tables, &question, &resources(args, progress)))
-}
-
-fn resources<'a>(args: &AttackArgs, progress: &'a Progress) -> Resources<'a> {
-    Resources {
-        threads: args.resources.threads(),
-        budget: args.resources.budget(),
-        temp: args.resources.temp(),
-        spill: args.resources.spill(),
-        progress,
-    }
+    with_progress(|progress| attack(original, tables, &question, &args.resources.all(progress)))
 }
 
 /// The requested attack: flags override the policy.

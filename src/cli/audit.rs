@@ -1,7 +1,7 @@
 //! `skyveil audit`: what would an adversary learn from knowing how the release was chosen?
 
 use super::Answer;
-use super::flags::{read_delimiter, read_options};
+use super::flags::{read_delimiter, read_options, read_size};
 use super::terminal::{print, visible};
 use crate::error::{Result, number_of};
 use crate::group::given::{AuditedPoint, GivenFunctions, GroupedPeople, ReadFor};
@@ -10,6 +10,9 @@ use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::model::Policy;
 use crate::model::skyline::ProtectedValues;
 use crate::policy::Strategy;
+use crate::resources::Resources;
+use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
@@ -41,6 +44,9 @@ pub struct AuditArgs {
     /// Steps of counting per disclosure set, about a million a second; beyond them a set is only estimated.
     #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
     pub limit_steps: u64,
+    /// Memory for the table and the functions, such as 512MiB.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = read_size)]
+    pub memory: u64,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
@@ -54,12 +60,14 @@ pub fn run(args: &AuditArgs) -> Result<Answer> {
     let policy = Policy::read(&args.policy)?;
     let table = Table::open(&args.paths, &read_options(args.delimiter, Some(&policy)))?;
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
+    let progress = Progress::default();
+    let resources = Resources { threads: 1, ..Resources::new(Budget::new(args.memory), &progress) };
     let job = GivenFunctions {
         table: &table,
         policy: &policy,
         functions: functions.as_ref(),
         limits: Limits { steps: args.limit_steps, ..Limits::default() },
-        threads: 1,
+        resources: &resources,
     };
     let case = GroupedPeople::read(&job, ReadFor::Report)?;
     let audit = case.audit();

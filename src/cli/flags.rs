@@ -9,7 +9,9 @@ use crate::error::Setting;
 use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
 use crate::policy::{ColumnType as PolicyType, End, Grid, Quasi, QuasiShape};
+use crate::resources::Resources;
 use crate::resources::budget::{Budget, parse_size};
+use crate::resources::progress::Progress;
 use crate::resources::spill::SpillForm;
 use crate::table::read::{CsvType, OrderedCells, ReadOptions};
 
@@ -42,6 +44,17 @@ impl ResourceFlags {
     /// The memory budget.
     pub fn budget(&self) -> Arc<Budget> {
         Budget::new(self.memory)
+    }
+
+    /// All of them.
+    pub fn all<'a>(&self, progress: &'a Progress) -> Resources<'a> {
+        Resources {
+            threads: self.threads(),
+            budget: self.budget(),
+            temp: self.temp(),
+            spill: self.spill(),
+            progress,
+        }
     }
 
     /// How data that does not fit in memory is stored.
@@ -165,7 +178,8 @@ pub fn read_delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-fn read_size(text: &str) -> Result<u64, String> {
+/// Reads an amount of memory.
+pub fn read_size(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Some(bytes) if bytes > 0 => Ok(bytes),
         _ => Err("expected a size such as 512MiB or 2GiB".to_string()),

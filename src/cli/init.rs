@@ -1,7 +1,7 @@
 //! `skyveil init`: profile a table and propose a policy to start from.
 
 use super::Answer;
-use super::flags::{csv_type, read_delimiter};
+use super::flags::{ResourceFlags, csv_type, read_delimiter};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Profile a table and print a commented policy to start from.
 ///
-/// The table is read once, with some 60 MiB of memory in addition to what reading needs, whatever its size. Every column
+/// The table is read once, with 60 MiB of --memory in addition to what reading needs, whatever its size. Every column
 /// gets a role and the reason for it; nothing is proposed to be published as it is. No value of the table is printed,
 /// except by --hierarchy, which lists the values of one column.
 #[derive(Debug, Args)]
@@ -50,9 +50,8 @@ pub struct InitArgs {
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
-    /// Threads to use. Default: all processors. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    resources: ResourceFlags,
     /// Print the profile and the proposed roles as one JSON object instead of a policy.
     #[arg(long, conflicts_with = "out")]
     pub json: bool,
@@ -63,16 +62,12 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     if let Some(out) = args.out.as_ref().filter(|out| !args.force && out.exists()) {
         return Err(exists(out));
     }
-    let threads = match args.threads {
-        Some(threads) => usize::from(threads),
-        None => std::thread::available_parallelism().map_or(1, usize::from),
-    };
     let reading = ReadingOptions { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
     let table = Table::open(&args.paths, &options(&reading))?;
     if let Some(column) = &args.hierarchy {
-        return write_hierarchy(args, &table, column, threads);
+        return write_hierarchy(args, &table, column);
     }
-    let profile = with_progress(|progress| Profile::of(&table, threads, progress))?;
+    let profile = with_progress(|progress| Profile::of(&table, &args.resources.all(progress)))?;
     let proposal = propose(&profile, &OwnerChoices { sensitive: args.sensitive.clone() })?;
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));
@@ -113,8 +108,8 @@ fn read_type(text: &str) -> std::result::Result<(String, ColumnType), String> {
     })
 }
 
-fn write_hierarchy(args: &InitArgs, table: &Table, column: &str, threads: usize) -> Result<Answer> {
-    let tree = with_progress(|progress| hierarchy_of(table, column, threads, progress))?;
+fn write_hierarchy(args: &InitArgs, table: &Table, column: &str) -> Result<Answer> {
+    let tree = with_progress(|progress| hierarchy_of(table, column, &args.resources.all(progress)))?;
     let text = to_arx(&tree).ok_or_else(|| {
         Error::input(
             format!("column {column:?} has a value with a line break, which a hierarchy file cannot hold"),

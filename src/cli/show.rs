@@ -13,7 +13,6 @@ use crate::check::release::{GROUP, Release, is_release, labelled_groups};
 use crate::check::{ColumnRoles, GroupDetail, Order, Subject, groups};
 use crate::error::{Error, Result, number_of};
 use crate::model::Policy;
-use crate::resources::Resources;
 
 /// Print a few groups of a release as a table.
 ///
@@ -81,13 +80,7 @@ fn look_up(args: &ShowArgs, release: &Release, policy: &Policy) -> Result<Vec<Sh
     let empty = |number: &u64| Shown { number: *number, people: 0, label: Vec::new(), counts: Vec::new() };
     let mut shown: Vec<Shown> = numbers.iter().map(empty).collect();
     with_progress(|progress| {
-        let resources = Resources {
-            threads: args.resources.threads(),
-            budget: args.resources.budget(),
-            temp: args.resources.temp(),
-            spill: args.resources.spill(),
-            progress,
-        };
+        let resources = args.resources.all(progress);
         for target in &policy.privacy.targets {
             let columns = ColumnRoles { groups: vec![GROUP.to_string()], ..release.columns(policy, target)? };
             let found = groups(&subject, &columns, Order::Bucketized, &numbers, &label, &resources)?;

@@ -233,13 +233,7 @@ impl SubjectFlags {
 
     /// The resources of the scan.
     pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
-        Resources {
-            threads: self.resources.threads(),
-            budget: self.resources.budget(),
-            temp: self.resources.temp(),
-            spill: self.resources.spill(),
-            progress,
-        }
+        self.resources.all(progress)
     }
 }
 

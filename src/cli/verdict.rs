@@ -176,6 +176,9 @@ pub(super) fn sentence(claim: &Claim) -> String {
     }
 }
 
+/// The widest column that cells are padded to.
+const WIDEST: usize = 1000;
+
 /// Columns side by side: the first left-aligned, the others right-aligned.
 pub(super) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
     aligned_by(rows, |column| column == 0)
@@ -184,7 +187,11 @@ pub(super) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
 /// Columns side by side, left-aligned where `left` says so.
 pub(super) fn aligned_by<R: AsRef<[String]>>(rows: &[R], left: impl Fn(usize) -> bool) -> String {
     let columns = rows.first().map_or(0, |row| row.as_ref().len());
-    let width = |i: usize| rows.iter().map(|row| row.as_ref()[i].chars().count()).max().unwrap_or(0);
+    // A cell that is longer than any terminal is not padded to; formatting allows 65,535 characters at most.
+    let width = |i: usize| {
+        let widths = rows.iter().map(|row| row.as_ref()[i].chars().count());
+        widths.max().unwrap_or(0).min(WIDEST)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {

@@ -158,6 +158,21 @@ impl Attribute {
         self.coding.len() + u32::from(self.nulls)
     }
 
+    /// The bytes that the codes take, here and in the [`Column`] that the planner sees.
+    pub fn memory(&self) -> u64 {
+        let texts = |texts: &[Box<str>]| texts.iter().map(|text| text.len() + 32).sum::<usize>();
+        let own = match &self.coding {
+            // The ends of a cell, and its start.
+            Coding::Numbers(_) => 40 * self.codes() as usize,
+            Coding::Set { values, .. } => texts(values),
+            Coding::TextRanges { starts } => texts(starts),
+            // A node, its names and its leaf.
+            Coding::Tree { hierarchy, .. } => 320 * hierarchy.nodes().count(),
+        };
+        // A rank, a coordinate and a bin for each code.
+        own as u64 + 12 * u64::from(self.codes())
+    }
+
     /// Converts a code of the coding into a code of the attribute.
     pub fn shifted(&self, code: u32) -> u32 {
         code + u32::from(self.nulls)

@@ -71,6 +71,14 @@ impl Codes {
         }
     }
 
+    /// Frees the space that was kept for more rows.
+    pub fn shrink(&mut self) {
+        match self {
+            Codes::Narrow(codes) => codes.shrink_to_fit(),
+            Codes::Wide(codes) => codes.shrink_to_fit(),
+        }
+    }
+
     /// Adds `more` rows and returns their bytes, to be filled by the caller.
     pub fn grow(&mut self, more: usize) -> &mut [u8] {
         fn grown<T: Pod>(codes: &mut Vec<T>, more: usize) -> &mut [u8] {

@@ -216,6 +216,15 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    /// The column, and the bytes that its values take.
+    pub fn memory(&self) -> (&'a str, u64) {
+        let bytes = match &self.values.set {
+            ValueSet::Numbers(_, distinct) => distinct.memory(),
+            ValueSet::Texts(distinct, _) => distinct.memory(),
+        };
+        (self.name, bytes)
+    }
+
     /// Returns the collected values.
     pub fn finish(self) -> ColumnValues {
         self.values

@@ -40,6 +40,12 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
         self.0.entries().len()
     }
 
+    /// The bytes that the values take: a slot each, and their texts.
+    pub fn memory(&self) -> u64 {
+        (self.0.entries().capacity() * 8 / 7 * (size_of::<K>() + 1) + self.0.bytes() + self.0.bytes() / 4)
+            as u64
+    }
+
     /// Whether no value was seen.
     pub fn is_empty(&self) -> bool {
         self.0.entries().is_empty()
@@ -64,6 +70,12 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
 }
 
 impl DistinctValues<Box<str>> {
+    /// The bytes of the texts held. A sample has more than a quarter of [`MOST_TEXT_BYTES`] if it was their length that
+    /// left no room for all.
+    pub fn text_bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// Adds a text, without copying it if it is already present or not sampled.
     pub fn insert_text(&mut self, text: &str) {
         if self.samples(hash_text(text)) && !self.0.entries().contains_key(text) {

@@ -72,6 +72,11 @@ impl Part {
         self.counts.len()
     }
 
+    /// How often values occur in all.
+    pub fn occurrences(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
     /// All counts.
     pub fn unpack(&self) -> GroupCounts {
         let mut group = GroupCounts { people: self.people, counts: vec![0; self.values] };

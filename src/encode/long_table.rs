@@ -15,7 +15,7 @@ use super::combination::SensitiveColumns;
 use super::encoder::Encoder;
 use super::fingerprint::{Fingerprint, RowHasher};
 use super::group_counts::GroupCounts;
-use super::page::{Layout, PAGE_BYTES, Page, PageStore, Travelling, rows_bytes};
+use super::page::{Layout, Page, PageStore, Travelling};
 use super::payload::Payload;
 use super::rows::{Rows, Sensitive, end_list};
 use super::scale::Scale;
@@ -53,9 +53,6 @@ pub struct LongTable<'a> {
 
 /// The code of a row without a value; it comes after all others.
 const NO_VALUE: u32 = u32::MAX;
-
-/// A page is full when its lists have grown to this many bytes.
-const LIST_BYTES: u64 = 4 * PAGE_BYTES as u64;
 
 impl LongTable<'_> {
     /// Reads the people as pages of codes. `by_frequency` marks the quasi-identifiers whose texts are ordered by the
@@ -349,7 +346,7 @@ impl<'t, 's> Gathering<'t, 's> {
             payload.lengths.push(person.payload.len() as u32);
             payload.bytes.extend(person.payload);
         }
-        if self.page.is_full() || rows_bytes(&self.page.rows) > LIST_BYTES {
+        if self.page.is_full(self.table.layout) {
             let full = std::mem::replace(&mut self.page, Page::empty(self.table.layout));
             PageStore::push_shared(&self.store, full)?;
         }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A page holds at most this many rows.
 pub const PAGE_ROWS: usize = 1 << 15;
 
-/// A page is full when its payload has this many bytes.
+/// A page is full when its codes, or its payload and its lists of sensitive values, have this many bytes.
 pub const PAGE_BYTES: usize = 1 << 20;
 
 /// How many codes each column of a page has.
@@ -62,6 +62,11 @@ impl Layout {
         };
         let columns = self.columns.iter().map(|&codes| Codes::with_capacity(codes, rows)).collect();
         Rows { columns, sensitive }
+    }
+
+    /// The number of rows of a full page, unless their lists or their payload fill it earlier.
+    pub fn page_rows(&self) -> usize {
+        (PAGE_BYTES / self.row_bytes()).clamp(1, PAGE_ROWS)
     }
 
     /// Bytes of a row's codes, not counting lists.
@@ -120,7 +125,7 @@ impl Travelling {
 impl Page {
     /// A page without rows.
     pub fn empty(layout: &Layout) -> Self {
-        Page { rows: layout.empty(PAGE_ROWS), payload: Travelling::default() }
+        Page { rows: layout.empty(layout.page_rows()), payload: Travelling::default() }
     }
 
     /// Bytes that the page takes in memory, plus an eighth for allocator overhead.
@@ -130,8 +135,15 @@ impl Page {
     }
 
     /// Whether no more rows should be added.
-    pub fn is_full(&self) -> bool {
-        self.rows.len() >= PAGE_ROWS || self.payload.bytes.len() >= PAGE_BYTES
+    pub fn is_full(&self, layout: &Layout) -> bool {
+        let bytes = self.payload.bytes.len() + self.rows.list_bytes();
+        self.rows.len() >= layout.page_rows() || bytes >= PAGE_BYTES
+    }
+
+    fn shrink(&mut self) {
+        self.rows.shrink();
+        self.payload.lengths.shrink_to_fit();
+        self.payload.bytes.shrink_to_fit();
     }
 }
 
@@ -174,7 +186,8 @@ impl<'s> PageStore<'s> {
     }
 
     /// Adds a page to a store that several threads share.
-    pub fn push_shared(store: &Mutex<Self>, page: Page) -> Result<()> {
+    pub fn push_shared(store: &Mutex<Self>, mut page: Page) -> Result<()> {
+        page.shrink();
         let (reserved, spill) = {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner);
             let bytes = page.footprint();
@@ -190,6 +203,16 @@ impl<'s> PageStore<'s> {
         store.rows += rows;
         store.pages.push(stored);
         Ok(())
+    }
+
+    /// Moves a page from memory to the spill; returns whether there was one.
+    pub fn spill_page(&mut self) -> Result<bool> {
+        let in_memory = |stored: &Stored| matches!(stored, Stored::Memory(..));
+        let Some(place) = self.pages.iter().position(in_memory) else { return Ok(false) };
+        if let Stored::Memory(page, _) = &self.pages[place] {
+            self.pages[place] = write(page, self.spill)?;
+        }
+        Ok(true)
     }
 
     /// Removes a page and returns its codes; its memory is released.

@@ -54,6 +54,27 @@ impl Rows {
         }
     }
 
+    /// The bytes of all lists of sensitive values.
+    pub fn list_bytes(&self) -> usize {
+        match &self.sensitive {
+            Sensitive::Single(_) => 0,
+            Sensitive::Lists { values, .. } => values.len() * size_of::<u16>(),
+        }
+    }
+
+    /// Frees the space that was kept for more rows.
+    pub fn shrink(&mut self) {
+        self.columns.iter_mut().for_each(Codes::shrink);
+        match &mut self.sensitive {
+            Sensitive::Single(codes) => codes.shrink(),
+            Sensitive::Lists { lists, offsets, values } => {
+                lists.shrink_to_fit();
+                offsets.shrink_to_fit();
+                values.shrink_to_fit();
+            }
+        }
+    }
+
     /// Appends the rows of `other` with these numbers; it has the same columns.
     pub fn extend_rows(&mut self, other: &Rows, rows: &[u32]) -> Result<()> {
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {

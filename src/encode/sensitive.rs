@@ -1,6 +1,7 @@
 //! The codes of the values of a sensitive column.
 
 use super::column_values::{ColumnValues, ValueSet};
+use super::distinct::MOST_TEXT_BYTES;
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::table::ColumnKind;
@@ -49,7 +50,17 @@ impl SensitiveCoding {
                 ValueSet::Texts(distinct, _) if distinct.is_exact() => {
                     SensitiveValues::Texts(distinct.into_sorted())
                 }
-                _ => return Err(too_many()),
+                ValueSet::Numbers(..) => return Err(too_many()),
+                ValueSet::Texts(distinct, _) if distinct.text_bytes() * 4 > MOST_TEXT_BYTES => {
+                    let limit = MOST_TEXT_BYTES >> 20;
+                    return Err(Error::input(
+                        format!(
+                            "the different values of the sensitive column {name:?} take more than {limit} MiB"
+                        ),
+                        "replace each text by a short code, or a category, and publish the texts of the codes apart",
+                    ));
+                }
+                ValueSet::Texts(..) => return Err(too_many()),
             },
         );
         let null = match (null_is, &mut values) {

@@ -105,12 +105,12 @@ impl<'a> Source<'a> {
         work: impl Fn(SourceBatches<'_>) -> Result<T> + Sync,
         consume: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let Resources { progress, threads, .. } = self.resources;
+        let progress = self.resources.progress;
         progress.start(phase, self.table.rows());
         let work = |morsel: Morsel<'_>| {
             work(SourceBatches { source: self, morsel, hasher: None, fingerprint: Fingerprint::default() })
         };
-        let outcome = self.table.scan(&self.columns.wanted(), *threads, work, consume);
+        let outcome = self.table.scan(&self.columns.wanted(), self.resources, work, consume);
         progress.finish();
         outcome
     }
@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
     /// The first scan: the values of the quasi-identifiers and the sensitive columns.
     pub fn find_values(&self) -> Result<TableValues> {
         let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
-        let found = judged.columns.first_scan(self.table)?;
+        let found = judged.columns.first_scan(self.table, &self.resources.budget)?;
         let work = |batches: SourceBatches<'_>| {
             let begin_at = batches.morsel.index() as usize;
             batches.into_iter().try_for_each(|batch| found.observe(&batch?, begin_at))
@@ -250,7 +250,7 @@ impl<'a> Source<'a> {
                     let travelling = people.travelling();
                     payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
                 }
-                if page.is_full() {
+                if page.is_full(&layout) {
                     let full = std::mem::replace(&mut page, Page::empty(&layout));
                     whole.add(&full.rows.total(distinct));
                     PageStore::push_shared(&store, full)?;

@@ -1,20 +1,24 @@
 //! The columns of a table by role, what its rows represent, and the state of the first scan.
 //!
-//! Memory: what [`ColumnValues`] holds per column, shared by all threads; one batch per thread.
+//! Memory: what [`ColumnValues`] holds per column, shared by all threads and reserved; one batch per thread.
 
 use super::column_values::{Collector, ColumnValues};
 use super::repeated_ids::IdColumn;
 use super::sensitive::SensitiveCoding;
-use crate::error::{Error, Result, number_of};
+use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::policy::{Quasi, Role, Style, TableRules, is_no_id};
+use crate::resources::budget::{Budget, Reservation};
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most quasi-identifiers; cuts number their columns in two bytes.
+const MOST_QUASI: usize = 10_000;
 
 /// The columns of a table that are read, with their roles.
 #[derive(Debug, Clone)]
@@ -77,6 +81,12 @@ impl<'a> SourceColumns<'a> {
                 own.travelling.push(name);
             }
         }
+        if own.quasi.len() > MOST_QUASI {
+            return Err(Error::input(
+                format!("the policy names more than {MOST_QUASI} quasi-identifiers"),
+                "drop columns, or combine several into one",
+            ));
+        }
         match own.rows {
             RowsAre::People => own.watched.retain(|name| !is_no_id(name)),
             RowsAre::Counted(_) | RowsAre::ValuesOf(_) => own.watched.clear(),
@@ -119,7 +129,7 @@ impl<'a> SourceColumns<'a> {
     }
 
     /// Starts the first scan of a table. Fails if a column is unsuitable for its role.
-    pub fn first_scan(&self, table: &Table) -> Result<FirstScan<'a>> {
+    pub fn first_scan(&self, table: &Table, budget: &Arc<Budget>) -> Result<FirstScan<'a>> {
         let mut collectors = Vec::new();
         for quasi in &self.quasi {
             let kind = table.kind(&quasi.name)?;
@@ -141,12 +151,16 @@ impl<'a> SourceColumns<'a> {
             RowsAre::Counted(name) => Some(name),
             _ => None,
         };
-        let (rows, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (rows, people, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let room = Mutex::new(FoundRoom {
+            columns: vec![0; collectors.len()],
+            room: budget.reserve(FIRST_SCAN, 0)?,
+        });
         let mut ids = Vec::new();
         for (place, name) in self.watched.iter().enumerate() {
             ids.extend(IdColumn::new(name, &table.kind(name)?).map(|column| (place, Mutex::new(column))));
         }
-        Ok(FirstScan { collectors, ids, quasi: self.quasi.len(), counted, rows, wrong_counts })
+        Ok(FirstScan { collectors, ids, quasi: self.quasi.len(), counted, rows, people, wrong_counts, room })
     }
 
     /// Fails if a sensitive column does not hold the required number of values per row.
@@ -299,6 +313,9 @@ impl SourceBatch {
     }
 }
 
+/// The most people that the counts of a table may stand for; a release of more rows would take days.
+const MOST_REPEATED_ROWS: u64 = 1_000_000_000;
+
 /// The most rows in a batch when counted rows are repeated.
 const REPEATED_ROWS: usize = 8192;
 
@@ -314,7 +331,41 @@ pub struct FirstScan<'a> {
     quasi: usize,
     counted: Option<&'a str>,
     rows: AtomicU64,
+    people: AtomicU64,
     wrong_counts: AtomicU64,
+    room: Mutex<FoundRoom>,
+}
+
+/// The memory that the values of all columns take.
+struct FoundRoom {
+    columns: Vec<u64>,
+    room: Reservation,
+}
+
+/// The stage that needs the memory.
+const FIRST_SCAN: &str = "finding the values of the columns";
+
+impl FoundRoom {
+    fn resize(&mut self, column: usize, (name, bytes): (&str, u64)) -> Result<()> {
+        let all = self.room.bytes() - self.columns[column] + bytes;
+        self.room.resize(FIRST_SCAN, all).map_err(|error| match error {
+            Error::Memory { needed, budget, .. } => Error::missing(
+                format!(
+                    "the different values of the columns take more than the {} MiB of memory; column {name:?} was \
+                     the last to grow",
+                    budget.div_ceil(1 << 20)
+                ),
+                format!(
+                    "give a budget of {} MiB or more, or round the values of columns with many, or drop columns",
+                    needed.saturating_mul(2).div_ceil(1 << 20)
+                ),
+                Setting::Memory,
+            ),
+            other => other,
+        })?;
+        self.columns[column] = bytes;
+        Ok(())
+    }
 }
 
 impl FirstScan<'_> {
@@ -322,10 +373,19 @@ impl FirstScan<'_> {
     pub fn observe(&self, batch: &SourceBatch, begin_at: usize) -> Result<()> {
         self.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
         self.wrong_counts.fetch_add(batch.wrong_counts, Ordering::Relaxed);
+        // A batch has at most 2^31 rows of less than 2^32 people; the sum of a table may not overflow either.
+        let people = batch.counts.iter().flatten().sum();
+        let add = |sum: u64| Some(sum.saturating_add(people));
+        let _ = self.people.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         let many = self.collectors.len();
         for column in (0..many).map(|i| (begin_at + i) % many) {
             let mut collector = self.collectors[column].lock().unwrap_or_else(PoisonError::into_inner);
+            let before = collector.memory().1;
             collector.observe(&batch.judged()[column], batch.counts.as_deref())?;
+            let now = collector.memory();
+            if now.1 > before {
+                self.room.lock().unwrap_or_else(PoisonError::into_inner).resize(column, now)?;
+            }
         }
         let many = self.ids.len();
         for (place, column) in (0..many).map(|i| &self.ids[(begin_at + i) % many]) {
@@ -338,6 +398,15 @@ impl FirstScan<'_> {
     pub fn finish(self) -> Result<TableValues> {
         if let Some(name) = self.counted {
             RowCounts::judge(name, self.wrong_counts.into_inner())?;
+            if self.people.into_inner() > MOST_REPEATED_ROWS {
+                return Err(Error::input(
+                    format!(
+                        "the counts in column {name:?} stand for more than {MOST_REPEATED_ROWS} people, and a \
+                         release has a row for each"
+                    ),
+                    "publish the table in parts, such as one per district, or divide all counts by the same number",
+                ));
+            }
         }
         let rows = self.rows.into_inner();
         if rows == 0 {
@@ -407,7 +476,7 @@ mod tests {
             rows: RowsAre::Counted("people"),
             ..SourceColumns::of_people(vec![&age], sensitive)
         };
-        let scan = columns.first_scan(&table).unwrap();
+        let scan = columns.first_scan(&table, &Budget::new(1 << 26)).unwrap();
         let work = |morsel: Morsel<'_>| {
             morsel.into_iter().try_for_each(|batch| scan.observe(&columns.split(batch?)?, 1))
         };

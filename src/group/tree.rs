@@ -1,7 +1,7 @@
 //! Which group is a row in?
 //!
 //! The tree of cuts is plain data: the planner grows it, it is saved with the release, and it is applied to rows.
-//! Memory: about 40 bytes per node, two nodes per group.
+//! Memory: 8 bytes per node, two nodes per group; some 40 bytes more for a cut into more than two parts.
 
 /// A cut of one column into the codes below the first boundary, those from the first to the second, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,18 +32,31 @@ impl Cut {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Node {
-    /// A group; it gets its number when it is published.
-    Group(u64),
-    /// The first of its children, which are consecutive.
-    Inner(Cut, u32),
+/// A group or a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Node {
+    /// The number of a group, once it is published; the first of the children, which are consecutive; or the place of a
+    /// wide cut.
+    next: u32,
+    /// The column that is cut, or [`GROUP`].
+    column: u16,
+    /// The first code of the second of two parts, or [`WIDE`].
+    boundary: u16,
 }
+
+/// Marks a group.
+const GROUP: u16 = u16::MAX;
+/// Marks a cut into more than two parts. No second part begins at code 0.
+const WIDE: u16 = 0;
+
+const NEW_GROUP: Node = Node { next: 0, column: GROUP, boundary: WIDE };
 
 /// The tree of cuts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutTree {
     nodes: Vec<Node>,
+    /// The first child and the boundaries of every cut into more than two parts.
+    wide: Vec<(NodeId, Box<[u32]>)>,
 }
 
 /// A node of the tree.
@@ -51,7 +64,7 @@ pub type NodeId = u32;
 
 impl Default for CutTree {
     fn default() -> Self {
-        CutTree { nodes: vec![Node::Group(0)] }
+        CutTree { nodes: vec![NEW_GROUP], wide: vec![] }
     }
 }
 
@@ -62,44 +75,78 @@ impl CutTree {
     /// Splits a group; the new groups have consecutive ids from the one returned.
     pub fn split(&mut self, node: NodeId, cut: Cut) -> NodeId {
         let first = self.nodes.len() as NodeId;
-        self.nodes.extend((0..=cut.boundaries.len()).map(|_| Node::Group(0)));
-        self.nodes[node as usize] = Node::Inner(cut, first);
+        self.nodes.extend(std::iter::repeat_n(NEW_GROUP, cut.boundaries.len() + 1));
+        let column = cut.column as u16;
+        self.nodes[node as usize] = match *cut.boundaries {
+            [boundary] if (1..=u32::from(u16::MAX)).contains(&boundary) => {
+                Node { next: first, column, boundary: boundary as u16 }
+            }
+            _ => {
+                self.wide.push((first, cut.boundaries));
+                Node { next: self.wide.len() as u32 - 1, column, boundary: WIDE }
+            }
+        };
         first
     }
 
     /// Turns a node back into a single group; everything below it is discarded.
     pub fn join(&mut self, node: NodeId) {
-        self.nodes[node as usize] = Node::Group(0);
+        self.nodes[node as usize] = NEW_GROUP;
     }
 
     /// Gives a group its number.
     pub fn number(&mut self, node: NodeId, group: u64) {
-        self.nodes[node as usize] = Node::Group(group);
+        self.nodes[node as usize] = Node { next: group as u32, ..NEW_GROUP };
     }
 
     /// The node that a row ends in, given the code of each column.
     #[inline]
     pub fn find(&self, code: impl Fn(usize) -> u16) -> NodeId {
-        let mut node = Self::ROOT;
-        while let Node::Inner(cut, first) = &self.nodes[node as usize] {
-            node = first + cut.part(code(cut.column)) as NodeId;
+        let mut at = Self::ROOT;
+        loop {
+            let Node { next, column, boundary } = self.nodes[at as usize];
+            if column == GROUP {
+                return at;
+            }
+            let code = code(usize::from(column));
+            at = match boundary {
+                WIDE => {
+                    let (first, boundaries) = &self.wide[next as usize];
+                    first + boundaries.partition_point(|&boundary| boundary <= u32::from(code)) as NodeId
+                }
+                boundary => next + NodeId::from(code >= boundary),
+            };
         }
-        node
     }
 
     /// The number of the group at a node; 0 if the node is not a group.
     pub fn group(&self, node: NodeId) -> u64 {
         match self.nodes[node as usize] {
-            Node::Group(group) => group,
-            Node::Inner(..) => 0,
+            Node { next, column: GROUP, .. } => u64::from(next),
+            _ => 0,
         }
     }
 
     /// The cut of a node and its children's ids; `None` for a group.
-    pub fn cut(&self, node: NodeId) -> Option<(&Cut, std::ops::Range<NodeId>)> {
-        match &self.nodes[node as usize] {
-            Node::Group(_) => None,
-            Node::Inner(cut, first) => Some((cut, *first..first + cut.boundaries.len() as NodeId + 1)),
+    pub fn cut(&self, node: NodeId) -> Option<(Cut, std::ops::Range<NodeId>)> {
+        let children = self.children(node)?;
+        let Node { next, column, boundary } = self.nodes[node as usize];
+        let boundaries = match boundary {
+            WIDE => self.wide[next as usize].1.clone(),
+            boundary => [u32::from(boundary)].into(),
+        };
+        Some((Cut { column: usize::from(column), boundaries }, children))
+    }
+
+    /// The children of a node; `None` for a group.
+    pub fn children(&self, node: NodeId) -> Option<std::ops::Range<NodeId>> {
+        match self.nodes[node as usize] {
+            Node { column: GROUP, .. } => None,
+            Node { next, boundary: WIDE, .. } => {
+                let (first, boundaries) = &self.wide[next as usize];
+                Some(*first..first + boundaries.len() as NodeId + 1)
+            }
+            Node { next, .. } => Some(next..next + 2),
         }
     }
 
@@ -107,9 +154,9 @@ impl CutTree {
     pub fn groups_below(&self, node: NodeId) -> Vec<NodeId> {
         let (mut open, mut groups) = (vec![node], vec![]);
         while let Some(node) = open.pop() {
-            match self.cut(node) {
+            match self.children(node) {
                 None => groups.push(node),
-                Some((_, children)) => open.extend(children.rev()),
+                Some(children) => open.extend(children.rev()),
             }
         }
         groups
@@ -118,5 +165,41 @@ impl CutTree {
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The bytes that the tree takes.
+    pub fn bytes(&self) -> u64 {
+        let wide: usize = self.wide.iter().map(|(_, boundaries)| 48 + 4 * boundaries.len()).sum();
+        (self.nodes.capacity() * size_of::<Node>() + wide) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_into_two_and_more_parts_are_kept_and_followed() {
+        let mut tree = CutTree::default();
+        let cut = |column, boundaries: &[u32]| Cut { column, boundaries: boundaries.into() };
+        let halves = tree.split(CutTree::ROOT, cut(1, &[65_535]));
+        let parts = tree.split(halves, cut(0, &[2, 5, 9]));
+        assert_eq!(tree.cut(CutTree::ROOT), Some((cut(1, &[65_535]), halves..halves + 2)));
+        assert_eq!(tree.cut(halves), Some((cut(0, &[2, 5, 9]), parts..parts + 4)));
+        assert_eq!(tree.cut(parts), None);
+        tree.number(parts + 2, 7);
+        fn find(tree: &CutTree, codes: [u16; 2]) -> NodeId {
+            tree.find(|column| codes[column])
+        }
+        let found = |codes| find(&tree, codes);
+        assert_eq!(found([0, 65_535]), halves + 1);
+        assert_eq!(
+            [found([1, 0]), found([2, 0]), found([8, 0]), found([9, 65_534])],
+            [0, 1, 2, 3].map(|i| parts + i)
+        );
+        assert_eq!((tree.group(found([6, 3])), tree.group(parts)), (7, 0));
+        assert_eq!(tree.groups_below(CutTree::ROOT), [parts, parts + 1, parts + 2, parts + 3, halves + 1]);
+        tree.join(halves);
+        assert_eq!(find(&tree, [6, 3]), halves);
     }
 }

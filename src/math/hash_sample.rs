@@ -133,7 +133,6 @@ impl<K: SampleKey, V> HashSample<K, V> {
     }
 
     /// Bytes that the keys hold in addition to their slots.
-    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -12,6 +12,7 @@ use super::robust::RobustModel;
 use crate::error::{Error, Mistake, Result};
 use crate::math::skyline::Values;
 use crate::policy::{Document, TableRules, parse_toml};
+use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 
 /// A policy without mistakes.
 ///
@@ -41,7 +42,7 @@ impl Policy {
     /// Reads a policy and the hierarchy files it names.
     pub fn read(path: impl AsRef<Path>) -> Result<Policy> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|why| Error::io(path, why))?;
+        let bytes = read_at_most(path, POLICY_BYTES).map_err(|why| Error::io(path, why))?;
         match String::from_utf8(bytes) {
             Ok(text) => Policy::parse(&text, path),
             Err(why) => {

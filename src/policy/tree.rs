@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::parse::{Item, Mistakes, quoted};
 use crate::policy::hierarchy::{Hierarchy, Problem, Row, from_rows, parse_arx};
+use crate::resources::whole_file::{HIERARCHY_BYTES, read_at_most};
 
 const EXAMPLE: &str = "\"file.csv\" or { Europe = [\"France\", \"Spain\"], Asia = [\"Japan\"] }";
 
@@ -32,7 +33,7 @@ pub(super) fn read_hierarchy(item: &Item, folder: &Path, mistakes: &mut Mistakes
 
 fn read_file(item: &Item, folder: &Path, mistakes: &mut Mistakes) -> Option<Hierarchy> {
     let name = item.text(EXAMPLE, mistakes)?;
-    let text = std::fs::read(folder.join(&name)).and_then(|bytes| {
+    let text = read_at_most(&folder.join(&name), HIERARCHY_BYTES).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text in UTF-8"))
     });
     match text {

@@ -14,12 +14,13 @@ use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, Row, from_rows};
 use crate::policy::{Hint, hint};
 use crate::policy::{Quasi, QuasiShape};
-use crate::resources::progress::Progress;
+use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads one column and groups its values.
-pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Progress) -> Result<Hierarchy> {
+pub fn hierarchy_of(table: &Table, column: &str, resources: &Resources<'_>) -> Result<Hierarchy> {
+    let progress = resources.progress;
     let kind = table.kind(column)?;
     let shared = Mutex::new((Collector::new(column, &kind, None), ColumnScan::new(column, kind.clone(), 1)));
     progress.start("reading values", table.rows());
@@ -33,7 +34,7 @@ pub fn hierarchy_of(table: &Table, column: &str, threads: usize, progress: &Prog
         }
         Ok(())
     };
-    table.scan(&[ColumnRequest::canonical(column)], threads, work, |()| Ok(()))?;
+    table.scan(&[ColumnRequest::canonical(column)], resources, work, |()| Ok(()))?;
     let (collector, form) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     let profile = form.finish();
     let mut found = collector.finish();

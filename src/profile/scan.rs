@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::math::hash_sample::HashSample;
 use crate::math::random::mix;
 use crate::policy::{Hint, hint};
-use crate::resources::progress::Progress;
+use crate::resources::Resources;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 
@@ -23,6 +23,9 @@ pub const COLUMN_SLOTS: usize = 1 << 20;
 
 /// Total number of counters for all combinations.
 pub const COMBINATION_SLOTS: usize = 1 << 19;
+
+/// What all counters take.
+const PROFILE_BYTES: u64 = 60 << 20;
 
 /// How many columns are combined with each other.
 const COMBINED: usize = 8;
@@ -191,7 +194,11 @@ fn unlocked<T>(shared: Mutex<T>) -> T {
 
 impl Profile {
     /// Reads the table once.
-    pub fn of(table: &Table, threads: usize, progress: &Progress) -> Result<Profile> {
+    ///
+    /// Memory: [`PROFILE_BYTES`], reserved, and what reading needs.
+    pub fn of(table: &Table, resources: &Resources<'_>) -> Result<Profile> {
+        let _counters = resources.budget.reserve("profiling the columns", PROFILE_BYTES)?;
+        let progress = resources.progress;
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         expect_names(&names)?;
         let kinds: Vec<Option<ColumnKind>> = names.iter().map(|name| table.kind(name).ok()).collect();
@@ -211,7 +218,7 @@ impl Profile {
             Ok(rows)
         };
         let mut rows = 0;
-        table.scan(&columns, threads, work, |part| {
+        table.scan(&columns, resources, work, |part| {
             rows += part;
             Ok(())
         })?;

@@ -5,6 +5,8 @@ use super::tally::DistinctEstimate;
 use super::*;
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
+use crate::resources::Resources;
+use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
 
@@ -12,7 +14,9 @@ fn profile_with(csv: &str, threads: usize) -> Profile {
     let source = Box::new(std::io::Cursor::new(csv.as_bytes().to_vec()));
     let options = ReadOptions { batch_rows: 100, ..ReadOptions::default() };
     let table = Table::from_reader("table.csv", source, &options).unwrap();
-    Profile::of(&table, threads, &Progress::default()).unwrap()
+    let progress = Progress::default();
+    let resources = Resources { threads, ..Resources::new(Budget::new(1 << 30), &progress) };
+    Profile::of(&table, &resources).unwrap()
 }
 
 fn profile(csv: &str) -> Profile {

@@ -10,6 +10,7 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::Finding;
 use crate::resources::disk;
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -140,7 +141,7 @@ impl Manifest {
     /// Reads the manifest of the release in `folder`.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        let bytes = read_at_most(&path, JSON_BYTES).map_err(|source| Error::io(&path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| Error::Format {
             path,
             problem: format!("this is not the manifest of a release (line {})", error.line()),

@@ -8,6 +8,7 @@ use super::penalty::{Penalty, Utility};
 use super::private_file::{PrivateFile, refuse_inside};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -193,7 +194,7 @@ pub struct SuppressedRows {
 impl Receipt {
     /// Reads a receipt.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+        let bytes = read_at_most(path, JSON_BYTES).map_err(|source| Error::io(path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| Error::Format {
             path: path.to_path_buf(),
             problem: format!("this is not the receipt of a release (line {})", error.line()),

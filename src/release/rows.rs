@@ -3,7 +3,7 @@
 //! A group is its label, its sensitive values and their counts; if no columns travel, its rows are written from these,
 //! sorted by sensitive value. Kept columns arrive as payload, in the order of their contents.
 //!
-//! Memory: one batch of at most [`BATCH_ROWS`] rows or [`BATCH_BYTES`] of payload.
+//! Memory: one batch of at most [`BATCH_ROWS`] rows, or [`BATCH_BYTES`] of payload and labels.
 
 use super::label::Labels;
 use crate::encode::cells::keys_array;
@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 const BATCH_ROWS: usize = 1 << 16;
-const BATCH_BYTES: usize = 1 << 22;
+const BATCH_BYTES: usize = 1 << 20;
+/// What a label takes besides its text.
+const TEXT_BYTES: usize = 48;
 
 /// The name of the column that numbers the groups.
 pub const GROUP: &str = "group";
@@ -66,7 +68,8 @@ struct Pending {
     labels: Vec<GroupLabel>,
     label: Vec<i32>,
     payload: Vec<Vec<u8>>,
-    payload_bytes: usize,
+    /// Bytes of payload and labels.
+    bytes: usize,
     values: Vec<i32>,
 }
 
@@ -137,7 +140,7 @@ impl<'a> GroupRows<'a> {
             let rows = left.min((BATCH_ROWS - self.pending.groups.len()) as u64) as usize;
             self.pending.push(number, label, code, rows);
             left -= rows as u64;
-            if self.pending.groups.len() == BATCH_ROWS {
+            if self.pending.is_full() {
                 write(self.take()?)?;
             }
         }
@@ -154,9 +157,9 @@ impl<'a> GroupRows<'a> {
         mut write: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
         self.pending.payload.push(payload.to_vec());
-        self.pending.payload_bytes += payload.len();
+        self.pending.bytes += payload.len() + TEXT_BYTES;
         self.pending.push(number, label, i32::from(code), 1);
-        if self.pending.groups.len() == BATCH_ROWS || self.pending.payload_bytes >= BATCH_BYTES {
+        if self.pending.is_full() {
             write(self.take()?)?;
         }
         Ok(())
@@ -195,9 +198,14 @@ impl<'a> GroupRows<'a> {
 }
 
 impl Pending {
+    fn is_full(&self) -> bool {
+        self.groups.len() == BATCH_ROWS || self.bytes >= BATCH_BYTES
+    }
+
     fn push(&mut self, number: u64, label: &GroupLabel, code: i32, rows: usize) {
         if self.groups.last() != Some(&(number as i64)) {
             self.labels.push(label.clone());
+            self.bytes += label.texts.iter().map(|text| text.len() + TEXT_BYTES).sum::<usize>();
         }
         let place = self.labels.len() as i32 - 1;
         self.groups.extend(std::iter::repeat_n(number as i64, rows));

@@ -219,7 +219,7 @@ impl<'a> Labelled<'a> {
             }
             Ok((answers, marginals))
         };
-        let outcome = table.scan(&wanted, resources.threads, work, |part| {
+        let outcome = table.scan(&wanted, resources, work, |part| {
             answers.merge(&part.0);
             marginals.merge(&part.1);
             Ok(())
@@ -282,7 +282,7 @@ impl Original<'_> {
             }
             Ok(found)
         };
-        buckets.values.scan(&wanted, resources.threads, read, |found| {
+        buckets.values.scan(&wanted, resources, read, |found| {
             room.resize("the values of all groups", room.bytes() + 64 * found.len() as u64)?;
             found.into_iter().for_each(|(group, code, count)| {
                 by_group.entry(group).or_default().push((code, count));
@@ -314,7 +314,7 @@ impl Original<'_> {
             }
             Ok((answers, marginals))
         };
-        let outcome = buckets.people.scan(&self.columns([GROUP]), resources.threads, work, |part| {
+        let outcome = buckets.people.scan(&self.columns([GROUP]), resources, work, |part| {
             answers.merge(&part.0);
             marginals.merge(&part.1);
             Ok(())

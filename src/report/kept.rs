@@ -4,7 +4,7 @@
 //! column: how many different values there are, and how many people have a value that nobody else in their group has.
 //! Values are compared by 128-bit hashes of their bytes.
 //!
-//! Memory: per worker the hashes of a morsel; [`MOST_HASHES`] for a group and [`MOST_VALUES`] per column for the
+//! Memory: per worker the hashes of a morsel of [`MORSEL_ROWS`]; [`MOST_HASHES`] for a group and [`MOST_VALUES`] per column for the
 //! different values, 16 bytes each. The bounds are fixed, so the answer does not depend on the available memory.
 
 use std::collections::HashSet;
@@ -15,12 +15,15 @@ use arrow_row::{RowConverter, Rows, SortField};
 
 use crate::error::{Error, Result};
 use crate::resources::Resources;
-use crate::table::read::{ColumnRequest, Morsel, Table};
+use crate::table::read::{ColumnRequest, Morsel, ScanMeans, Table};
 
 /// The largest number of different values that is counted exactly.
 pub const MOST_VALUES: usize = 1 << 16;
 /// Rows times columns of the largest group whose people are compared.
 pub const MOST_HASHES: usize = 1 << 20;
+
+/// The rows that a worker hashes at a time: 16 bytes for each kept column and for the groups.
+const MORSEL_ROWS: u64 = 1 << 16;
 
 /// The measurements of a kept column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +90,8 @@ pub fn measure(
         }
         Ok(batches)
     };
-    let outcome = table.scan(&wanted, resources.threads, hash, |batches| {
+    let means = ScanMeans::from(resources).with_morsels_of(MORSEL_ROWS);
+    let outcome = table.scan(&wanted, means, hash, |batches| {
         for batch in batches {
             for (distinct, hashes) in distinct.iter_mut().zip(&batch.columns) {
                 for &hash in hashes {

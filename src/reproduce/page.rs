@@ -10,6 +10,7 @@ use super::findings::{ResultTable, rounded};
 use super::machine::Machine;
 use crate::error::{Error, Result};
 use crate::report::html::{document, with_code};
+use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 
 /// A finished experiment, as stored in `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,8 +92,8 @@ fn numbers(table: &ResultTable) -> Markup {
 impl ExperimentResult {
     /// Reads a `result.json`.
     pub fn read(path: &Path) -> Result<ExperimentResult> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
-        serde_json::from_str(&text).map_err(|error| Error::Format {
+        let text = read_at_most(path, JSON_BYTES).map_err(|source| Error::io(path, source))?;
+        serde_json::from_slice(&text).map_err(|error| Error::Format {
             path: path.to_path_buf(),
             problem: format!("it is not the result of an experiment (line {})", error.line()),
         })

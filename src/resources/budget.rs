@@ -66,11 +66,15 @@ impl Reservation {
         self.bytes
     }
 
+    /// Adds what another reservation of the same budget holds.
+    pub fn join(&mut self, mut other: Reservation) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
     /// Changes the held amount to `bytes`; an error leaves it as it was.
     pub fn resize(&mut self, stage: &'static str, bytes: u64) -> Result<()> {
         if bytes > self.bytes {
-            let mut more = self.budget.reserve(stage, bytes - self.bytes)?;
-            self.bytes += std::mem::take(&mut more.bytes);
+            self.join(self.budget.reserve(stage, bytes - self.bytes)?);
         } else {
             self.budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
             self.bytes = bytes;

@@ -11,6 +11,7 @@ pub mod spill;
 pub(crate) mod tally;
 pub mod threads;
 pub mod unfinished;
+pub mod whole_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;

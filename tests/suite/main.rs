@@ -23,6 +23,9 @@ mod failures;
 mod frozen;
 mod init;
 mod lattice;
+mod limits;
+#[cfg(target_os = "linux")]
+mod memory;
 mod policy_reference;
 #[cfg(unix)]
 mod races;

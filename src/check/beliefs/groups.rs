@@ -244,7 +244,7 @@ fn scan(
     resources.progress.start(phase, table.rows());
     let outcome = table.scan(
         wanted,
-        resources.threads,
+        resources,
         |morsel| {
             for batch in morsel {
                 let batch = batch?;

@@ -99,7 +99,7 @@ impl LabelledGroups {
             Ok(found)
         };
         let mut held = 0;
-        let outcome = release.scan(&wanted, resources.threads, work, |found| {
+        let outcome = release.scan(&wanted, resources, work, |found| {
             for group in found {
                 let own = bytes(&group);
                 held += if all.insert(group) { own } else { 0 };

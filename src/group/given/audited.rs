@@ -6,6 +6,7 @@ use super::property::{AuditedPoint, AuditedProperty};
 use crate::error::Result;
 use crate::math::disclosure_sets::{Audit, AuditedRelease, Limits, Sequence};
 use crate::model::Policy;
+use crate::resources::Resources;
 use crate::table::read::Table;
 
 /// A table and the functions by which it may be published.
@@ -18,8 +19,8 @@ pub struct GivenFunctions<'a> {
     pub functions: Option<&'a Table>,
     /// How much work each disclosure set may cost.
     pub limits: Limits,
-    /// Threads for reading.
-    pub threads: usize,
+    /// The threads for reading, and the memory for what is read.
+    pub resources: &'a Resources<'a>,
 }
 
 /// The people of a table, grouped by every given function.
@@ -50,7 +51,7 @@ impl GroupedPeople {
     pub fn read(job: &GivenFunctions<'_>, purpose: ReadFor) -> Result<Self> {
         let property = AuditedProperty::new(job.policy)?;
         let groups =
-            job.functions.map(|table| functions::GroupNumbers::read(table, job.threads)).transpose()?;
+            job.functions.map(|table| functions::GroupNumbers::read(table, job.resources)).transpose()?;
         functions::expect_some(job.policy, groups.as_ref())?;
         let extra = ExtraColumns { id: groups.as_ref().and_then(|groups| groups.id.as_deref()), purpose };
         let people = CodedPeople::read(job, &extra)?;

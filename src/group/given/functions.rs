@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::disclosure_sets::Partition;
 use crate::model::Policy;
 use crate::policy::Function;
+use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Table};
 use std::collections::HashMap;
 
@@ -73,7 +74,7 @@ pub(super) struct GroupNumbers {
 
 impl GroupNumbers {
     /// Reads the table: columns g1, g2, ... hold the groups; at most one other column identifies the person.
-    pub fn read(table: &Table, threads: usize) -> Result<Self> {
+    pub fn read(table: &Table, resources: &Resources<'_>) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let number = |name: &str| name.strip_prefix('g').and_then(|digits| digits.parse::<usize>().ok());
         let mut numbered: Vec<(usize, &str)> =
@@ -102,7 +103,7 @@ impl GroupNumbers {
             .chain(id.as_deref())
             .map(ColumnRequest::canonical)
             .collect();
-        let batches = read_all(table, &columns, threads)?;
+        let (batches, _room) = read_all(table, &columns, resources)?;
         let column =
             |at: usize| texts(table, &columns[at].name, batches.iter().map(|batch| batch.column(at)));
         let mut functions = Vec::new();

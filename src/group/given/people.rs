@@ -1,6 +1,6 @@
 //! The people of a table as codes.
 //!
-//! Memory: the columns in use for all people, both as read and as codes. Tables with more than [`MOST_PEOPLE`] are
+//! Memory: the columns in use for all people, both as read and as codes, reserved from the budget. Tables with more than [`MOST_PEOPLE`] are
 //! rejected while they are read.
 
 use super::audited::{GivenFunctions, ReadFor};
@@ -17,11 +17,13 @@ use crate::encode::source_columns::{RowsAre, SourceBatch, SourceColumns};
 use crate::error::{Error, Result};
 use crate::math::disclosure_sets::Partition;
 use crate::math::skyline::Values;
-use crate::resources::budget::Budget;
+use crate::resources::Resources;
+use crate::resources::budget::{Budget, Reservation};
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Field;
+use std::sync::{Mutex, PoisonError};
 
 /// Tables with more people are rejected: their disclosure sets are far too large to count.
 pub const MOST_PEOPLE: usize = 20_000;
@@ -53,6 +55,7 @@ pub struct CodedPeople {
     pub ids_of_rows: Vec<RepeatedIds>,
     /// The identifier of each person in the table of group numbers.
     pub(super) ids: Option<Vec<Option<String>>>,
+    _room: Reservation,
 }
 
 impl CodedPeople {
@@ -69,12 +72,12 @@ impl CodedPeople {
         let mut wanted = judged.clone();
         wanted.extend(extra.id.map(ColumnRequest::canonical));
         wanted.extend(travelling.iter().map(|name| ColumnRequest::as_is(*name)));
-        let batches = read_all(job.table, &wanted, job.threads)?;
+        let (batches, room) = read_all(job.table, &wanted, job.resources)?;
 
         let judged: Vec<usize> = (0..judged.len()).collect();
         let split = |batch: &RecordBatch| columns.split(batch.project(&judged).map_err(|_| unfit())?);
         let people: Vec<SourceBatch> = batches.iter().map(split).collect::<Result<_>>()?;
-        let scan = columns.first_scan(job.table)?;
+        let scan = columns.first_scan(job.table, &job.resources.budget)?;
         people.iter().try_for_each(|batch| scan.observe(batch, 0))?;
         let found = scan.finish()?;
         let attributes = columns.quasi.iter().zip(found.quasi);
@@ -101,7 +104,7 @@ impl CodedPeople {
         let place = |name: &str| job.policy.columns.quasi.iter().position(|own| own.name == name);
         let places = columns.quasi.iter().filter_map(|quasi| place(&quasi.name)).collect();
         let ids_of_rows = found.ids.into_iter().filter_map(IdColumn::finish).collect();
-        Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids_of_rows, ids })
+        Ok(CodedPeople { attributes, places, sensitive, rows, travelling, ids_of_rows, ids, _room: room })
     }
 
     /// Number of people.
@@ -150,8 +153,14 @@ fn columns<'a>(job: &GivenFunctions<'a>) -> Result<SourceColumns<'a>> {
     }
 }
 
-/// The batches of a small table.
-pub(super) fn read_all(table: &Table, columns: &[ColumnRequest], threads: usize) -> Result<Vec<RecordBatch>> {
+/// The batches of a small table, and the memory that they take.
+pub(super) fn read_all(
+    table: &Table,
+    columns: &[ColumnRequest],
+    resources: &Resources<'_>,
+) -> Result<(Vec<RecordBatch>, Reservation)> {
+    const STAGE: &str = "reading the people of an audit";
+    let room = Mutex::new(resources.budget.reserve(STAGE, 0)?);
     let within = |rows: u64| {
         if rows <= MOST_PEOPLE as u64 {
             return Ok(());
@@ -169,12 +178,16 @@ pub(super) fn read_all(table: &Table, columns: &[ColumnRequest], threads: usize)
             let batch = batch?;
             rows += batch.num_rows() as u64;
             within(rows)?;
+            let mut room = room.lock().unwrap_or_else(PoisonError::into_inner);
+            // Once as read, once as texts or codes.
+            let bytes = room.bytes() + 2 * batch.get_array_memory_size() as u64;
+            room.resize(STAGE, bytes)?;
             batches.push(batch);
         }
         Ok((rows, batches))
     };
     let (mut rows, mut all) = (0, Vec::new());
-    table.scan(columns, threads, work, |(more, batches)| {
+    table.scan(columns, resources, work, |(more, batches)| {
         rows += more;
         all.extend(batches);
         within(rows)
@@ -182,7 +195,7 @@ pub(super) fn read_all(table: &Table, columns: &[ColumnRequest], threads: usize)
     if rows == 0 {
         return Err(Error::input("the table has no rows", "there is nothing to audit; check the input"));
     }
-    Ok(all)
+    Ok((all, room.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// The text of every cell of a canonical column; `None` for null.

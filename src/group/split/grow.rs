@@ -19,11 +19,13 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::split::SplitTest;
-use crate::resources::budget::{Budget, release_freed};
+use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+const STAGE: &str = "growing the tree of groups";
 
 /// The inputs for growing the tree, which do not change.
 pub struct Growth<'a> {
@@ -70,6 +72,8 @@ impl Growth<'_> {
         self.progress.start("splitting in memory", Some(people));
         let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
             small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
+        let mut room = budget.reserve(STAGE, 0)?;
+        let mut leaves = LeafBytes::default();
         let mut number = 0;
         let mut publish = |tree: &mut CutTree, group: Group| {
             number += 1;
@@ -80,8 +84,12 @@ impl Growth<'_> {
             if let Some(giant) = giants.remove(&node) {
                 publish(&mut tree, giant)?;
             } else if let Some((place, root)) = small.remove(&node) {
-                let bytes = limits.working_bytes(self.plan.columns, 1, self.pool.current_num_threads());
-                let _reserved = budget.try_reserve(bytes);
+                let threads = self.pool.current_num_threads();
+                let people = root.part.people;
+                let working = limits.working_bytes(self.plan.columns, 1, threads);
+                let wanted = tree.bytes() + working + leaves.expected_bytes(people);
+                let later = stores.get_mut(place + 1..).unwrap_or_default();
+                self.make_room(&mut room, tree.bytes(), wanted, later, store)?;
                 let rows = match stores.get_mut(place) {
                     Some(own) => load_all(own, Pages::Consumed)?,
                     None => load_all(store, pages)?,
@@ -89,13 +97,40 @@ impl Growth<'_> {
                 let mut rows = InMemory::new(self.plan.columns, rows);
                 let split = self.pool.install(|| self.plan.finish(&mut rows, root, &mut tree, criterion))?;
                 let Some(groups) = split else { return Ok(None) };
+                leaves.saw(people, groups.len() as u64, self.plan.columns.len());
                 for node in groups {
                     let group = group(&rows, &tree, node)?;
                     publish(&mut tree, group)?;
                 }
+                drop(rows);
             }
         }
         Ok(Some(tree))
+    }
+
+    /// Reserves the memory for the tree and for finishing a node; pages that are needed later go to the spill to make
+    /// room. Once they are all there, only the tree must fit: splitting was promised its memory before pages were made.
+    fn make_room(
+        &self,
+        room: &mut Reservation,
+        tree: u64,
+        wanted: u64,
+        later: &mut [PageStore<'_>],
+        store: &mut PageStore<'_>,
+    ) -> Result<()> {
+        while room.resize(STAGE, wanted).is_err() {
+            let mut spilled = false;
+            for store in later.iter_mut().rev() {
+                spilled = store.spill_page()?;
+                if spilled {
+                    break;
+                }
+            }
+            if !spilled && !store.spill_page()? {
+                return room.resize(STAGE, tree);
+            }
+        }
+        Ok(())
     }
 
     /// Splits every node that does not fit in memory. Returns the nodes that do fit, and the groups that do not fit and
@@ -108,7 +143,7 @@ impl Growth<'_> {
         criterion: &mut dyn SplitTest,
     ) -> Result<(Vec<OpenNode>, BTreeMap<NodeId, Group>)> {
         let columns = self.plan.columns;
-        let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits.rows as u64);
+        let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits);
         let root = OpenNode::root(columns, &whole);
         let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
         let giants: Result<_> =
@@ -143,6 +178,25 @@ impl SplitPlan<'_> {
             tree.groups_below(id).into_iter().enumerate().map(|(place, node)| (node, place)).collect();
         leaves.sort_unstable_by_key(|node| place[&node.id]);
         Ok(Some(leaves))
+    }
+}
+
+/// How many leaves nodes had that were finished in memory.
+#[derive(Default)]
+struct LeafBytes {
+    /// The most leaf bytes per person.
+    bytes_per_person: u64,
+}
+
+impl LeafBytes {
+    fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
+        // A node with its extents and its counts.
+        let leaf = 256 + 8 * columns as u64;
+        self.bytes_per_person = self.bytes_per_person.max((leaves * leaf).div_ceil(people.max(1)));
+    }
+
+    fn expected_bytes(&self, people: u64) -> u64 {
+        self.bytes_per_person * people
     }
 }
 

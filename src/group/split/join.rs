@@ -63,7 +63,7 @@ pub(super) fn join(
         kept.insert(leaf.id, leaf);
     }
     for node in inner.into_iter().rev() {
-        let children = tree.cut(node.id).map_or(0..0, |(_, children)| children);
+        let children = tree.children(node.id).unwrap_or(0..0);
         if children.clone().all(|child| !failing.contains(&child)) {
             continue;
         }

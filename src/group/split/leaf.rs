@@ -10,7 +10,7 @@ use super::propose::JudgedCut;
 use super::rows::{InMemory, Move, OnPages};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
-use crate::encode::page::{PAGE_ROWS, Page, PageStore, Travelling};
+use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
 use crate::group::groups::Present;
@@ -147,7 +147,7 @@ impl PlaceRows for InMemory<'_> {
 
 impl PlaceRows for OnPages<'_> {
     fn splits(&self, node: &OpenNode) -> bool {
-        node.part.people > self.most_rows
+        !self.limits.fits(&node.part)
     }
 
     fn divide(&mut self, _node: &OpenNode, _cut: &Cut, parts: usize) -> Vec<Range<usize>> {
@@ -220,7 +220,8 @@ impl<'a> Distribution<'a> {
         nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
         let walk = Walk::new(tree);
         let row_bytes = self.limits.bytes / self.limits.rows;
-        let buffer_rows = (bytes / 3 / row_bytes / (nodes.len() * threads).max(1)).clamp(64, PAGE_ROWS);
+        let buffer_bytes = bytes / 3 / (nodes.len() * threads).max(1);
+        let buffer_rows = (buffer_bytes / row_bytes).clamp(64, PAGE_ROWS);
         let flush = |place: usize, rows: Rows| {
             PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
         };
@@ -236,8 +237,9 @@ impl<'a> Distribution<'a> {
                         let (now, later) = own.split_at(own.len().min(buffer_rows - buffer.len()));
                         buffer.extend_rows(&rows, now)?;
                         own = later;
-                        if buffer.len() >= buffer_rows {
-                            flush(place, std::mem::replace(buffer, layout.empty(buffer_rows)))?;
+                        if buffer.len() >= buffer_rows || buffer.list_bytes() > buffer_bytes {
+                            let room = layout.empty(if layout.lists == Lists::One { buffer_rows } else { 0 });
+                            flush(place, std::mem::replace(buffer, room))?;
                         }
                     }
                 }

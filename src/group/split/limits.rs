@@ -2,7 +2,8 @@
 
 use super::count::{COARSE_BINS, FINE_CELLS, counting_bytes};
 use crate::encode::column::Column;
-use crate::encode::page::Layout;
+use crate::encode::group_counts::Part;
+use crate::encode::page::{Layout, Lists};
 
 /// A node whose codes take at most this many bytes is finished in memory.
 pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } else { 8 << 20 };
@@ -10,7 +11,7 @@ pub const SUBTREE_BYTES: usize = if cfg!(feature = "force-spill") { 1 << 12 } el
 /// A node with more rows than this is not finished in memory, however narrow the rows are.
 const SUBTREE_ROWS: usize = 1 << 19;
 
-/// Scratch memory of a thread per row of a node: keys sorted twice, dense counters and triples.
+/// Scratch memory of a thread per row or listed value of a node: keys sorted twice, dense counters and triples.
 const SCRATCH_PER_ROW: usize = 32;
 
 /// Rows of a node that a thread collects before writing a page, if the budget allows.
@@ -24,13 +25,26 @@ pub struct SubtreeLimits {
     pub(super) bytes: usize,
     /// Rows.
     pub(super) rows: usize,
+    /// Values in lists; 0 if every row has one value.
+    pub(super) values: usize,
 }
 
 impl SubtreeLimits {
     /// Creates the limits for rows of this layout; `subtree_bytes` is [`SUBTREE_BYTES`] except in tests.
     pub fn new(layout: &Layout, subtree_bytes: usize) -> Self {
-        let rows = (subtree_bytes / layout.row_bytes()).clamp(1, SUBTREE_ROWS);
-        SubtreeLimits { bytes: rows * layout.row_bytes(), rows }
+        let row_bytes = layout.row_bytes();
+        // Lists are counted value by value, so a node of long lists has fewer rows.
+        let (rows, values) = match layout.lists {
+            Lists::One => (subtree_bytes / row_bytes, 0),
+            Lists::Many => (subtree_bytes / 4 / row_bytes, (subtree_bytes / 8 / size_of::<u16>()).max(1)),
+        };
+        let rows = rows.clamp(1, SUBTREE_ROWS);
+        SubtreeLimits { bytes: rows * row_bytes + values * size_of::<u16>(), rows, values }
+    }
+
+    /// Whether a node with so many people and sensitive values is finished in memory.
+    pub(super) fn fits(&self, part: &Part) -> bool {
+        part.people <= self.rows as u64 && (self.values == 0 || part.occurrences() <= self.values as u64)
     }
 
     /// The working memory for growing a tree, in addition to its pages.
@@ -39,7 +53,7 @@ impl SubtreeLimits {
         let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
         let counting = counting_bytes(coarse.max(fine.unwrap_or(0)), threads) as usize;
         // The rows of a node, their copy while they move, and the same again for what is being written meanwhile.
-        let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * self.rows;
+        let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * (self.rows + self.values);
         counting.max(finishing) as u64
     }
 

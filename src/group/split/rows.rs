@@ -2,6 +2,7 @@
 
 use super::binning::Binning;
 use super::count::{COARSE_BINS, people_of};
+use super::limits::SubtreeLimits;
 use crate::encode::column::Column;
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
@@ -40,24 +41,24 @@ pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
     pub(super) store: &'a PageStore<'a>,
     pub(super) budget: &'a Arc<Budget>,
-    /// Only nodes with more rows are split here.
-    pub(super) most_rows: u64,
+    /// Only larger nodes are split here.
+    pub(super) limits: SubtreeLimits,
     /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
     pub(super) slots: usize,
     pub(super) coarse: Arc<[Binning]>,
 }
 
 impl<'a> OnPages<'a> {
-    /// Creates it from the pages of a table; nodes with at most `most_rows` rows are not split.
+    /// Creates it from the pages of a table; nodes within `limits` are not split.
     pub fn new(
         columns: &'a [Column],
         store: &'a PageStore<'a>,
         budget: &'a Arc<Budget>,
         whole: &GroupCounts,
-        most_rows: u64,
+        limits: SubtreeLimits,
     ) -> Self {
         let slots = whole.slots(people_of(store));
         let coarse = columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
-        OnPages { columns, store, budget, most_rows, slots, coarse }
+        OnPages { columns, store, budget, limits, slots, coarse }
     }
 }

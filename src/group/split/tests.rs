@@ -1,5 +1,6 @@
 use super::frontier::OpenNode;
 use super::grow::group;
+use super::limits::SubtreeLimits;
 use super::plan::SplitPlan;
 use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages};
@@ -153,7 +154,8 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     }
     let store = store.into_inner().unwrap();
     let plan = SplitPlan { columns: &sample.columns, order: sample.order };
-    let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, 0);
+    let limits = SubtreeLimits { bytes: 0, rows: 0, values: 0 };
+    let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, limits);
     let root = OpenNode::root(&sample.columns, &whole);
     let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
     assert!(split.left.is_empty() && split.inner.is_empty());

@@ -49,7 +49,7 @@ impl Walk {
         match tree.cut(node) {
             Some((cut, children)) => {
                 let children: Vec<NodeId> = children.collect();
-                self.add_parts(tree, cut, &cut.boundaries, &children, depth)
+                self.add_parts(tree, &cut, &cut.boundaries, &children, depth)
             }
             None => {
                 let own = self.push(node);

@@ -73,7 +73,7 @@ impl KnownDistributions {
             }
             Ok(all)
         };
-        table.scan(&wanted, resources.threads, work, |batches| {
+        table.scan(&wanted, resources, work, |batches| {
             for cells in batches {
                 let rows = cells.first().map_or(0, Vec::len);
                 (0..rows).try_for_each(|row| read.row(|column| cells[column][row].as_deref()))?;

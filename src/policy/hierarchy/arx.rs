@@ -3,7 +3,7 @@
 //! One line for each value, with fields separated by `;`; a field that contains `;` or quotes is in double quotes.
 //! Empty lines, a byte-order mark and `\r` are skipped.
 
-use super::rows::{Problem, Row, from_rows};
+use super::rows::{MAX_NAMES, MAX_ROWS, Problem, Row, from_rows};
 use super::tree::Hierarchy;
 
 /// Reads the text of a hierarchy file; problems carry their line.
@@ -11,9 +11,19 @@ pub fn parse_arx(text: &str) -> Result<Hierarchy, Vec<Problem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut rows = Vec::new();
     let mut problems = Vec::new();
+    let mut names_so_far = 0;
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        if rows.len() == MAX_ROWS || names_so_far > MAX_NAMES {
+            let problem = format!("has more than {MAX_ROWS} values or {MAX_NAMES} names");
+            let remedy =
+                "leave the hierarchy out: the column is then cut by value; or list fewer, wider values";
+            return Err(vec![Problem::new(None, problem, remedy)]);
+        }
         match fields(line) {
-            Some(names) => rows.push(Row { line: at + 1, names }),
+            Some(names) => {
+                names_so_far += names.len();
+                rows.push(Row { line: at + 1, names });
+            }
             None => problems.push(Problem::new(
                 Some(at + 1),
                 "a quoted field does not end, or text follows its closing quote",

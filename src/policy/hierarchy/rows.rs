@@ -15,6 +15,12 @@ const ROOT: &str = "*";
 /// The largest number of levels; more would only be a way to exhaust memory.
 const MAX_LEVELS: usize = 1000;
 
+/// The most rows: no column has codes for more values.
+pub(super) const MAX_ROWS: usize = 65_536;
+
+/// The most names in all rows; with more, the rows alone would take too much memory.
+pub(super) const MAX_NAMES: usize = 1 << 19;
+
 /// The number of problems of one hierarchy that are reported at once.
 pub(super) const MAX_PROBLEMS: usize = 5;
 
@@ -209,12 +215,12 @@ impl<'a> Drafts<'a> {
                 above.height = above.height.max(height + 1);
             }
         }
-        let by_name = nodes
+        let by_name: HashMap<String, Node> = nodes
             .iter()
             .enumerate()
             .map(|(number, entry)| (entry.name.clone(), Node(number as u32)))
             .collect();
-        Some(Hierarchy { nodes, leaves, by_name, other: None })
+        Some(Hierarchy { nodes: nodes.into(), leaves: leaves.into(), by_name: by_name.into(), other: None })
     }
 }
 

@@ -17,7 +17,8 @@ use super::input_file::InputFile;
 use super::ipc::{self, IpcFile, IpcStream};
 use super::parquet::ParquetFile;
 use super::plan::{ColumnRequest, FilePlan, ScanRequest, kind_of, missing};
-use super::scan::{self, FileScan, Morsel, Pieces};
+use super::room::{DecodeRoom, Need, ScanMeans};
+use super::scan::{self, Cutting, FileScan, Morsel, Pieces};
 use crate::error::{Error, Result};
 use crate::table::kind::ColumnKind;
 
@@ -115,20 +116,30 @@ impl TableFile {
         }
     }
 
+    /// What decoding any piece takes, as far as it is known before the file is read.
+    fn largest_need(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
+        match &self.content {
+            Content::Parquet(file) => contain(&self.path, || file.largest_need(plan, bytes_read)),
+            Content::Arrow(file) => Ok(file.largest_need()),
+            Content::Stream { stream, .. } => Ok(stream.largest_need()),
+            Content::Csv(file) => Ok(file.largest_need()),
+        }
+    }
+
     fn pieces<'t>(
         &'t self,
         plan: FilePlan,
-        batch_rows: usize,
+        cutting: Cutting<'t>,
         bytes_read: &'t Arc<AtomicU64>,
     ) -> Result<Pieces<'t>> {
         let path = &self.path;
         match &self.content {
-            Content::Parquet(file) => Ok(file.pieces(plan, batch_rows, bytes_read)),
-            Content::Arrow(file) => file.pieces(plan, batch_rows),
-            Content::Csv(file) => Ok(file.pieces(path, self.source(file.body())?, plan, batch_rows)),
+            Content::Parquet(file) => file.pieces(plan, cutting, bytes_read),
+            Content::Arrow(file) => file.pieces(plan, cutting),
+            Content::Csv(file) => Ok(file.pieces(path, self.source(file.body())?, plan, cutting)),
             Content::Stream { stream, body } => {
                 let source = Box::new(std::io::BufReader::new(self.source(*body)?));
-                Ok(stream.pieces_of(path, source, plan, batch_rows))
+                Ok(stream.pieces_of(path, source, plan, cutting))
             }
         }
     }
@@ -250,31 +261,38 @@ impl Table {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Reads `columns` of all rows: runs `work` on morsels, on `threads` threads, and passes the results to `consume`
-    /// on this thread, in table order.
+    /// Reads `columns` of all rows: runs `work` on morsels, on the threads of `means`, and passes the results to
+    /// `consume` on this thread, in table order. Given [`Resources`](crate::resources::Resources), decoders keep to
+    /// their budget; given a number of threads, they use what they need.
     ///
     /// The batches have exactly `columns`, in that order; `columns` may be empty if only rows are counted. A failing
     /// morsel stops the scan; if several fail, the first in table order is returned. A panic in `work` is resumed on
     /// this thread. A file that changed since the table was opened is an error.
     ///
     /// # Memory
-    /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded.
-    pub fn scan<T: Send>(
+    /// At most `2 x threads` results wait to be consumed, and at most `threads` morsels are being decoded, fewer if their
+    /// pages and batches do not fit. A part of a file that does not fit alone is an error.
+    pub fn scan<'b, T: Send>(
         &self,
         columns: &[ColumnRequest],
-        threads: usize,
+        means: impl Into<ScanMeans<'b>>,
         work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
         consume: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
+        let means = means.into();
         let request = ScanRequest::new(&self.schema, columns)?;
+        let room = DecodeRoom::new(means.budget);
+        let (batch_rows, morsel_rows) = (self.batch_rows, means.morsel_rows);
+        let cutting = Cutting { batch_rows, morsel_rows, room: &room };
         let mut parts = Vec::with_capacity(self.files.len());
         for file in &self.files {
             let plan = request.plan(&file.path, &file.schema())?;
-            let open = Box::new(move || file.pieces(plan, self.batch_rows, &self.bytes_read));
+            room.expect(&file.path, &file.largest_need(&plan, &self.bytes_read)?)?;
+            let open = Box::new(move || file.pieces(plan, cutting, &self.bytes_read));
             parts.push(FileScan { path: &file.path, rows_found: &file.rows_found, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
-        let outcome = scan::scan(parts, threads, work, consume);
+        let outcome = scan::scan(parts, &room, means.threads, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
         self.expect_unchanged()?;
         outcome

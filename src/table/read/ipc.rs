@@ -1,7 +1,8 @@
 //! How are the rows of an Arrow IPC file or stream decoded?
 //!
 //! A piece is a record batch. The messages of a stream are split by one reader and decoded by the workers; those of a
-//! file are also read by the workers. Memory: a record batch per thread, and the dictionaries.
+//! file are also read by the workers. Memory: a record batch per thread, and the dictionaries; both are known before they
+//! are read, and refused if the budget has no room for them.
 //!
 //! Invariant: no memory is reserved for a length declared in a message before the length is checked.
 
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
@@ -21,7 +23,8 @@ use arrow_schema::{Schema, SchemaRef};
 use super::contain::damaged;
 use super::input_file::InputFile;
 use super::plan::FilePlan;
-use super::scan::{Batches, Piece, Pieces};
+use super::room::{BATCH_BYTES, COPIES, Need};
+use super::scan::{Batches, Cutting, Piece, Pieces};
 use crate::error::{Error, Result};
 
 /// The first bytes of an IPC file; a stream begins with a message.
@@ -36,6 +39,9 @@ const BATCH_ROWS: u64 = i32::MAX as u64;
 /// The largest expansion of a compressed byte; above what LZ4 and Zstandard reach.
 const EXPANSION: u64 = 1 << 16;
 
+/// How many times larger than its message a compressed batch is assumed to be.
+const COMPRESSION: u64 = 5;
+
 /// The longest header of a message; a greater value is not a valid length.
 const HEADER_BYTES: u64 = 1 << 28;
 
@@ -47,8 +53,8 @@ pub(super) struct IpcFile {
     schema: SchemaRef,
     /// Where the dictionary messages begin.
     dictionaries: Vec<u64>,
-    /// Where the record batches begin, and their rows.
-    batches: Vec<(u64, u64)>,
+    /// Where the record batches begin, their rows, and what decoding them takes.
+    batches: Vec<(u64, u64, u64)>,
 }
 
 impl IpcFile {
@@ -79,7 +85,8 @@ impl IpcFile {
             let at = offset(block.offset())?;
             source.seek(SeekFrom::Start(at)).map_err(|error| Error::io(path, error))?;
             let header = read_header(path, &mut source)?.ok_or_else(cut)?;
-            batches.push((at, batch_rows_of(path, &parse(path, &header)?)?));
+            let header = parse(path, &header)?;
+            batches.push((at, batch_rows_of(path, &header)?, decoding_bytes(&header)));
         }
         Ok(IpcFile { input, schema, dictionaries, batches })
     }
@@ -91,24 +98,29 @@ impl IpcFile {
 
     /// The number of rows.
     pub fn rows(&self) -> u64 {
-        self.batches.iter().map(|(_, rows)| rows).sum()
+        self.batches.iter().map(|(_, rows, _)| rows).sum()
+    }
+
+    /// What decoding any record batch takes.
+    pub fn largest_need(&self) -> Need {
+        Need::of(self.batches.iter().map(|&(_, _, bytes)| bytes).max().unwrap_or(0))
     }
 
     /// The pieces of the file.
-    pub fn pieces(&self, plan: FilePlan, batch_rows: usize) -> Result<Pieces<'_>> {
+    pub fn pieces<'t>(&'t self, plan: FilePlan, cutting: Cutting<'t>) -> Result<Pieces<'t>> {
         let (input, path) = (&self.input, self.input.path());
         let mut dictionaries = Dictionaries::new();
         for &at in &self.dictionaries {
-            message_at(input, at)?.decode_dictionary(path, &self.schema, &mut dictionaries)?;
+            let message = message_at(input, at, |need| cutting.room.keep(path, need))?;
+            message.decode_dictionary(path, &self.schema, &mut dictionaries)?;
         }
-        let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
+        let schema = self.schema.clone();
+        let shared = Arc::new(Decoding { path, schema, plan, batch_rows: cutting.batch_rows });
         let dictionaries = Arc::new(dictionaries);
-        Ok(Box::new(self.batches.iter().map(move |&(at, rows)| {
+        Ok(Box::new(self.batches.iter().map(move |&(at, rows, bytes)| {
             let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
-            Ok(Piece {
-                rows,
-                decode: Box::new(move || shared.batches(&message_at(input, at)?, &dictionaries)),
-            })
+            let decode = Box::new(move || shared.batches(&message_at(input, at, |_| Ok(()))?, &dictionaries));
+            Ok(Piece { rows, need: Need::of(bytes), decode })
         })))
     }
 }
@@ -116,22 +128,30 @@ impl IpcFile {
 /// An Arrow IPC stream whose schema has been read.
 pub(super) struct IpcStream {
     schema: SchemaRef,
+    /// What the largest record batch of an earlier scan took.
+    largest: AtomicU64,
 }
 
 impl IpcStream {
     /// Reads the schema, and leaves the source positioned after it.
     pub fn open(path: &Path, source: &mut dyn Read) -> Result<Self> {
-        let message = Message::read(path, source)?.ok_or_else(|| damaged(path, "the stream is empty"))?;
+        let message = Message::read(path, source, |_| Ok(()))?;
+        let message = message.ok_or_else(|| damaged(path, "the stream is empty"))?;
         let schema = parse(path, &message.header)?
             .header_as_schema()
             .ok_or_else(|| damaged(path, "the stream does not begin with a schema"))
             .and_then(|schema| decode_schema(path, schema))?;
-        Ok(IpcStream { schema })
+        Ok(IpcStream { schema, largest: AtomicU64::new(0) })
     }
 
     /// The schema as the stream declares it.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// What decoding a record batch takes, as far as earlier scans saw.
+    pub fn largest_need(&self) -> Need {
+        Need::of(self.largest.load(Ordering::Relaxed))
     }
 
     /// The pieces of a source that is positioned after the schema.
@@ -140,23 +160,28 @@ impl IpcStream {
         path: &'t Path,
         mut source: Box<dyn Read + Send + 't>,
         plan: FilePlan,
-        batch_rows: usize,
+        cutting: Cutting<'t>,
     ) -> Pieces<'t> {
-        let shared = Arc::new(Decoding { path, schema: self.schema.clone(), plan, batch_rows });
+        let schema = self.schema.clone();
+        let shared = Arc::new(Decoding { path, schema, plan, batch_rows: cutting.batch_rows });
         let mut dictionaries = Arc::new(Dictionaries::new());
         Box::new(std::iter::from_fn(move || {
             let mut next = || -> Result<Option<Piece<'t>>> {
-                while let Some(message) = Message::read(path, &mut source)? {
+                let room = |need: &Need| cutting.room.expect(path, need);
+                while let Some(message) = Message::read(path, &mut source, room)? {
                     if parse(path, &message.header)?.header_type() == MessageHeader::DictionaryBatch {
+                        cutting.room.keep(path, &Need::of(decoding_bytes(&parse(path, &message.header)?)))?;
                         // Workers may still use the old ones.
                         let dictionaries = Arc::make_mut(&mut dictionaries);
                         message.decode_dictionary(path, &shared.schema, dictionaries)?;
                         continue;
                     }
-                    let rows = batch_rows_of(path, &parse(path, &message.header)?)?;
+                    let header = parse(path, &message.header)?;
+                    let (rows, bytes) = (batch_rows_of(path, &header)?, decoding_bytes(&header));
+                    self.largest.fetch_max(bytes, Ordering::Relaxed);
                     let (shared, dictionaries) = (shared.clone(), dictionaries.clone());
                     let decode = Box::new(move || shared.batches(&message, &dictionaries));
-                    return Ok(Some(Piece { rows, decode }));
+                    return Ok(Some(Piece { rows, need: Need::of(bytes), decode }));
                 }
                 Ok(None)
             };
@@ -174,12 +199,15 @@ struct Decoding<'t> {
 }
 
 impl<'t> Decoding<'t> {
-    fn batches(&self, message: &Message, dictionaries: &Dictionaries) -> Result<Batches<'t>> {
-        let decoded = message.decode_batch(self.path, &self.schema, dictionaries, &self.plan.indices())?;
-        let batch = self.plan.shape(self.path, &decoded)?;
-        let step = self.batch_rows;
+    fn batches(self: &Arc<Self>, message: &Message, dictionaries: &Dictionaries) -> Result<Batches<'t>> {
+        let batch = message.decode_batch(self.path, &self.schema, dictionaries, &self.plan.indices())?;
+        let row_bytes = message.body.len() / batch.num_rows().max(1);
+        let step = (BATCH_BYTES / row_bytes.max(1)).clamp(1, self.batch_rows);
+        let shared = self.clone();
         let starts = (0..batch.num_rows()).step_by(step);
-        Ok(Box::new(starts.map(move |start| Ok(batch.slice(start, step.min(batch.num_rows() - start))))))
+        Ok(Box::new(starts.map(move |start| {
+            shared.plan.shape(shared.path, &batch.slice(start, step.min(batch.num_rows() - start)))
+        })))
     }
 }
 
@@ -190,11 +218,17 @@ struct Message {
 }
 
 impl Message {
-    /// The next message; `None` at the end of the stream.
-    fn read(path: &Path, source: &mut dyn Read) -> Result<Option<Self>> {
+    /// The next message; `None` at the end of the stream. `room` may refuse it before it is read.
+    fn read(
+        path: &Path,
+        source: &mut dyn Read,
+        room: impl FnOnce(&Need) -> Result<()>,
+    ) -> Result<Option<Self>> {
         let Some(header) = read_header(path, source)? else { return Ok(None) };
-        let length = u64::try_from(parse(path, &header)?.bodyLength())
+        let parsed = parse(path, &header)?;
+        let length = u64::try_from(parsed.bodyLength())
             .map_err(|_| damaged(path, "a message has a negative length"))?;
+        room(&Need::of(decoding_bytes(&parsed)))?;
         let body = Buffer::from_vec(read_exactly(path, source, length)?);
         Ok(Some(Message { header, body }))
     }
@@ -247,11 +281,23 @@ impl Message {
     }
 }
 
-fn message_at(input: &InputFile, at: u64) -> Result<Message> {
+/// A message of a file; `room` may refuse it before it is read.
+fn message_at(input: &InputFile, at: u64, room: impl FnOnce(&Need) -> Result<()>) -> Result<Message> {
     let path = input.path();
     let mut file = input.open()?;
     file.seek(SeekFrom::Start(at)).map_err(|source| Error::io(path, source))?;
-    Message::read(path, &mut file)?.ok_or_else(|| damaged(path, "the file ends too early"))
+    Message::read(path, &mut file, room)?.ok_or_else(|| damaged(path, "the file ends too early"))
+}
+
+/// What decoding a message takes: its body, what compressed buffers become, and batches.
+fn decoding_bytes(header: &Header<'_>) -> u64 {
+    let body = u64::try_from(header.bodyLength()).unwrap_or(u64::MAX);
+    let batch = header.header_as_record_batch();
+    let batch =
+        batch.or_else(|| header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+    let compressed = batch.is_some_and(|batch| batch.compression().is_some());
+    let copies = if compressed { COMPRESSION } else { 1 };
+    body.saturating_mul(copies).saturating_add(COPIES * (BATCH_BYTES as u64).min(body))
 }
 
 /// The header of the next message; `None` at the end of the stream.

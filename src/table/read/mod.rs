@@ -3,9 +3,10 @@
 //! A [`Table`] is one or more Parquet, Arrow IPC or CSV files with the same schema. [`Table::scan`] decodes the
 //! requested columns in parallel, and passes on the results of the workers in table order.
 //!
-//! Memory: O(threads x batch), plus what a format requires: the footer of every Parquet file, the dictionary page of
-//! each Parquet column chunk being read, one record batch of an Arrow file per thread, the dictionaries of one Arrow
-//! file, 1 MiB of CSV text per thread (4 MiB once, to guess types).
+//! Memory: a batch of about a mebibyte per thread, plus what a format requires: the footer of every Parquet file, a page
+//! and the dictionary of each Parquet column chunk being read, one record batch of an Arrow file per thread, the
+//! dictionaries of one Arrow file, 1 MiB of CSV text per thread (4 MiB once, to guess types). What goes beyond the fixed
+//! allowance is reserved from the budget before it is decoded ([`room`]), or refused with the column that needs it.
 //!
 //! Invariants: rows come in the order of the paths, then of the file. Every scan reads the same files with the same
 //! number of rows, or fails: a file that changes between or during scans is an error. The order and the first error do not depend on
@@ -23,8 +24,10 @@ mod files;
 mod header;
 mod input_file;
 mod ipc;
+mod pages;
 mod parquet;
 mod plan;
+mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -34,4 +37,5 @@ pub use csv::{CsvType, OrderedCells};
 pub use files::{ReadOptions, Table};
 pub use header::looks_like_data;
 pub use plan::ColumnRequest;
+pub use room::ScanMeans;
 pub use scan::Morsel;

@@ -1,28 +1,34 @@
 //! How are the rows of a Parquet file decoded?
 //!
-//! A piece is a row group, or a run of very small ones. Its pages are read one by one as they are decoded, so a huge
-//! row group is not held in memory. Strings are requested as dictionaries, which is how most files store them.
+//! A piece is a row group, a run of very small ones, or a part of a very large one. Its pages are read one by one as they
+//! are decoded, so a huge row group is not held in memory. Strings are requested as dictionaries, which is how most files
+//! store them.
+//!
+//! Memory, per piece: a page and the dictionary of each column, and a batch; the sizes are known before ([`PageSizes`]).
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
 use super::input_file::InputFile;
+use super::pages::PageSizes;
 use super::plan::{FilePlan, StringForm, is_string};
-use super::scan::{Batches, Piece, Pieces};
+use super::room::{BATCH_BYTES, COPIES, Need};
+use super::scan::{Batches, Cutting, Piece, Pieces};
 use crate::error::{Error, Result};
 use crate::table::kind::text_type;
 
@@ -39,13 +45,24 @@ pub(super) struct ParquetFile {
     metadata: ArrowReaderMetadata,
     /// Rows of each row group.
     group_rows: Vec<u64>,
+    /// The pages that were measured, by row group and leaf column.
+    sizes: Mutex<HashMap<(usize, usize), PageSizes>>,
+}
+
+/// Row groups, or some rows of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PieceRows {
+    groups: Range<usize>,
+    /// The rows before the piece in its row groups, and its own rows.
+    before: u64,
+    rows: u64,
 }
 
 impl ParquetFile {
     /// Reads the footer.
     pub fn open(input: InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let path = input.path();
-        let pages = Pages::open(&input, bytes_read)?;
+        let pages = FilePages::open(&input, bytes_read)?;
         // The footer contains names of columns, types and sizes; its errors quote no cell.
         let metadata = ArrowReaderMetadata::load(&pages, ArrowReaderOptions::new())
             .map_err(|error| footer_error(path, error))?;
@@ -58,7 +75,7 @@ impl ParquetFile {
         let group_rows = group_rows
             .filter(|rows| rows.iter().try_fold(0u64, |sum, &r| sum.checked_add(r)).is_some())
             .ok_or_else(|| damaged(path, "a row group has an impossible number of rows"))?;
-        Ok(ParquetFile { input, metadata, group_rows })
+        Ok(ParquetFile { input, metadata, group_rows, sizes: Mutex::default() })
     }
 
     /// The schema as the file declares it.
@@ -75,32 +92,96 @@ impl ParquetFile {
     pub fn pieces<'t>(
         &'t self,
         plan: FilePlan,
-        batch_rows: usize,
+        cutting: Cutting<'t>,
         bytes_read: &'t Arc<AtomicU64>,
-    ) -> Pieces<'t> {
+    ) -> Result<Pieces<'t>> {
         let path = self.input.path();
         let metadata = self.with_packed_strings(&plan);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), plan.indices());
+        let demands = self.demands(&plan, bytes_read)?;
         let shared = Arc::new((metadata, mask, plan));
-        Box::new(self.joined_groups().map(move |groups| {
-            let rows = self.group_rows[groups.clone()].iter().sum();
+        Ok(Box::new(self.cut(cutting.morsel_rows).map(move |PieceRows { groups, before, rows }| {
+            let demands = &demands[groups.clone()];
+            let need = demands.iter().fold(Need::default(), |most, own| most.or_larger(own.need.clone()));
+            let row_bytes = demands.iter().map(|own| own.row_bytes).max().unwrap_or(0);
+            let batch_rows = (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, cutting.batch_rows as u64);
+            let whole = rows == self.group_rows[groups.clone()].iter().sum::<u64>();
             let shared = shared.clone();
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 let (metadata, mask, _) = &*shared;
-                let pages = Pages::open(&self.input, bytes_read)?;
-                let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
+                let pages = FilePages::open(&self.input, bytes_read)?;
+                let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                     .with_row_groups(groups.clone().collect())
                     .with_projection(mask.clone())
-                    .with_batch_size(batch_rows)
-                    .build()
-                    .map_err(|error| decode_error(path, &groups, &error))?;
+                    .with_batch_size(batch_rows as usize);
+                if !whole {
+                    let part = [RowSelector::skip(before as usize), RowSelector::select(rows as usize)];
+                    reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
+                }
+                let reader = reader.build().map_err(|error| decode_error(path, &groups, &error))?;
                 Ok(Box::new(reader.map(move |batch| {
                     let batch = batch.map_err(|error| decode_error(path, &groups, &error))?;
                     shared.2.shape(path, &batch)
                 })))
             });
-            Ok(Piece { rows, decode })
-        }))
+            Ok(Piece { rows, need, decode })
+        })))
+    }
+
+    /// What decoding any piece takes.
+    pub fn largest_need(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Need> {
+        let demands = self.demands(plan, bytes_read)?;
+        Ok(demands.into_iter().fold(Need::default(), |most, own| most.or_larger(own.need)))
+    }
+
+    /// What decoding each row group takes.
+    fn demands(&self, plan: &FilePlan, bytes_read: &Arc<AtomicU64>) -> Result<Vec<Demand>> {
+        let schema = self.metadata.parquet_schema();
+        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut demands = Vec::with_capacity(self.group_rows.len());
+        for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let rows = self.group_rows[number];
+            let mut demand = Demand { need: Need::of(COPIES * BATCH_BYTES as u64), row_bytes: 0 };
+            let mut most = 0;
+            for leaf in 0..schema.num_columns() {
+                let root = schema.get_column_root_idx(leaf);
+                let Ok(place) = plan.wanted.binary_search_by_key(&root, |wanted| wanted.index) else {
+                    continue;
+                };
+                let chunk = group.column(leaf);
+                let sizes = match known.get(&(number, leaf)) {
+                    Some(sizes) => *sizes,
+                    None => {
+                        let sizes = PageSizes::of(FilePages::open(&self.input, bytes_read)?, chunk, rows);
+                        known.insert((number, leaf), sizes);
+                        sizes
+                    }
+                };
+                let bytes = sizes.decoding_bytes(chunk);
+                if bytes > most {
+                    most = bytes;
+                    demand.need.column = Some(schema.get_column_root(leaf).name().to_string());
+                }
+                demand.need.bytes = demand.need.bytes.saturating_add(bytes);
+                let row_bytes = sizes.row_bytes(chunk, plan.wanted[place].strings, rows);
+                demand.row_bytes = demand.row_bytes.saturating_add(row_bytes);
+            }
+            demands.push(demand);
+        }
+        Ok(demands)
+    }
+
+    /// The row groups of the file in pieces of at most about `morsel_rows` rows.
+    fn cut(&self, morsel_rows: u64) -> impl Iterator<Item = PieceRows> + use<'_> {
+        self.joined_groups().flat_map(move |groups| {
+            let all: u64 = self.group_rows[groups.clone()].iter().sum();
+            let parts = if groups.len() == 1 { all.div_ceil(morsel_rows).max(1) } else { 1 };
+            let step = all.div_ceil(parts).max(1);
+            (0..parts).map(move |part| {
+                let before = (part * step).min(all);
+                PieceRows { groups: groups.clone(), before, rows: step.min(all - before) }
+            })
+        })
     }
 
     fn joined_groups(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
@@ -136,6 +217,13 @@ impl ParquetFile {
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
             .unwrap_or_else(|_| self.metadata.clone())
     }
+}
+
+/// What decoding a row group takes.
+struct Demand {
+    need: Need,
+    /// Bytes of a row of a batch.
+    row_bytes: u64,
 }
 
 /// The type with its strings as dictionaries, or `None` if it contains no strings.
@@ -182,27 +270,27 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
 
 /// The bytes of a Parquet file. Counts what is read, and rejects lengths that exceed the file before memory is reserved
 /// for them.
-struct Pages {
+pub(super) struct FilePages {
     file: File,
     length: u64,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl Pages {
+impl FilePages {
     fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let file = input.open()?;
         let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
-        Ok(Pages { file, length, bytes_read: bytes_read.clone() })
+        Ok(FilePages { file, length, bytes_read: bytes_read.clone() })
     }
 }
 
-impl Length for Pages {
+impl Length for FilePages {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for Pages {
+impl ChunkReader for FilePages {
     type T = BufReader<File>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
@@ -227,6 +315,7 @@ mod tests {
 
     use super::*;
     use crate::table::read::plan::{ColumnRequest, ScanRequest};
+    use crate::table::read::room::DecodeRoom;
 
     #[test]
     fn the_reader_agrees_to_pack_strings() {
@@ -260,7 +349,9 @@ mod tests {
             };
             assert_eq!(*item, text_type(), "{stored}");
             // Three rows of two words: the words are stored once.
-            let pieces = file.pieces(plan, 10, &counter).next().unwrap().unwrap();
+            let room = DecodeRoom::new(None);
+            let cutting = Cutting { batch_rows: 10, morsel_rows: u64::MAX, room: &room };
+            let pieces = file.pieces(plan, cutting, &counter).unwrap().next().unwrap().unwrap();
             let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");

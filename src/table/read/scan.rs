@@ -2,7 +2,7 @@
 //!
 //! A worker takes a permit, takes the next piece of the table, decodes it, and sends its result; the calling thread
 //! puts the results in order, and returns a permit for each result it consumes. Permits are the bound: at most
-//! [`AHEAD`] x threads morsels are taken but not yet consumed.
+//! [`AHEAD`] x threads morsels are taken but not yet consumed. What the decoders hold is bounded by [`DecodeRoom`].
 //!
 //! Invariants: results are consumed in table order. The error that is returned is that of the first failing morsel in
 //! this order: a failure stops only the morsels after it.
@@ -18,6 +18,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};
+use super::room::{DecodeRoom, Need, RoomTaken};
 use crate::error::{Error, Result};
 use crate::resources::threads::start_in;
 
@@ -31,8 +32,21 @@ pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>
 pub(super) struct Piece<'t> {
     /// The number of rows that decoding must produce.
     pub rows: u64,
+    /// What decoding takes.
+    pub need: Need,
     /// Starts decoding; called by the worker.
     pub decode: Box<dyn FnOnce() -> Result<Batches<'t>> + 't>,
+}
+
+/// How a file is cut into pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Cutting<'r> {
+    /// The largest number of rows in a batch.
+    pub batch_rows: usize,
+    /// About the largest number of rows in a piece, where a format allows to choose.
+    pub morsel_rows: u64,
+    /// The memory that decoders share.
+    pub room: &'r DecodeRoom<'r>,
 }
 
 /// The pieces of one file, in order. Taking a piece is cheap or inherently sequential; decoding happens elsewhere.
@@ -114,6 +128,7 @@ struct OpenFile<'t> {
 
 /// The part of the table that no worker has taken yet.
 struct Feed<'t> {
+    room: &'t DecodeRoom<'t>,
     files: std::vec::IntoIter<FileScan<'t>>,
     current: Option<OpenFile<'t>>,
     index: u64,
@@ -124,6 +139,8 @@ struct Taken<'t> {
     path: &'t Path,
     first_row: u64,
     piece: Piece<'t>,
+    /// Held until the piece is decoded.
+    room: RoomTaken<'t>,
 }
 
 impl<'t> Feed<'t> {
@@ -147,7 +164,9 @@ impl<'t> Feed<'t> {
             if let Some(OpenFile { path, rows_found, rows, pieces }) = &mut self.current {
                 if let Some(piece) = contain(path, || pieces.next().transpose())? {
                     *rows += piece.rows;
-                    return Ok(Some(Taken { path, first_row: self.first_row, piece }));
+                    // In table order: a piece never waits for one that comes after it.
+                    let room = self.room.take(path, &piece.need)?;
+                    return Ok(Some(Taken { path, first_row: self.first_row, piece, room }));
                 }
                 if rows_found.get_or_init(|| *rows) != rows {
                     return Err(Error::Changed { file: Some(path.to_path_buf()), column: None });
@@ -167,14 +186,15 @@ enum MorselOutcome<T> {
 }
 
 /// Runs `work` on the morsels of `files` and passes its results to `consume` in table order.
-pub(super) fn scan<T: Send>(
-    files: Vec<FileScan<'_>>,
+pub(super) fn scan<'t, T: Send>(
+    files: Vec<FileScan<'t>>,
+    room: &'t DecodeRoom<'t>,
     threads: usize,
     work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
     consume: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let threads = threads.max(1);
-    let feed = Mutex::new(Feed { files: files.into_iter(), current: None, index: 0, first_row: 0 });
+    let feed = Mutex::new(Feed { room, files: files.into_iter(), current: None, index: 0, first_row: 0 });
     // Morsels from this index on need not be finished.
     let limit = AtomicU64::new(u64::MAX);
     let (give_permit, permits) = bounded(AHEAD * threads);
@@ -228,7 +248,7 @@ fn run_next<T>(
         feed.take()?
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Taken { path, first_row, piece } = taken?;
+        let Taken { path, first_row, piece, room: _room } = taken?;
         let rows = piece.rows;
         let batches = Some(contain(path, piece.decode)?);
         let morsel = Morsel { index, first_row, rows, seen: 0, path, batches, limit };

@@ -582,14 +582,16 @@ fn a_late_failure_does_not_hide_an_earlier_one() {
 fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
     for announced in [19, 21] {
         let decode = || -> Result<scan::Batches<'static>> { Ok(Box::new(std::iter::once(Ok(sample())))) };
-        let piece = move || scan::Piece { rows: announced, decode: Box::new(decode) };
+        let piece =
+            move || scan::Piece { rows: announced, need: Default::default(), decode: Box::new(decode) };
         let open = move || -> Result<scan::Pieces<'static>> {
             Ok(Box::new(std::iter::once_with(move || Ok(piece()))))
         };
         let rows_found = Box::leak(Box::default());
         let file = scan::FileScan { path: Path::new("t"), rows_found, open: Box::new(open) };
         let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
-        let result = scan::scan(vec![file], 2, count, |_| Ok(()));
+        let result =
+            scan::scan(vec![file], Box::leak(Box::new(room::DecodeRoom::new(None))), 2, count, |_| Ok(()));
         assert!(message(result).contains("does not hold the rows it announces"));
     }
 }

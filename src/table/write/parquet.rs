@@ -54,7 +54,7 @@ impl ParquetSink {
                 StoredStatistics::Page => EnabledStatistics::Page,
             })
             .set_offset_index_disabled(options.statistics != StoredStatistics::Page)
-            // Row groups are cut here, by number of rows only.
+            // Row groups are cut here, by their rows and the bytes of these.
             .set_max_row_group_row_count(None)
             .build();
         if needs_arrow_schema(&schema, &parquet_schema)? {

@@ -18,6 +18,7 @@ use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
 use crate::table::read::contain::damaged;
 use crate::table::read::plan::{FilePlan, StringForm};
+use crate::table::read::room::BATCH_BYTES;
 use crate::table::read::scan::Batches;
 
 /// What to do about text in another encoding.
@@ -56,16 +57,18 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// At most `batch_rows` records; `None` at the end of the text.
+    /// At most `batch_rows` records, and no more of them once they take [`BATCH_BYTES`]; `None` at the end of the text.
     fn batch(&mut self, cells: &mut CsvCells<'_>, batch_rows: usize) -> Result<Option<RecordBatch>> {
         let mut columns: Vec<Builder> = Vec::with_capacity(self.plan.wanted.len());
+        // Each cell takes at least one byte: the one that ends it.
+        let rows = (BATCH_BYTES / self.file.names.len().max(1)).clamp(1, batch_rows.min(1024));
         let mut wanted: Vec<Option<usize>> = vec![None; self.file.names.len()];
         for column in &self.plan.wanted {
             wanted[column.index] = Some(columns.len());
-            columns.push(Builder::new(self.file.types[column.index].0, column.strings));
+            columns.push(Builder::new(self.file.types[column.index].0, column.strings, rows));
         }
         let mut rows = 0;
-        while rows < batch_rows && cells.find_record() {
+        while rows < batch_rows && cells.position() < BATCH_BYTES && cells.find_record() {
             self.record(cells, &wanted, &mut columns)?;
             self.row += 1;
             rows += 1;
@@ -176,18 +179,21 @@ enum Builder {
 }
 
 impl Builder {
-    fn new(kind: CsvType, strings: StringForm) -> Self {
+    /// Without values, and with space for `rows` of them.
+    fn new(kind: CsvType, strings: StringForm, rows: usize) -> Self {
         match (kind, strings) {
-            (CsvType::Integer, _) => Builder::Integer(Int64Builder::new()),
-            (CsvType::Float, _) => Builder::Float(Float64Builder::new()),
-            (CsvType::Boolean, _) => Builder::Boolean(BooleanBuilder::new()),
-            (CsvType::Date, _) => Builder::Date(Date32Builder::new()),
-            (CsvType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
-            (CsvType::TimestampUtc, _) => {
-                Builder::TimestampUtc(TimestampMicrosecondBuilder::new().with_timezone(cell::UTC))
+            (CsvType::Integer, _) => Builder::Integer(Int64Builder::with_capacity(rows)),
+            (CsvType::Float, _) => Builder::Float(Float64Builder::with_capacity(rows)),
+            (CsvType::Boolean, _) => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
+            (CsvType::Date, _) => Builder::Date(Date32Builder::with_capacity(rows)),
+            (CsvType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows)),
+            (CsvType::TimestampUtc, _) => Builder::TimestampUtc(
+                TimestampMicrosecondBuilder::with_capacity(rows).with_timezone(cell::UTC),
+            ),
+            (CsvType::Text, StringForm::Plain) => Builder::Text(StringBuilder::with_capacity(rows, 0)),
+            (CsvType::Text, StringForm::Packed) => {
+                Builder::Packed(StringDictionaryBuilder::with_capacity(rows, 0, 0))
             }
-            (CsvType::Text, StringForm::Plain) => Builder::Text(StringBuilder::new()),
-            (CsvType::Text, StringForm::Packed) => Builder::Packed(StringDictionaryBuilder::new()),
         }
     }
 

@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
@@ -16,7 +17,8 @@ use super::{decode, pieces};
 use crate::error::{Error, Result};
 use crate::table::read::files::ReadOptions;
 use crate::table::read::plan::FilePlan;
-use crate::table::read::scan::{Piece, Pieces};
+use crate::table::read::room::Need;
+use crate::table::read::scan::{Cutting, Piece, Pieces};
 
 /// How much of a file is used to guess its types.
 pub(super) const PREFIX_BYTES: usize = 4 << 20;
@@ -33,6 +35,8 @@ pub(in crate::table::read) struct CsvFile {
     pub(super) types: Vec<(CsvType, TypeOrigin)>,
     /// Where the first record begins.
     body: u64,
+    /// What the largest piece of an earlier scan took.
+    largest: AtomicU64,
 }
 
 impl CsvFile {
@@ -43,7 +47,15 @@ impl CsvFile {
         let limit = PREFIX_BYTES as u64;
         let length = source.take(limit).read_to_end(&mut prefix).map_err(|error| Error::io(path, error))?;
         let mark = if prefix.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let header = record_end(&prefix, mark, delimiter).unwrap_or(length);
+        let header = match record_end(&prefix, mark, delimiter) {
+            None if length == PREFIX_BYTES => {
+                return Err(Error::input(
+                    format!("{}: the header does not end within {} MiB", path.display(), PREFIX_BYTES >> 20),
+                    "give a CSV file whose first line names its columns, or a Parquet or Arrow file",
+                ));
+            }
+            header => header.unwrap_or(length),
+        };
         let names = names(path, &prefix[mark..header], delimiter)?;
         let dialect = Dialect { delimiter, columns: names.len() };
 
@@ -57,6 +69,7 @@ impl CsvFile {
             types: Vec::new(),
             names,
             body: header as u64,
+            largest: AtomicU64::new(0),
         };
         file.guess(path, &body[..whole])?;
         file.settle(&file.guesses.clone(), options);
@@ -119,16 +132,23 @@ impl CsvFile {
         path: &'t Path,
         source: Box<dyn Read + Send + 't>,
         plan: FilePlan,
-        batch_rows: usize,
+        cutting: Cutting<'t>,
     ) -> Pieces<'t> {
         let plan = Arc::new(plan);
-        let texts = pieces::CsvPieces::new(path, source, self.dialect);
+        let texts = pieces::CsvPieces::new(path, source, self.dialect, cutting.room);
         Box::new(texts.map(move |text| {
             let (text, plan) = (text?, plan.clone());
             let rows = text.rows;
-            let decode = Box::new(move || decode::batches(self, path, text, plan, batch_rows));
-            Ok(Piece { rows, decode })
+            let need = pieces::need(text.bytes.len());
+            self.largest.fetch_max(need.bytes, Ordering::Relaxed);
+            let decode = Box::new(move || decode::batches(self, path, text, plan, cutting.batch_rows));
+            Ok(Piece { rows, need, decode })
         }))
+    }
+
+    /// What decoding a piece takes, as far as earlier scans saw.
+    pub fn largest_need(&self) -> Need {
+        Need::of(self.largest.load(Ordering::Relaxed))
     }
 }
 

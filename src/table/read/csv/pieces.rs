@@ -1,12 +1,13 @@
 //! CSV text in pieces of whole records, which workers read independently of each other.
 //!
-//! Memory: one piece, [`PIECE_BYTES`], or a longer record up to [`RECORD_BYTES`].
+//! Memory: one piece, [`PIECE_BYTES`], or a longer record up to [`RECORD_BYTES`] for which the budget has room.
 
 use std::io::Read;
 use std::path::Path;
 
 use super::record::{Dialect, is_blank, whole_records};
 use crate::error::{Error, Result};
+use crate::table::read::room::{COPIES, DecodeRoom, Need};
 
 /// The amount of text that a worker gets at a time.
 #[cfg(not(test))]
@@ -17,6 +18,11 @@ const PIECE_BYTES: usize = 64;
 
 /// The longest record; a longer one probably has an unclosed quote.
 const RECORD_BYTES: usize = 64 << 20;
+
+/// What reading and decoding text of this length takes: the text, with space to grow, and batches of its cells.
+pub(super) fn need(bytes: usize) -> Need {
+    Need::of((2 + COPIES) * bytes as u64)
+}
 
 /// A run of whole records.
 pub(super) struct CsvPiece {
@@ -37,12 +43,18 @@ pub(super) struct CsvPieces<'t> {
     rest: Vec<u8>,
     rows: u64,
     ended: bool,
+    room: &'t DecodeRoom<'t>,
 }
 
 impl<'t> CsvPieces<'t> {
     /// The pieces of a source that is positioned after the header.
-    pub fn new(path: &'t Path, source: Box<dyn Read + Send + 't>, dialect: Dialect) -> Self {
-        CsvPieces { path, source, dialect, rest: Vec::new(), rows: 0, ended: false }
+    pub fn new(
+        path: &'t Path,
+        source: Box<dyn Read + Send + 't>,
+        dialect: Dialect,
+        room: &'t DecodeRoom<'t>,
+    ) -> Self {
+        CsvPieces { path, source, dialect, rest: Vec::new(), rows: 0, ended: false, room }
     }
 
     fn cut(&mut self) -> Result<Option<CsvPiece>> {
@@ -76,6 +88,7 @@ impl<'t> CsvPieces<'t> {
                 ));
             }
             goal = (2 * bytes.len()).min(RECORD_BYTES);
+            self.room.expect(self.path, &need(goal))?;
         }
     }
 

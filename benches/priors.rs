@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use skyveil::bench::{KernelPriors, Means, Original, Roles, distance, kernels, naive_prior};
-use skyveil::{Budget, Progress, ReadOptions, Resources, Table, parse_fraction};
+use skyveil::{Budget, Progress, ReadOptions, Resources, SpillForm, Table, parse_fraction};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -31,7 +31,8 @@ fn main() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let budget = Budget::new(4 << 30);
     let temp = std::env::temp_dir();
-    let resources = Resources { threads, budget: budget.clone(), temp, progress: &progress };
+    let resources =
+        Resources { threads, budget: budget.clone(), temp, spill: SpillForm::Encrypted, progress: &progress };
     let roles = Roles { null_is: Some("unknown".to_string()), ..Roles::plain(&quasi, &sensitive) };
 
     let start = Instant::now();

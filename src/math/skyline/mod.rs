@@ -1,7 +1,7 @@
 //! How likely is it that a person has a value, for an adversary who knows l values the target lacks, the
 //! values of k other people and m members of the target's family?
 //!
-//! The way through the module: [`RankedGroup`](group::RankedGroup) (what was published of one group) gives a [`shape::GroupShape`] per
+//! The way through the module: [`RankedGroup`] (what was published of one group) gives a [`shape::GroupShape`] per
 //! target value, shapes give the two ratios T and V, minima of those over all groups are the five
 //! [`Statistics`], and these give the breach probability and a certified [`ThresholdVerdict`](crate::math::confidence::ThresholdVerdict).
 //! [`SkylineState`] does that for every target value and every skyline point at once, and [`KeptGroups`]

@@ -168,7 +168,7 @@ impl Windows {
     }
 }
 
-/// More windows than this are not placed one by one: see [`NearGroup::ruled_out`].
+/// More windows than this are not placed one by one: see [`NearGroup::outlines`].
 pub const MOST_LAYERS: usize = 64;
 
 /// One group in the order of its values; reused from group to group.
@@ -243,7 +243,7 @@ impl NearGroup {
         }
     }
 
-    /// Prepares [`NearGroup::ruled_out`] for up to `l` windows.
+    /// Prepares [`NearGroup::outlines`] for up to `l` windows.
     pub fn place_windows(&mut self, l: u64) {
         let values = self.places.len();
         let wanted = usize::try_from(l).unwrap_or(usize::MAX).min(MOST_LAYERS);

@@ -115,16 +115,17 @@ impl<'s> CodedTable<'s> {
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
+        let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
         // Pages must not take the memory that splitting will need.
         let slots = sensitive.len() + 1;
-        let threads = limits.threads(&columns, slots, job.threads, job.memory);
-        let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, job.memory);
+        let threads = limits.threads(&columns, slots, job.threads, memory);
+        let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, memory);
         let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting);
         if protection.judges_rows() {
             // The prior beliefs about everybody need memory as well.
-            reserved = reserved.max(job.memory / 2);
+            reserved = reserved.max(memory / 2);
         }
         let reserved = budget.reserve(STAGE, reserved)?;
         let hasher = source.hasher(&workplace.key);

@@ -30,7 +30,7 @@ const ANONYMIZE: [&str; 10] = [
     "--out",
     "release",
     "--memory",
-    "48MiB",
+    "56MiB",
     "--temp",
     ".",
 ];

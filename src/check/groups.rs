@@ -4,9 +4,9 @@
 //! [`SAMPLE`] of their rows each, per worker.
 
 use arrow_array::RecordBatch;
-use arrow_cast::display::array_value_to_string;
 
 use super::cells::Cells;
+use super::explorable::label_texts;
 use super::job::{ColumnRoles, Subject};
 use super::values::ValueCodes;
 use super::verdict::Order;
@@ -270,17 +270,8 @@ impl Layout<'_> {
 
     /// The label of a row.
     fn text(&self, batch: &RecordBatch, row: usize) -> Result<Vec<(String, String)>> {
-        let schema = batch.schema();
-        let names = schema.fields().iter().map(|field| field.name()).zip(batch.columns());
-        let mut label = Vec::new();
-        for (name, column) in names.take(self.labels).filter(|(name, _)| self.label.contains(name)) {
-            let text = match column.is_null(row) {
-                true => "null".to_string(),
-                false => array_value_to_string(column, row)
-                    .map_err(|_| Error::input(format!("column `{name}` cannot be shown"), "leave it out"))?,
-            };
-            label.push((name.clone(), text));
-        }
+        let mut label = label_texts(batch, self.labels, row)?;
+        label.retain(|(name, _)| self.label.contains(name));
         Ok(label)
     }
 }

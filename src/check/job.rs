@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::clustered::{self, ClusteredScan, CountedRows};
+use super::explorable::Explorable;
 use super::values::{ValueCodes, could_hold};
 use super::verdict::{JudgedColumn, Order};
 use super::{numbers, scattered, share_rules};
@@ -179,7 +180,7 @@ impl CountedTable {
         let sizes = self.judge.sizes.clone();
         Ok(JudgedColumn {
             finding,
-            kept: self.judge.kept(&self.names),
+            explorable: Explorable::new(self.judge.decisive(&self.names), &self.names),
             values: columns.values,
             records: self.rows,
             individuals: sizes.people,

@@ -35,11 +35,11 @@ pub struct Check<'a> {
     pub membership: Membership<'a>,
     /// What the manifest of a release says about its original.
     pub manifest: Option<&'a Manifest>,
-    /// Whether the groups that the knowledge skylines need are kept.
+    /// Whether the groups that decide at every point are kept.
     pub skylines: Skylines,
 }
 
-/// Whether the groups that the knowledge skylines need are kept.
+/// Whether the groups that decide at every point are kept, for a page that explores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skylines {
     /// For all values that have a point.
@@ -80,7 +80,9 @@ impl Check<'_> {
                 if self.skylines == Skylines::Keep && for_every_value > 0 { SKYLINE_BYTES } else { 0 };
             let bytes = counted.names.len() as u64 * (for_every_value as u64 * CLAIM_BYTES + skyline);
             let _room = resources.budget.reserve("the findings about every sensitive value", bytes)?;
-            counted.finish(columns, requirements)
+            let mut judged = counted.finish(columns, requirements)?;
+            judged.explorable.read_labels(self.subject, columns, judged.order, resources)?;
+            Ok(judged)
         };
         match requirements.basis() {
             Basis::Counts => of_counts(),

@@ -20,6 +20,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+mod explorable;
 mod groups;
 pub mod integrity;
 mod job;
@@ -37,6 +38,7 @@ mod tests;
 mod values;
 mod verdict;
 
+pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};
 pub use judge::{Check, Skylines};

@@ -1,6 +1,7 @@
 //! What did the check find?
 
-use crate::math::skyline::{KeptGroups, Values};
+use super::explorable::Explorable;
+use crate::math::skyline::Values;
 use crate::model::finding::{Finding, Note};
 use crate::model::group_sizes::GroupSizes;
 use crate::release::manifest::PublishedColumn;
@@ -17,8 +18,8 @@ pub struct Verdict {
 pub struct JudgedColumn {
     /// The findings about it.
     pub finding: Finding,
-    /// The groups that its knowledge skylines need, by value; empty unless requested.
-    pub kept: Vec<(String, KeptGroups)>,
+    /// The groups that decide about its values at every point; empty unless requested.
+    pub explorable: Explorable,
     /// How many sensitive values a person may have.
     pub values: Values,
     /// Rows of the table.

@@ -87,7 +87,7 @@ fn draw(path: &Path, points: &[DisclosurePoint]) -> Result<()> {
             series("negated atoms", |point| &point.negated),
         ],
     };
-    std::fs::write(path, to_document(&[chart], 1)).map_err(|source| Error::io(path, source))
+    std::fs::write(path, to_document(&[chart])).map_err(|source| Error::io(path, source))
 }
 
 /// Digits after the point.

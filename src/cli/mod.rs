@@ -10,6 +10,7 @@ mod audit;
 mod check;
 mod disclosure;
 mod explain;
+mod explore;
 mod failure;
 mod flags;
 mod generate;
@@ -52,6 +53,7 @@ enum Command {
     Completions(shell::CompletionsArgs),
     Disclosure(disclosure::DisclosureArgs),
     Explain(explain::ExplainArgs),
+    Explore(explore::ExploreArgs),
     Generate(generate::GenerateArgs),
     Init(init::InitArgs),
     Man(shell::ManArgs),
@@ -103,6 +105,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Completions(args) => shell::completions(args),
         Command::Disclosure(args) => disclosure::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Explore(args) => explore::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Init(args) => init::run(args),
         Command::Man(args) => shell::man(args),

@@ -35,7 +35,7 @@ Examples:
   skyveil report release --original people.parquet --out page.html")]
 pub struct ReportArgs {
     #[command(flatten)]
-    subject: SubjectFlags,
+    pub(super) subject: SubjectFlags,
     /// A skyline point, as in check; replaces those of the policy. May be given several times.
     #[arg(long, value_name = "L,K,M,C", value_parser = read_point, allow_hyphen_values = true)]
     pub point: Vec<Point>,
@@ -71,6 +71,27 @@ const MOST_COLUMNS: usize = 20;
 
 /// Checks, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<Answer> {
+    let made = make(args)?;
+    match &args.out {
+        None => print_file(&made.html)?,
+        Some(path) => {
+            std::fs::write(path, &made.html).map_err(|source| Error::io(path, source))?;
+            print(&format!("{}: {}\n", visible_path(path), made.in_a_line))?;
+        }
+    }
+    Ok(made.answer)
+}
+
+/// A page that was made.
+pub(super) struct MadePage {
+    pub html: String,
+    /// The verdict and the sizes in a few words.
+    pub in_a_line: String,
+    pub answer: Answer,
+}
+
+/// Checks, and makes the page.
+pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
     let opened = args.subject.open_tables()?;
     let (tasks, asked) = asked(args, args.subject.tasks(&opened)?)?;
     if let (Opened::Table(..), false) = (&opened, args.original.is_empty()) {
@@ -103,16 +124,12 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     let reader =
         if args.original.is_empty() && args.receipt.is_none() { Reader::Public } else { Reader::Owner };
     let contents = Contents { verdict: &verdict, asked, reader, origin, penalties, compared, kept: &kept };
-    let page = to_html(&contents);
-    match &args.out {
-        None => print_file(&page)?,
-        Some(path) => {
-            std::fs::write(path, page).map_err(|source| Error::io(path, source))?;
-            print(&format!("{}: {}\n", visible_path(path), in_a_line(&contents)))?;
-        }
-    }
     let safe = verdict.holds_as_far_as_judged();
-    Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
+    Ok(MadePage {
+        html: to_html(&contents),
+        in_a_line: in_a_line(&contents),
+        answer: if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No },
+    })
 }
 
 fn judge(args: &ReportArgs, opened: &Opened, tasks: &[Task], resources: &Resources<'_>) -> Result<Verdict> {

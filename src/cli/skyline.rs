@@ -87,7 +87,7 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
         let title = |value: &str| format!("{}: below {confidence} up to", visible(value));
         let charts: Vec<_> =
             found.iter().map(|(value, skyline)| knowledge_skyline(&title(value), &skyline.levels)).collect();
-        std::fs::write(path, to_document(&charts, 1)).map_err(|source| Error::io(path, source))?;
+        std::fs::write(path, to_document(&charts)).map_err(|source| Error::io(path, source))?;
     }
     let text = match args.json {
         true => {

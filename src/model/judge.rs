@@ -21,13 +21,14 @@ use super::robust::judge::Robustness;
 use super::shares::ShareCriterion;
 use super::shares::judge::SharesJudge;
 use super::skyline::ProtectedValues;
+use super::skyline::decisive::DecisiveEvidence;
 use super::skyline::judge::{Absent, NamedValue, PointsByValue, SkylineJudge, SkylinePoints};
-use super::skyline::knowledge::{KnowledgeEvidence, WantedByCode, WantedSkylines};
+use super::skyline::knowledge::{KnowledgeEvidence, SkylineDepth, WantedByCode, WantedSkylines};
 use super::skyline::near::{NearJudge, NearPoint};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::parse_fraction;
 use crate::math::shares::ShareRule;
-use crate::math::skyline::{Confidence, KeptGroups, Values, WindowState};
+use crate::math::skyline::{Confidence, DecisiveGroups, KeptGroups, Values, WindowState};
 use crate::policy::{AcceptedRisk, Nearness, joint_parts};
 use crate::resources::budget::{Budget, Reservation};
 
@@ -306,7 +307,10 @@ pub struct Charge {
     values: Values,
     adversary: ChargedAdversary,
     rules: ValueRules,
+    /// Values whose groups are kept for one confidence.
     wanted: Arc<WantedByCode>,
+    /// Values whose groups are kept for every point.
+    explored: Arc<WantedByCode>,
     near_skylines: Option<Confidence>,
     minimum_group_size: u64,
     minimum_distinct_values: u64,
@@ -384,11 +388,17 @@ impl Charge {
             Coverage::NotAsked => Vec::new(),
         };
         known.extend(&harmless);
+        let by_code = WantedByCode::new(wanted, code)?;
+        let (wanted_by_code, explored) = match wanted.depth {
+            SkylineDepth::OneConfidence => (by_code, WantedByCode::nothing()),
+            SkylineDepth::EveryPoint => (WantedByCode::nothing(), by_code),
+        };
         Ok(Charge {
             values,
             adversary,
             rules,
-            wanted: Arc::new(WantedByCode::new(wanted, code)?),
+            wanted: Arc::new(wanted_by_code),
+            explored: Arc::new(explored),
             near_skylines: wanted.windows.clone(),
             minimum_group_size: requirements.minimum_group_size,
             minimum_distinct_values: requirements.minimum_distinct_values,
@@ -420,6 +430,7 @@ pub struct Judge {
     near: NearJudge,
     shares: SharesJudge,
     knowledge: KnowledgeEvidence,
+    decisive: DecisiveEvidence,
     bare: BareValues,
     /// The sizes of the groups observed.
     pub sizes: Sizes,
@@ -448,6 +459,7 @@ impl Judge {
             near: NearJudge::new(&charge.rules.near, charge.near_skylines.as_ref()),
             shares: SharesJudge::default(),
             knowledge: KnowledgeEvidence::new(charge.values, &charge.wanted),
+            decisive: DecisiveEvidence::new(charge.values, &charge.explored),
             bare: BareValues::default(),
             sizes: Sizes::default(),
             impossible: 0,
@@ -479,6 +491,7 @@ impl Judge {
         self.near.observe(group, number);
         self.shares.observe(&self.charge.rules.shares, group, number);
         self.knowledge.observe(group);
+        self.decisive.observe(group, number);
         if self.charge.watches() {
             self.bare.observe(group, self.charge.values);
         }
@@ -496,6 +509,7 @@ impl Judge {
         self.near.merge(other.near);
         self.shares.merge(other.shares);
         self.knowledge.merge(other.knowledge);
+        self.decisive.merge(other.decisive);
         self.bare.merge(other.bare);
     }
 
@@ -505,7 +519,8 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => judge.bytes(),
             AdversaryJudge::Implications(judge) => judge.bytes(),
         };
-        let bytes = evidence + self.near.bytes() + self.knowledge.bytes() + self.bare.bytes();
+        let bytes =
+            evidence + self.near.bytes() + self.knowledge.bytes() + self.decisive.bytes() + self.bare.bytes();
         if bytes > reserved.bytes() { reserved.resize(STATISTICS, bytes) } else { Ok(()) }
     }
 
@@ -649,6 +664,11 @@ impl Judge {
         let mut kept = self.knowledge.finish(names);
         kept.extend(self.near.kept(names));
         kept
+    }
+
+    /// The groups that decide about the explored values at every point.
+    pub fn decisive(self, names: &[Arc<str>]) -> Vec<(String, DecisiveGroups)> {
+        self.decisive.finish(names)
     }
 }
 

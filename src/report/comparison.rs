@@ -40,6 +40,8 @@ use crate::table::read::{ColumnRequest, Morsel, Table};
 pub struct Comparison {
     /// Each quasi-identifier with its divergence.
     pub divergences: Vec<(String, Divergence)>,
+    /// The shares of people before and after, in the order of the quasi-identifiers and of their values.
+    pub shares: Vec<Vec<(f64, f64)>>,
     /// The sensitive column that the queries count.
     pub sensitive: String,
     /// The queries that were evaluated.
@@ -103,6 +105,7 @@ pub fn compare(
     let names = original.quasi.iter().map(|quasi| quasi.name.clone());
     Ok(Comparison {
         divergences: names.zip(marginals.divergences()).collect(),
+        shares: marginals.shares(),
         sensitive: columns.sensitive.clone(),
         design: *design,
         errors: QueryErrors::of(&counts, &answers, QueryErrors::least_of(people)),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::findings::{ResultTable, rounded};
 use super::machine::Machine;
 use crate::error::{Error, Result};
-use crate::report::html::{document, with_code};
+use crate::report::html::{Attachments, document, with_code};
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 
 /// A finished experiment, as stored in `result.json`.
@@ -44,7 +44,7 @@ pub struct ExperimentResult {
 const STYLE: &str = "\
 body{margin:0 auto;max-width:70rem;padding:1.2rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
 h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0}h2{font-size:1.15rem;margin:1.8rem 0 .4rem;border-bottom:1px solid #ccc}\
-svg{width:100%;max-width:48rem;height:auto}.scroll{overflow-x:auto}\
+svg{width:100%;max-width:36rem;height:auto}.scroll{overflow-x:auto}\
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;font-weight:600;padding:.6rem 0 .2rem}\
 th,td{padding:.15rem .7rem .15rem 0;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}\
@@ -72,7 +72,7 @@ pub fn to_html(outcome: &ExperimentResult, plot: &str) -> String {
         @for table in &outcome.tables { (numbers(table)) }
         p { "All digits are in " code { "numbers.csv" } " and " code { "result.json" } "." }
     };
-    document(&outcome.question, STYLE, &body)
+    document(&outcome.question, Attachments { style: STYLE, script: "", data: "" }, &body)
 }
 
 fn numbers(table: &ResultTable) -> Markup {

@@ -38,7 +38,7 @@ pub fn run(experiment: &Experiment, setting: &ExperimentSetting<'_>, out: &Path)
         compared: findings.compared,
         tables: findings.tables,
     };
-    let plot = to_document(&findings.charts, 2);
+    let plot = to_document(&findings.charts);
     let json = serde_json::to_string_pretty(&outcome)
         .map_err(|_| Error::input("the result cannot be written as JSON", "this is a defect of skyveil"))?;
     for (name, text) in [

@@ -207,7 +207,7 @@ fn a_combination_is_protected_beside_its_columns() {
     }
     let page = std::fs::read_to_string(folder.path().join("strict/report.html")).unwrap();
     for column in ["disease", "job", "disease+job"] {
-        assert!(page.contains(&format!("Is <code>{column}</code> safe?")), "{column}");
+        assert!(page.contains(&format!("<h3><code><bdi>{column}</bdi></code></h3>")), "{column}");
     }
     assert!(skyveil_in(folder.path(), &["report", release]).status.success());
 }

@@ -287,19 +287,83 @@ fn holds_together(page: &str, out: &Path) {
         manifest["policy_sha256"].as_str().unwrap(),
         "&lt;script&gt;alert(1)",
         "cost&lt;b&gt;",
-        "Knowledge skyline of Flu",
+        "Knowledge skyline of ",
         "Groups by size",
         "Not computed, because it needs the original table",
     ] {
         assert!(page.contains(part), "{part}");
     }
-    for never in ["<script", "http://", "https://", "<link", "NaN", "src=", out.to_str().unwrap()] {
+    // The data and the script of this crate, and nothing else that could run.
+    assert_eq!((page.matches("<script").count(), page.matches("<script>").count()), (2, 1));
+    assert!(page.contains("content=\"default-src 'none'; style-src 'sha256-"));
+    for never in ["http://", "https://", "<link", "NaN", "src=", out.to_str().unwrap()] {
         let page = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!page.contains(never), "{never}");
     }
     for tag in ["svg", "table", "figure", "div", "pre", "h2", "dl"] {
         let open = page.matches(&format!("<{tag} ")).count() + page.matches(&format!("<{tag}>")).count();
         assert_eq!(open, page.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+}
+
+#[test]
+fn explore_finds_the_page_of_a_release_or_writes_another() {
+    let folder = Folder::new();
+    let out = release(&folder, "e", "");
+    let out = out.to_str().unwrap();
+    let found = text(&["explore", out, "--no-open"]);
+    assert!(found.starts_with(&format!("{out}/report.html: safe, 600 people in ")), "{found}");
+    let mine = folder.text("mine.html");
+    let written = text(&["explore", out, "--no-open", "--point", "0,0,0,1", "--out", &mine]);
+    assert!(written.starts_with(&format!("{mine}: safe")), "{written}");
+    assert!(std::fs::read_to_string(mine).unwrap().contains("safe at the requested points"));
+    let unsafe_point =
+        skyveil(&["explore", out, "--no-open", "--point", "3,9,9,1/10", "--out", &folder.text("no")]);
+    assert_eq!(unsafe_point.status.code(), Some(1));
+}
+
+#[test]
+fn the_data_of_a_page_is_what_the_release_shows() {
+    let folder = Folder::new();
+    let out = release(&folder, "d", "");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let start = "type=\"application/json\">";
+    let from = page.find(start).unwrap() + start.len();
+    let data: Value =
+        serde_json::from_str(&page[from..from + page[from..].find("</script>").unwrap()]).unwrap();
+    let data = &data[0];
+    let shown = json(&["show", out.to_str().unwrap(), "--groups", "1000"]);
+    let number = |value: &Value| value.as_u64().unwrap() as usize;
+    assert_eq!(data["columns"], json!(["group", "age", "city"]));
+    let groups = data["groups"].as_array().unwrap();
+    // Most groups can never be the worst.
+    assert!(!groups.is_empty() && groups.len() < shown["shown"].as_array().unwrap().len());
+    for group in groups {
+        let label: Vec<&str> = group[2]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|at| data["texts"][number(at)].as_str().unwrap())
+            .collect();
+        let own = &shown["shown"][label[0].parse::<usize>().unwrap() - 1];
+        assert_eq!((&own["label"]["age"], &own["label"]["city"]), (&json!(label[1]), &json!(label[2])));
+        assert_eq!(own["people"], group[1]);
+        let mut counts: Vec<(String, u64)> = group[3]
+            .as_array()
+            .unwrap()
+            .chunks(2)
+            .map(|pair| {
+                (data["names"][number(&pair[0])].as_str().unwrap().to_string(), pair[1].as_u64().unwrap())
+            })
+            .collect();
+        let values = own["values"]["disease"].as_array().unwrap();
+        let mut expected: Vec<(String, u64)> = values
+            .iter()
+            .map(|count| (count["value"].as_str().unwrap().to_string(), count["count"].as_u64().unwrap()))
+            .collect();
+        counts.sort();
+        expected.sort();
+        assert_eq!(counts, expected);
     }
 }
 

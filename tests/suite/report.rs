@@ -139,10 +139,12 @@ fn hierarchies_and_periods_are_compared_too() {
     let page = plain(&run(&["report", &out, "--original", &table], 0));
     let at = page.find("divergence (bits)").unwrap();
     let words: Vec<&str> = page[at..].split_whitespace().skip(2).take(6).collect();
-    assert_eq!([words[0], words[2], words[4]], ["age", "city", "born"]);
-    for bits in [words[1], words[3], words[5]] {
-        assert!((0.0..4.0).contains(&bits.parse::<f64>().unwrap()), "{page}");
-    }
+    let mut names = [words[0], words[2], words[4]];
+    names.sort();
+    assert_eq!(names, ["age", "born", "city"]);
+    let bits = [words[1], words[3], words[5]].map(|bits| bits.parse::<f64>().unwrap());
+    assert!(bits.iter().all(|bits| (0.0..4.0).contains(bits)), "{page}");
+    assert!(bits[0] >= bits[1] && bits[1] >= bits[2], "{page}");
 }
 
 #[test]
@@ -307,10 +309,9 @@ fn any_table_of_groups_has_a_report() {
     for part in [
         "no verdict: nothing says what must hold",
         "c 0.5000",
-        "Knowledge skyline of c",
-        "below 1",
-        "people in a group, on average 3.5",
-        "discernibility (sum of squared group sizes) 25",
+        "may be known besides, below 1 .",
+        "3.5 people in a group, on average",
+        "Discernibility (sum of squared group sizes): 25 .",
         "only a release says what its labels stand for: the certainty penalty",
         "the divergence of the marginals and the error of count queries",
         "note is published unchanged, row by row: 5 different values. 3 people (42.9 %)",

@@ -2,31 +2,22 @@
 //!
 //! One pass over all groups is enough, regardless of the number of points tried: [`KeptGroups`] keeps the
 //! groups that can attain the worst case at some point, then the search runs over them in memory, with the
-//! verdicts of [`Statistics`].
+//! verdicts of [`Statistics`](super::Statistics).
 //!
-//! A group with n people, the target value s times and S_l as the sum of its l largest other counts can be
-//! dropped if a kept one has n' <= n, s' >= s and, for every l that still matters,
-//!
-//! - single values: n' - s' - S'_l <= n - s - S_l, because T is that number less k, over s;
-//! - sets: S'_l / n' >= S_l / n. T holds the product of all 1 - c/n over the top counts c, the logarithm of
-//!   1 - x is concave and falling, and for such functions larger prefix sums of descending numbers make a
-//!   smaller sum (Tomić and Weyl);
-//! - multisets: the same, because T holds ((n-1)/n)^S_l and (1 - 1/n)^n grows with n.
-//!
-//! V needs n' <= n and s' >= s only. Levels l at which one group alone reaches the confidence are cut off,
-//! which makes more groups equal. If there are still too many, the upper half of the levels is dropped: they
-//! count as unsafe, which may overstate the risk, and the skyline reports that more may be safe.
+//! A group that another one covers ([`covering`](super::covering)) is dropped. Levels l at which one group alone reaches
+//! the confidence are cut off, which makes more groups equal. If there are still too many, the upper half of the levels is
+//! dropped: they count as unsafe, which may overstate the risk, and the skyline reports that more may be safe.
 //!
 //! Memory: at most [`MOST_KEPT`] kept groups of [`KEPT_BYTES`] each, and 8 bytes x (different values) for each group
 //! that some value keeps: all values share its ranked counts. Invariant: no kept group covers another one; the kept
 //! groups do not depend on the order of the groups.
 
+use super::covering::Seen;
 use super::group::RankedGroup;
+use super::levels::{KnowledgeSkyline, Level, LevelSearch, MaximalPoint, Reach, UpTo, maximal};
 use super::point::Knowledge;
 use super::shape::{GroupShape, Ratio, Values};
-use super::statistics::Statistics;
-use crate::math::confidence::{Confidence, ThresholdVerdict};
-use std::cmp::Ordering;
+use crate::math::confidence::Confidence;
 use std::sync::Arc;
 
 /// Bytes of a kept group, without the counts that it shares with other values.
@@ -67,10 +58,7 @@ impl<'g> SharedCounts<'g> {
     }
 }
 
-/// A group in which the target value occurs.
-///
-/// Invariant: `prefix[i]` is the sum of the `i` largest counts of the group, the target's among them; levels beyond
-/// `levels` do not matter.
+/// A group that is kept; as [`Seen`].
 #[derive(Debug, Clone)]
 struct Kept {
     people: u64,
@@ -79,137 +67,10 @@ struct Kept {
     prefix: Arc<[u64]>,
 }
 
-/// The same, before it is kept.
-#[derive(Debug, Clone, Copy)]
-struct Seen<'g> {
-    people: u64,
-    target: u64,
-    levels: usize,
-    prefix: &'g [u64],
-}
-
-impl Seen<'_> {
-    /// The sum of the `l` largest counts of other values; of all that matter if they are fewer.
-    fn top_sum(&self, l: usize) -> u64 {
-        let l = l.min(self.levels);
-        let next = self.prefix[l + 1] - self.prefix[l];
-        if self.target < next { self.prefix[l] } else { self.prefix[l + 1] - self.target }
-    }
-
-    /// The people left without the target value and the top values.
-    fn left(&self, l: usize) -> u64 {
-        self.people.saturating_sub(self.target).saturating_sub(self.top_sum(l))
-    }
-
-    fn sums(&self) -> impl Iterator<Item = u64> + '_ {
-        (1..=self.levels).map(|l| self.top_sum(l))
-    }
-
-    /// Whether another group can be dropped, as described at the top of this file.
-    fn stands_for(&self, values: Values, other: Seen<'_>) -> bool {
-        self.covers_at(values, other, 1..=self.levels.max(other.levels))
-    }
-
-    /// The same if only some levels matter.
-    fn covers_at(&self, values: Values, other: Seen<'_>, mut levels: impl Iterator<Item = usize>) -> bool {
-        if self.people > other.people || self.target < other.target {
-            return false;
-        }
-        match values {
-            Values::Single => levels.all(|l| self.left(l) <= other.left(l)),
-            Values::Set | Values::Multiset => levels.all(|l| {
-                let share = u128::from(self.top_sum(l)) * u128::from(other.people);
-                share >= u128::from(other.top_sum(l)) * u128::from(self.people)
-            }),
-        }
-    }
-
-    fn shape(&self, values: Values, l: usize) -> GroupShape {
-        let sums: Vec<u64> = (1..=l.min(self.levels)).map(|l| self.top_sum(l)).collect();
-        GroupShape::from_sums(values, self.people, self.target, &sums)
-    }
-
-    fn order(&self, other: &Seen<'_>) -> Ordering {
-        let sizes = (self.people, self.target).cmp(&(other.people, other.target));
-        sizes.then_with(|| self.sums().cmp(other.sums()))
-    }
-}
-
 impl Kept {
     fn seen(&self) -> Seen<'_> {
         Seen { people: self.people, target: self.target, levels: self.levels, prefix: &self.prefix }
     }
-}
-
-/// The limits of the search, inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UpTo {
-    /// Largest l.
-    pub l: u64,
-    /// Largest k.
-    pub k: u64,
-    /// Largest m.
-    pub m: u64,
-}
-
-impl UpTo {
-    /// No limits.
-    pub const ANYTHING: UpTo = UpTo { l: u64::MAX, k: u64::MAX, m: u64::MAX };
-}
-
-/// How far one kind of knowledge may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// To this number.
-    Number(u64),
-    /// Without limit: more of it changes nothing.
-    Anything,
-}
-
-/// A safe point: more of any kind of knowledge is unsafe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MaximalPoint {
-    /// Values that the target is known not to have.
-    pub l: Reach,
-    /// Other people whose values are known.
-    pub k: Reach,
-    /// Members of the target's family.
-    pub m: Reach,
-}
-
-/// How far k and m may go together for one l.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Level {
-    /// Values that the target is known not to have.
-    pub l: Reach,
-    /// Pairs (m, k): m ascending, k strictly descending, each pair maximal.
-    pub corners: Vec<(u64, u64)>,
-}
-
-impl Level {
-    /// The largest safe k for this number of family members.
-    pub fn largest_k(&self, m: u64) -> Option<u64> {
-        let at = self.corners.partition_point(|&(corner, _)| corner < m);
-        self.corners.get(at).map(|&(_, k)| k)
-    }
-
-    /// The largest safe m.
-    pub fn largest_m(&self) -> u64 {
-        self.corners.last().map_or(0, |&(m, _)| m)
-    }
-}
-
-/// All points up to which a release is safe for one value and one confidence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnowledgeSkyline {
-    /// The maximal points, by l, then k, then m; none if nothing at all is safe.
-    pub points: Vec<MaximalPoint>,
-    /// The same by l, from 0 upwards.
-    pub levels: Vec<Level>,
-    /// Whether the value does not occur, so that no knowledge reveals it.
-    pub always_safe: bool,
-    /// Whether the search was ended by [`UpTo`] or because too many groups differ, so that more may be safe.
-    pub ended: bool,
 }
 
 impl KeptGroups {
@@ -232,13 +93,9 @@ impl KeptGroups {
     }
 
     /// Groups kept.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn number(&self) -> usize {
         self.groups.len()
-    }
-
-    /// Whether no group is kept.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
     }
 
     /// Whether there were more than [`MOST_KEPT`] groups to keep at l = 0 alone, so that no answer can be given.
@@ -404,79 +261,6 @@ impl KeptGroups {
     }
 }
 
-/// The search for the largest k and m at one l.
-struct LevelSearch<'a> {
-    values: Values,
-    confidence: &'a Confidence,
-    l: u64,
-    shapes: Vec<GroupShape>,
-}
-
-impl LevelSearch<'_> {
-    fn is_safe(&self, k: u64, m: u64) -> bool {
-        let mut statistics = Statistics::new(self.values, Knowledge { l: self.l, k, m });
-        for (number, shape) in self.shapes.iter().enumerate() {
-            statistics.observe_shape(shape, number as u64);
-        }
-        statistics.verdict(self.confidence) == ThresholdVerdict::Safe
-    }
-
-    /// The corners of [`Level`], and whether the search was ended; `None` if nothing is safe.
-    fn corners(&self, up_to: UpTo) -> Option<(Vec<(u64, u64)>, bool)> {
-        // An adversary who knows as many others as the smallest group has people knows all of it.
-        let smallest = self.shapes.iter().map(|shape| shape.people).min()?;
-        let most_k = (smallest - 1).min(up_to.k);
-        let most_m = (smallest - 1).min(up_to.m);
-        let mut largest_k = self.largest_k(most_k, 0)?;
-        let mut ended = largest_k == up_to.k;
-        let mut corners = Vec::new();
-        let mut m = 0;
-        loop {
-            let next = if m < most_m { self.largest_k(largest_k, m + 1) } else { None };
-            if next != Some(largest_k) {
-                corners.push((m, largest_k));
-            }
-            match next {
-                Some(next) => (m, largest_k) = (m + 1, next),
-                None => break,
-            }
-        }
-        ended |= m == up_to.m;
-        Some((corners, ended))
-    }
-
-    /// The largest safe k up to `most`.
-    fn largest_k(&self, most: u64, m: u64) -> Option<u64> {
-        if self.is_safe(most, m) {
-            return Some(most);
-        }
-        if most == 0 || !self.is_safe(0, m) {
-            return None;
-        }
-        let (mut safe, mut not) = (0, most);
-        while not - safe > 1 {
-            let middle = safe + (not - safe) / 2;
-            if self.is_safe(middle, m) { safe = middle } else { not = middle }
-        }
-        Some(safe)
-    }
-}
-
-/// The corners of all levels that are not covered by a corner of the next level; what is safe at a level is
-/// safe below it.
-fn maximal(levels: &[Level]) -> Vec<MaximalPoint> {
-    let mut points = Vec::new();
-    for (i, level) in levels.iter().enumerate() {
-        for &(m, k) in level.corners.iter().rev() {
-            let covered = levels.get(i + 1).and_then(|next| next.largest_k(m)).is_some_and(|most| most >= k);
-            if !covered {
-                points.push(MaximalPoint { l: level.l, k: Reach::Number(k), m: Reach::Number(m) });
-            }
-        }
-    }
-    points
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -497,7 +281,7 @@ mod tests {
         let few = different(MOST_KEPT as u64);
         let many = different(MOST_KEPT as u64 + 1);
         assert!(!few.shortened && !few.overflowed());
-        assert!(many.shortened && !many.overflowed() && many.len() == 1);
+        assert!(many.shortened && !many.overflowed() && many.groups.len() == 1);
         let up_to = UpTo { l: 5, k: 50, m: 5 };
         let (few, many) = (few.skyline(up_to), many.skyline(up_to));
         assert!(many.ended && many.levels.len() < few.levels.len() && !many.levels.is_empty());

@@ -21,15 +21,28 @@ pub struct WantedSkylines {
     pub these: Vec<(String, Option<Confidence>)>,
     /// For every window that a point protects.
     pub windows: Option<Confidence>,
+    /// Which groups are relevant.
+    pub depth: SkylineDepth,
+}
+
+/// Which groups are relevant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SkylineDepth {
+    /// Those that decide the knowledge skyline for the one confidence.
+    #[default]
+    OneConfidence,
+    /// Those that decide the breach at every point, for every confidence.
+    EveryPoint,
 }
 
 impl WantedSkylines {
     /// For no value.
-    pub const NOTHING: WantedSkylines = WantedSkylines { every: None, these: Vec::new(), windows: None };
+    pub const NOTHING: WantedSkylines =
+        WantedSkylines { every: None, these: Vec::new(), windows: None, depth: SkylineDepth::OneConfidence };
 
-    /// For all values that have a point, each at the lowest confidence required of it.
+    /// For all values that have a point: the groups that decide at every point.
     pub fn of(points: &[(ProtectedValues, Point)]) -> Self {
-        let mut wanted = WantedSkylines::NOTHING;
+        let mut wanted = WantedSkylines { depth: SkylineDepth::EveryPoint, ..WantedSkylines::NOTHING };
         let lower = |own: &mut Option<Confidence>, other: &Confidence| {
             if own.as_ref().is_none_or(|own| other.value() < own.value()) {
                 *own = Some(other.clone());
@@ -59,6 +72,11 @@ pub struct WantedByCode {
 }
 
 impl WantedByCode {
+    /// No value.
+    pub fn nothing() -> Self {
+        WantedByCode { every: None, these: HashMap::new() }
+    }
+
     /// Assigns codes to the named values.
     pub fn new(wanted: &WantedSkylines, code: &mut dyn FnMut(&str) -> Result<u32>) -> Result<Self> {
         let coded = |(name, confidence): &(String, Option<Confidence>)| {
@@ -68,12 +86,17 @@ impl WantedByCode {
         Ok(WantedByCode { every: wanted.every.clone().map(Arc::new), these })
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.every.is_none() && self.these.is_empty()
     }
 
-    fn confidence(&self, code: u32) -> Option<&Arc<Confidence>> {
+    pub(super) fn confidence(&self, code: u32) -> Option<&Arc<Confidence>> {
         self.these.get(&code).map_or(self.every.as_ref(), Option::as_ref)
+    }
+
+    /// The wanted values that are named.
+    pub(super) fn named(&self) -> Vec<u32> {
+        self.these.iter().filter(|(_, wanted)| wanted.is_some()).map(|(&code, _)| code).collect()
     }
 }
 
@@ -163,6 +186,6 @@ mod tests {
         assert!(evidence.bytes() < 2000 * 400, "{} bytes", evidence.bytes());
         let names: Vec<Arc<str>> = (0..2000).map(|code| code.to_string().into()).collect();
         let kept = evidence.finish(&names);
-        assert!(kept.len() == 2000 && kept.iter().all(|(_, kept)| kept.len() == 1));
+        assert!(kept.len() == 2000 && kept.iter().all(|(_, kept)| kept.bytes() < 20_000));
     }
 }

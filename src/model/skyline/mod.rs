@@ -1,6 +1,7 @@
 //! The adversary who knows l values that the target does not have, the values of k other people, and m people who share
 //! the target's value.
 
+pub mod decisive;
 pub mod judge;
 pub mod knowledge;
 pub mod near;

@@ -7,7 +7,6 @@
 use maud::{Markup, html};
 
 use super::axis::{Axis, HORIZONTAL_TICKS, Range, VERTICAL_TICKS};
-use crate::report::digits::grouped;
 use crate::report::html::without_control_characters;
 
 /// A chart with two axes and a legend.
@@ -39,8 +38,6 @@ enum Form {
     Line,
     /// Corners of a region that extends down to both axes.
     Steps,
-    /// Bars from the axis of the cases.
-    Bars,
 }
 
 impl Series {
@@ -53,25 +50,6 @@ impl Series {
     pub fn steps(name: impl Into<String>, corners: Vec<(f64, f64)>) -> Self {
         Series { name: name.into(), points: corners, form: Form::Steps }
     }
-
-    /// A bar for each case, the first at 1; `values` are in the order of the cases.
-    pub fn bars(name: impl Into<String>, cases: Cases, values: impl IntoIterator<Item = f64>) -> Self {
-        let place = |(i, value): (usize, f64)| match cases {
-            Cases::Across => ((i + 1) as f64, value),
-            Cases::Down => (value, (i + 1) as f64),
-        };
-        let points = values.into_iter().enumerate().map(place).collect();
-        Series { name: name.into(), points, form: Form::Bars }
-    }
-}
-
-/// Which axis holds the cases of bars.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cases {
-    /// The horizontal axis: bars are vertical.
-    Across,
-    /// The vertical axis: bars are horizontal, with their numbers at the end.
-    Down,
 }
 
 /// Number of series with distinct styles.
@@ -101,18 +79,6 @@ const LETTER: f64 = 7.6;
 const NAMES: f64 = 190.0;
 
 impl Chart {
-    /// The chart as an element of a page, which shows the title above it.
-    pub fn to_element(&self) -> Markup {
-        let (body, height) = self.draw();
-        html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img"
-                aria-label=(self.title) font-family="system-ui, sans-serif" font-size="14" fill="#222" {
-                title { (self.title) }
-                (body)
-            }
-        }
-    }
-
     fn draw(&self) -> (Markup, f64) {
         let visible: Vec<Vec<(f64, f64)>> = self.series.iter().map(|series| self.visible(series)).collect();
         let across =
@@ -137,7 +103,6 @@ impl Chart {
             up,
             cases: (self.horizontal.cases.len(), self.vertical.cases.len()),
         };
-        let bars = self.series.iter().filter(|series| series.form == Form::Bars).count();
         let body = html! {
             (legend)
             (area.vertical_axis(&self.vertical.label, &vertical_ticks))
@@ -146,7 +111,6 @@ impl Chart {
                 @match series.form {
                     Form::Line => (area.line(points, number)),
                     Form::Steps => (area.steps(points, number)),
-                    Form::Bars => (area.bars(points, number, bars, &self.horizontal.cases)),
                 }
             }
         };
@@ -174,12 +138,8 @@ impl Chart {
         let joined = self.horizontal.cases.is_empty() && self.vertical.cases.is_empty();
         let legend = html! {
             @for &(number, series, x, y) in &places {
-                @if series.form == Form::Bars {
-                    rect x=(px(x + 6.0)) y=(px(y - 7.0)) width="14" height="12" fill=(style(number).0) {}
-                } @else {
-                    @if joined { (stroke(&format!("M{} {}h26", px(x), px(y)), number)) }
-                    (mark((x + 13.0, y), number))
-                }
+                @if joined { (stroke(&format!("M{} {}h26", px(x), px(y)), number)) }
+                (mark((x + 13.0, y), number))
                 (text((x + SAMPLE - 2.0, y + 4.5), "start", &series.name))
             }
         };
@@ -282,68 +242,29 @@ impl Area<'_> {
             }
         }
     }
-
-    /// The bars of one of `of` series; the bars of one case are next to each other.
-    fn bars(&self, points: &[(f64, f64)], number: usize, of: usize, names: &[String]) -> Markup {
-        const FILLED: f64 = 0.88;
-        let colour = style(number).0;
-        let own = |length: f64| length * FILLED / of.max(1) as f64;
-        html! {
-            @for &(x, y) in points {
-                @if self.cases.1 > 0 {
-                    @let height = own((self.floor - self.ceiling) / self.cases.1 as f64);
-                    @let (top, end) = (self.y(y - FILLED / 2.0) + number as f64 * height, self.x(x));
-                    rect x=(px(self.left)) y=(px(top)) width=(px((end - self.left).max(0.0))) height=(px(height - 2.0))
-                        fill=(colour) {}
-                    text x=(px(end + 5.0)) y=(px(top + height / 2.0 + 3.0)) font-size="11" { (format!("{x:.3}")) }
-                } @else {
-                    @let width = own((self.right - self.left) / self.cases.0.max(1) as f64);
-                    @let (left, top) = (self.x(x - FILLED / 2.0) + number as f64 * width, self.y(y));
-                    rect x=(px(left)) y=(px(top)) width=(px(width)) height=(px((self.floor - top).max(0.0)))
-                        fill=(colour) {
-                        @if let Some(name) = names.get((x as usize).wrapping_sub(1)) {
-                            title { (name) ": " (grouped(y as u64)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }
 
-/// Charts with their titles as one SVG document, with `columns` charts per row.
-pub fn to_document(charts: &[Chart], columns: usize) -> String {
+/// Charts with their titles as one SVG document, one below the other, so that it can be read on a phone.
+pub fn to_document(charts: &[Chart]) -> String {
     const TITLE: f64 = 34.0;
-    let columns = columns.clamp(1, charts.len().max(1));
-    /// A chart with its drawing and height.
-    type Drawn<'a> = (&'a Chart, Markup, f64);
-    let drawn: Vec<Drawn<'_>> = charts
-        .iter()
-        .map(|chart| {
-            let (body, height) = chart.draw();
-            (chart, body, height + TITLE)
-        })
-        .collect();
-    let mut rows: Vec<(f64, &[Drawn<'_>])> = Vec::new();
     let mut height = 0.0;
-    for row in drawn.chunks(columns) {
-        rows.push((height, row));
-        height += row.iter().map(|drawing| drawing.2).fold(0.0, f64::max);
+    let mut drawn: Vec<(&Chart, Markup, f64)> = Vec::new();
+    for chart in charts {
+        let (body, own) = chart.draw();
+        drawn.push((chart, body, height + TITLE));
+        height += own + TITLE;
     }
-    let all = WIDTH * columns as f64;
     let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
     let document = html! {
-        svg xmlns="http://www.w3.org/2000/svg" width=(all) height=(px(height))
-            viewBox={ "0 0 " (all) " " (px(height)) } role="img" font-family="system-ui, sans-serif" font-size="14"
+        svg xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(px(height))
+            viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" font-family="system-ui, sans-serif" font-size="14"
             fill="#222" {
             title { (titles.join("; ")) }
             rect width="100%" height="100%" fill="#fff" {}
-            @for (top, row) in &rows {
-                @for (column, (chart, body, _)) in row.iter().enumerate() {
-                    g transform={ "translate(" (WIDTH * column as f64) " " (px(top + TITLE)) ")" } {
-                        text x="8" y="-12" font-size="15" font-weight="600" { (chart.title) }
-                        (body)
-                    }
+            @for (chart, body, top) in &drawn {
+                g transform={ "translate(0 " (px(*top)) ")" } {
+                    text x="8" y="-12" font-size="15" font-weight="600" { (chart.title) }
+                    (body)
                 }
             }
         }
@@ -362,7 +283,7 @@ fn style(number: usize) -> (&'static str, &'static str) {
 }
 
 /// A length with as many digits as are visible.
-fn px(length: f64) -> String {
+pub(super) fn px(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }

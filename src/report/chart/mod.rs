@@ -1,17 +1,30 @@
 //! How do numbers become a picture?
 //!
 //! A [`Chart`] is data: two axes and series of points. [`axis`] finds round ticks and positions, `draw` turns a chart
-//! into SVG, and [`skyline`] turns a knowledge skyline into a chart. Charts are drawn here rather than by a plotting
+//! into SVG, [`skyline`] turns a knowledge skyline into a chart, `grid` into cells, `histogram` counts groups, `marginals` compares a
+//! column before and after, and `sparkline` into a word-sized
+//! picture. Charts are drawn here rather than by a plotting
 //! library, whose fonts differ between machines: the same numbers must give the same bytes, in a self-contained page.
 //!
 //! Not here: what the charts mean (`page`, `reproduce`).
 
 pub mod axis;
 mod draw;
+mod grid;
+mod histogram;
+mod marginals;
 mod skyline;
+mod sparkline;
 #[cfg(test)]
 mod tests;
 
 pub use axis::Axis;
-pub use draw::{Cases, Chart, Series, to_document};
+pub use draw::{Chart, Series, to_document};
+pub use grid::{GridMarks, hatching, skyline_grid};
+pub use histogram::histogram;
+pub use marginals::marginals;
 pub use skyline::knowledge_skyline;
+pub use sparkline::Sparklines;
+
+/// The colours of what a page draws, for light and dark.
+pub const CHART_STYLE: &str = include_str!("chart.css");

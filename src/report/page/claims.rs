@@ -9,38 +9,43 @@
 use maud::{Markup, html};
 
 use super::contents::{Asked, Contents};
+use super::values::PLACES;
 use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding};
-use crate::report::digits::grouped;
+use crate::report::digits::{grouped, telling_places};
 
 /// Number of claims listed, those with the smallest margins first.
 const MOST_CLAIMS: usize = 40;
-/// Digits after the decimal point of a risk.
-pub(super) const PLACES: usize = 4;
 
+/// The claims that are not about single values, which have a table of their own.
 pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
     match contents.asked {
-        Asked::Nothing => groups_alone(&column.finding),
+        Asked::Nothing => html! {
+            p {
+                "No verdict: neither a policy nor a point (" code { "skyveil report --point L,K,M,C" } ") says what must \
+                 hold. This is how sure the groups alone make someone who knows nothing else."
+            }
+        },
         Asked::Policy | Asked::Points => table(&column.finding),
     }
 }
 
 /// The claims with the results.
 pub(super) fn table(finding: &Finding) -> Markup {
-    let (values, others): (Vec<&Claim>, Vec<&Claim>) =
-        finding.claims.iter().partition(|claim| claim.is_of_values());
-    let by_margin = values_by_margin(finding);
-    let shown = others.iter().copied().chain(by_margin.iter().map(|(_, claim)| *claim)).take(MOST_CLAIMS);
+    let listed = finding.claims.iter().filter(|claim| !matches!(claim.subject, ClaimSubject::Value(_)));
+    let mut listed: Vec<&Claim> = listed.collect();
+    listed.sort_by_cached_key(|claim| claim.is_of_values().then(|| claim.margin().unwrap_or(Rational::ZERO)));
+    let windows = listed.iter().any(|claim| claim.is_of_values());
     html! {
         @if finding.claims.is_empty() { p { "Nothing is required of this column." } }
-        @if !values.is_empty() {
-            p.note {
+        @if windows {
+            p.soft {
                 "Someone who knows l values that a person does not have, the values of k other people and m members of the \
                  person's family can become as certain of the value as the breach says, and no more certain."
             }
         }
-        @if !finding.claims.is_empty() {
+        @if !listed.is_empty() {
             div.scroll {
                 table {
                     thead {
@@ -49,23 +54,23 @@ pub(super) fn table(finding: &Finding) -> Markup {
                             th { "margin" }
                         }
                     }
-                    tbody { @for claim in shown { (row(claim)) } }
+                    tbody { @for claim in listed.iter().take(MOST_CLAIMS) { (row(claim)) } }
                 }
             }
-            p.note { "Measured risks are rounded up, margins down." }
+            p.soft { "Measured risks are rounded up, margins down." }
         }
-        @if let Some(more @ 1..) = finding.claims.len().checked_sub(MOST_CLAIMS) {
-            p.note {
+        @if let Some(more @ 1..) = listed.len().checked_sub(MOST_CLAIMS) {
+            p.soft {
                 (grouped(more as u64)) " more claims have no smaller margin; " code { "skyveil check --all" } " lists them."
             }
         }
         @if finding.claims.iter().any(|claim| matches!(claim.measured.amount, Amount::Between(..))) {
-            p.note {
+            p.soft {
                 "What was measured with the original is not shown: it depends on the original and not on the release alone."
             }
         }
         @if finding.is_open() {
-            p.note {
+            p.soft {
                 "What is not judged here was judged when the release was made; "
                 code { "skyveil check RELEASE --original TABLE" } " judges it again."
             }
@@ -76,10 +81,11 @@ pub(super) fn table(finding: &Finding) -> Markup {
 fn row(claim: &Claim) -> Markup {
     let is_private = matches!(claim.measured.amount, Amount::Between(..));
     let margin = claim.margin().filter(|_| !is_private);
+    let places = telling_places(&risk(claim), &claim.limit.value, PLACES);
     let is_count = matches!(claim.measured.amount, Amount::Count(_));
     html! {
         tr.bad[matches!(claim.verdict, ClaimVerdict::Unsafe | ClaimVerdict::Undecided)] {
-            td { (subject(claim)) }
+            td { bdi { (subject(claim)) } }
             td {
                 @match claim.verdict {
                     ClaimVerdict::Safe => "safe",
@@ -94,7 +100,7 @@ fn row(claim: &Claim) -> Markup {
             td {
                 @match margin {
                     Some(margin) if is_count => (margin),
-                    Some(margin) => (decimal_at_most(&margin, PLACES)),
+                    Some(margin) => (decimal_at_most(&margin, places)),
                     None => "",
                 }
             }
@@ -124,7 +130,9 @@ fn known(claim: &Claim) -> String {
 fn measured(claim: &Claim) -> String {
     match &claim.measured.amount {
         Amount::Count(count) => grouped(*count),
-        Amount::Exact(_) | Amount::AtMost(_) => decimal_at_least(&risk(claim), PLACES),
+        Amount::Exact(_) | Amount::AtMost(_) => {
+            decimal_at_least(&risk(claim), telling_places(&risk(claim), &claim.limit.value, PLACES))
+        }
         Amount::Between(..) => "not shown".to_string(),
         Amount::Unknown => String::new(),
     }
@@ -133,40 +141,4 @@ fn measured(claim: &Claim) -> String {
 /// The risk that was found, or a bound above it.
 fn risk(claim: &Claim) -> Rational {
     claim.measured.amount.upper_bound().unwrap_or(Rational::ONE)
-}
-
-/// The claims about values, those with the smallest margins first.
-pub(super) fn values_by_margin(finding: &Finding) -> Vec<(&str, &Claim)> {
-    let mut claims: Vec<(Rational, &Claim)> = finding
-        .claims
-        .iter()
-        .filter(|claim| claim.is_of_values())
-        .map(|claim| (claim.margin().unwrap_or(Rational::ZERO), claim))
-        .collect();
-    claims.sort_by(|a, b| a.0.cmp(&b.0));
-    claims.into_iter().map(|(_, claim)| (subject(claim), claim)).collect()
-}
-
-/// How certain the groups alone make an adversary, if there is no requirement.
-fn groups_alone(finding: &Finding) -> Markup {
-    let values = values_by_margin(finding);
-    html! {
-        p {
-            "No verdict: neither a policy nor a point (" code { "skyveil report --point L,K,M,C" } ") says what must hold. This is how \
-             certain the groups alone make someone who knows nothing else."
-        }
-        div.scroll.few {
-            table {
-                thead { tr { th { "value" } th { "certain up to" } } }
-                tbody {
-                    @for (value, claim) in values.iter().take(MOST_CLAIMS) {
-                        tr { td { (value) } td { (measured(claim)) } }
-                    }
-                }
-            }
-        }
-        @if let Some(more @ 1..) = values.len().checked_sub(MOST_CLAIMS) {
-            p.note { (grouped(more as u64)) " more values are disclosed with less certainty." }
-        }
-    }
 }

@@ -6,8 +6,9 @@
 
 use maud::{Markup, html};
 
-use super::claims::{self, PLACES};
+use super::claims;
 use super::contents::Reader;
+use super::values::PLACES;
 use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::model::finding::{Datum, Total, WorstByValue};
@@ -19,7 +20,7 @@ const MOST_VALUES: usize = 40;
 pub(super) fn section(column: &JudgedColumn, total: &Total, reader: Reader) -> Markup {
     let threshold = text(total, "at_most");
     html! {
-        h2 { "Is it safe?" }
+        h2 { "How sure could someone become?" }
         @match total.field("r_robust") {
             Datum::Flag(true) => p {
                 "Someone who knows the distributions of the policy can believe of no person and no value more than "
@@ -85,10 +86,10 @@ fn values(measured: &WorstByValue, unmeasured: u64) -> Markup {
                 }
             }
             @if let Some(more @ 1..) = worst.len().checked_sub(MOST_VALUES) {
-                p.note { (grouped(more as u64)) " more values are no worse." }
+                p.soft { (grouped(more as u64)) " more values are no worse." }
             }
             @if unmeasured > 0 {
-                p.note {
+                p.soft {
                     "The posteriors of " (grouped(unmeasured)) " larger groups were not computed; the ratio \
                     condition bounds them."
                 }

@@ -1,15 +1,23 @@
-//! The page as a whole: verdict, facts, and all sections in their order.
+//! The page as a whole: verdict, safety and utility side by side, and all sections in their order.
 
 use std::borrow::Cow;
 
 use maud::{Markup, html};
 
-use super::contents::{Asked, Contents, Origin};
-use super::{claims, distributions, origin, scope, skylines, unchanged, worth};
-use crate::report::digits::grouped;
-use crate::report::html::document;
+use super::contents::{Asked, Contents, Origin, Reader};
+use super::data::PageData;
+use super::explorer::{self, Explored};
+use super::values::{PLACES, ValueRows};
+use super::{claims, distributions, origin, scope, unchanged, worth};
+use crate::check::JudgedColumn;
+use crate::error::number_of;
+use crate::math::exact::{Rational, decimal_at_least};
+use crate::report::chart::{CHART_STYLE, hatching};
+use crate::report::digits::{grouped, telling_places};
+use crate::report::html::{Attachments, document};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = concat!(include_str!("breach.js"), include_str!("explore.js"));
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
@@ -18,27 +26,52 @@ pub fn to_html(contents: &Contents<'_>) -> String {
         Origin::Release { style, .. } => ("Release", *style),
         Origin::Table { .. } => ("Table", "grouped"),
     };
-    let (class, verdict) = verdict(contents);
+    let data = PageData::of(&contents.verdict.columns);
     let body = html! {
-        h1 {
-            (what) " of "
-            @for (i, column) in columns.iter().enumerate() {
-                @if i > 0 { ", " }
-                code { (column) }
-            }
-        }
-        p { span.verdict.(class) { (verdict) } }
+        (head(contents, what, style, &columns))
         (unchanged::warnings(contents))
-        (summary(contents, style))
+        div.cards {
+            section.card { h2 { "Safety" } (safety_card(contents)) }
+            section.card { h2 { "Utility" } (worth::card(contents)) }
+        }
+        (safety(contents, &data))
         (scope::section(contents))
-        (safety(contents))
-        (worth::sizes(contents))
-        (worth::utility(contents))
-        (worth::distance(contents))
+        (worth::section(contents))
         (unchanged::section(contents))
         (origin::section(contents))
     };
-    document(&format!("{what} report: {}", columns.join(", ")), STYLE, &body)
+    let script = if data.json.is_empty() { "" } else { SCRIPT };
+    let style = format!("{CHART_STYLE}{STYLE}");
+    let attached = Attachments { style: &style, script, data: &data.json };
+    document(&format!("{what} report: {}", columns.join(", ")), attached, &body)
+}
+
+fn head(contents: &Contents<'_>, what: &str, style: &str, columns: &[&str]) -> Markup {
+    let (class, verdict) = verdict(contents);
+    let first = contents.verdict.first();
+    html! {
+        header {
+            @if contents.reader == Reader::Owner {
+                p.private {
+                    strong { "Private." } " This report is for the owner of the original: it shows more than the release does. \
+                    Do not publish it."
+                }
+            }
+            h1 {
+                (what) " of "
+                @for (i, column) in columns.iter().enumerate() {
+                    @if i > 0 { ", " }
+                    code { bdi { (column) } }
+                }
+            }
+            p.lead {
+                span.verdict.(class) { (verdict) } " "
+                (grouped(first.individuals)) (if first.individuals == 1 { " person in " } else { " people in " })
+                (grouped(first.groups)) (if first.groups == 1 { " group, " } else { " groups, " })
+                (style) ", " (first.values.name()) " values"
+            }
+        }
+    }
 }
 
 /// The class of the badge, and what it says.
@@ -61,47 +94,93 @@ fn verdict(contents: &Contents<'_>) -> (&'static str, Cow<'static, str>) {
     (class, words.into())
 }
 
-fn summary(contents: &Contents<'_>, style: &str) -> Markup {
+/// The value that is closest to its limit, and the smallest groups.
+fn safety_card(contents: &Contents<'_>) -> Markup {
     let report = contents.verdict.first();
     let fewest = contents.verdict.columns.iter().map(|column| column.fewest_values).min();
-    facts(&[
-        ("people", grouped(report.individuals)),
-        ("groups", grouped(report.groups)),
-        ("people in the smallest group", grouped(report.smallest_group)),
-        ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
-        ("style", format!("{style}, {} values", report.values.name())),
-    ])
+    html! {
+        @for column in &contents.verdict.columns { (tightest(column, contents)) }
+        (facts(&[
+            ("people in the smallest group", grouped(report.smallest_group)),
+            ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
+        ]))
+    }
+}
+
+fn tightest(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
+    let rows = ValueRows::of(column);
+    let claims = &column.finding.claims;
+    let holding = claims.iter().filter(|claim| claim.is_safe()).count();
+    let Some(row) = rows.rows.first() else {
+        return html! {
+            p.big { (holding) " of " (claims.len()) }
+            p.soft { (if claims.len() == 1 { "claim about " } else { "claims about " }) code { bdi { (column.finding.column) } } " proven to hold" }
+        };
+    };
+    let point = &rows.points[row.tightest];
+    let size = point.size;
+    let places = telling_places(&row.breach, &point.confidence, PLACES);
+    html! {
+        p.big {
+            (decimal_at_least(&row.breach, places))
+            @if contents.asked != Asked::Nothing { span.soft { " of " (point.confidence) } }
+        }
+        (meter(&row.breach, Some(&point.confidence).filter(|_| contents.asked != Asked::Nothing)))
+        p.soft {
+            "How sure someone can become of " bdi { strong { (row.name) } }
+            @if size.l + size.k + size.m > 0 {
+                " who rules out " (number_of(size.l, "value", "values")) ", knows " (number_of(size.k, "other", "others"))
+                " and " (grouped(size.m)) " of the family"
+            }
+            @if contents.asked == Asked::Nothing {
+                " from the groups alone."
+            } @else {
+                ": the closest of all values to its limit. " (grouped(holding as u64)) " of " (grouped(claims.len() as u64))
+                " claims hold."
+            }
+        }
+    }
+}
+
+/// A risk as a bar, with its limit as a line.
+pub(super) fn meter(risk: &Rational, limit: Option<&Rational>) -> Markup {
+    let width = |share: &Rational| (300.0 * share.to_f64().value()).clamp(0.0, 300.0);
+    let over = limit.is_some_and(|limit| risk >= limit);
+    html! {
+        svg.meter viewBox="0 0 300 14" preserveAspectRatio="none" aria-hidden="true" {
+            rect.track width="300" height="14" {}
+            rect.fill.over[over] width=(format!("{:.1}", width(risk))) height="14" {}
+            @if let Some(limit) = limit {
+                rect.limit x=(format!("{:.1}", width(limit) - 1.5)) width="3" height="14" {}
+            }
+        }
+    }
 }
 
 /// What was required, what was found, and how much more an adversary could know.
-fn safety(contents: &Contents<'_>) -> Markup {
-    const MORE: &str = "How much more could an adversary know?";
+fn safety(contents: &Contents<'_>, data: &PageData) -> Markup {
     if let [only] = &contents.verdict.columns[..]
         && let Some(total) = only.finding.total("distributions")
     {
         return distributions::section(only, total, contents.reader);
     }
-    match &contents.verdict.columns[..] {
-        [only] => html! {
-            h2 { "Is it safe?" }
-            (claims::section(only, contents))
-            h2 { (MORE) }
-            (skylines::section(only))
-        },
-        several => html! {
-            h2 { "Is it safe?" }
-            p.note {
+    let columns = &contents.verdict.columns;
+    html! {
+        h2 { "How sure could someone become?" }
+        @if columns.len() > 1 {
+            p.soft {
                 "Each column is judged on its own, as if the others were not published. Someone who already knows a person's \
                  value in one of them can use it against the others; a column that others may know should be a \
                  quasi-identifier."
             }
-            @for column in several {
-                h2 { "Is " code { (column.finding.column) } " safe?" }
-                (claims::section(column, contents))
-                h3 { (MORE) }
-                (skylines::section(column))
-            }
-        },
+        }
+        svg.defs width="0" height="0" aria-hidden="true" { (hatching()) }
+        @for (position, column) in columns.iter().enumerate() {
+            @if columns.len() > 1 { h3 { code { bdi { (column.finding.column) } } } }
+            (claims::section(column, contents))
+            @let explored = if data.explored[position] { Explored::At(position) } else { Explored::Not };
+            @if let Some(section) = explorer::section(column, explored) { (section) }
+        }
     }
 }
 

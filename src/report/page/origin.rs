@@ -26,8 +26,10 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
             },
         }
         @if let Some(policy) = contents.policy() {
-            h3 { "policy.toml" }
-            pre { (policy.canonical().trim()) }
+            details {
+                summary { "The policy" }
+                pre { (policy.canonical().trim()) }
+            }
         }
     }
 }

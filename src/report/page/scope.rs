@@ -23,7 +23,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
         h2 { "What is covered, and what is not?" }
         div.scroll.few {
             table {
-                thead { tr { th { "against" } th { "covered" } th { "because" } th { "people" } } }
+                thead { tr { th { "against" } th { "covered" } th.words { "because" } th { "people" } } }
                 tbody {
                     @for line in scope(policy, &release) {
                         tr {
@@ -36,7 +36,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
                 }
             }
         }
-        p.note {
+        p.soft {
             "This is not differential privacy: the guarantee is about the adversary that the policy describes, and about this \
              release alone."
         }

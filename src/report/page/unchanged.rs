@@ -37,7 +37,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
         }
         @for column in contents.kept { (one_column(column, people)) }
         @if contents.kept.len() > 1 {
-            p.note { "Columns together single out more people than each of them alone." }
+            p.soft { "Columns together single out more people than each of them alone." }
         }
     }
 }

@@ -1,36 +1,48 @@
-//! What is the utility of a release? Group sizes, and how far it is from its original.
+//! What is the utility of a release? Group sizes, the width of labels, and how far it is from its original.
 
 use maud::{Markup, html};
 
-use super::contents::{ColumnPenalties, Compared, Contents, Origin, Penalties};
+use super::contents::{ColumnPenalties, Compared, Contents, Origin};
 use super::front::facts;
 use crate::error::number_of;
-use crate::report::chart::{Axis, Cases, Chart, Series};
+use crate::report::chart::{histogram, marginals};
 use crate::report::comparison::Comparison;
 use crate::report::digits::{grouped, grouped_digits};
 use crate::report::html::with_code;
+use crate::report::utility::Divergence;
 
-pub(super) fn sizes(contents: &Contents<'_>) -> Markup {
-    let bars = contents.verdict.first().sizes.bars();
-    let name = |&(from, to, _): &(u64, u64, u64)| match from == to {
-        true => grouped(from),
-        false => format!("{}+", grouped(from)),
-    };
-    let chart = Chart {
-        title: "Groups by size".to_string(),
-        horizontal: Axis::of_cases("people in the group, on a logarithmic scale", bars.iter().map(name)),
-        vertical: Axis::whole("groups"),
-        series: vec![Series::bars("", Cases::Across, bars.iter().map(|bar| bar.2 as f64))],
-    };
+/// Columns that are shown before the rest is folded.
+const MOST_COLUMNS: usize = 8;
+/// Relative errors above this are set apart: most readers would not accept them unseen.
+const LARGE_ERROR: f64 = 0.1;
+
+/// What a reader must see first: sizes, labels, errors.
+pub(super) fn card(contents: &Contents<'_>) -> Markup {
+    let first = contents.verdict.first();
+    let average = first.individuals as f64 / first.groups.max(1) as f64;
     html! {
-        h2 { "How large are the groups?" }
-        figure { (chart.to_element()) }
+        @if let Compared::Measured(comparison) = &contents.compared {
+            p.big.large-error[comparison.errors.median > LARGE_ERROR] { (percent(comparison.errors.median)) }
+            p.soft { "median relative error of count queries, answered from the release (" (percent(comparison.errors.mean)) " on average)" }
+        }
+        @if let Some(penalties) = &contents.penalties {
+            (facts(&[
+                ("certainty penalty as published", format!("{:.3}", penalties.published)),
+                ("certainty penalty, tightest labels", format!("{:.3}", penalties.tight)),
+            ]))
+        }
+        p.big { (format!("{average:.1}")) }
+        p.soft { "people in a group, on average" }
+        figure {
+            (histogram("Groups by size", &first.sizes.bars()))
+            figcaption.soft { "groups by number of people, on a logarithmic scale" }
+        }
     }
 }
 
-pub(super) fn utility(contents: &Contents<'_>) -> Markup {
+/// The details.
+pub(super) fn section(contents: &Contents<'_>) -> Markup {
     let first = contents.verdict.first();
-    let average = first.individuals as f64 / first.groups.max(1) as f64;
     let why_not = match contents.origin {
         Origin::Release { .. } => {
             "it depends on values that are not published, and is in the owner's receipt"
@@ -39,60 +51,81 @@ pub(super) fn utility(contents: &Contents<'_>) -> Markup {
     };
     html! {
         h2 { "What is it still worth?" }
-        (facts(&[
-            ("people in a group, on average", format!("{average:.1}")),
-            ("discernibility (sum of squared group sizes)", grouped_digits(&first.sizes.squares().to_string())),
-        ]))
         @match &contents.penalties {
             Some(penalties) => {
-                (facts(&[
-                    ("certainty penalty as published", format!("{:.3}", penalties.published)),
-                    ("certainty penalty, tightest labels", format!("{:.3}", penalties.tight)),
-                ]))
-                figure { (chart(penalties).to_element()) }
+                h3 { "Certainty penalty by column" }
+                p.soft { "The average width of labels, from 0 (exact) to 1 (nothing is known)." }
+                (penalty_table(&penalties.columns))
             }
-            None => p.note { "Not computed, because " (why_not) ": the certainty penalty, the average width of labels." },
+            None => p.soft { "Not computed, because " (why_not) ": the certainty penalty, the average width of labels." },
+        }
+        (distance(contents))
+        p.soft {
+            "Discernibility (sum of squared group sizes): " (grouped_digits(&first.sizes.squares().to_string())) "."
         }
     }
 }
 
-/// Two bars per column.
-fn chart(penalties: &Penalties) -> Chart {
-    let bars = |name: &str, of: fn(&ColumnPenalties) -> f64| {
-        Series::bars(
-            name,
-            Cases::Down,
-            penalties.columns.iter().map(move |column| of(column).clamp(0.0, 1.0)),
-        )
+/// The widest columns first; the rest folded.
+fn penalty_table(columns: &[ColumnPenalties]) -> Markup {
+    let mut sorted: Vec<&ColumnPenalties> = columns.iter().collect();
+    sorted.sort_by(|a, b| b.published.total_cmp(&a.published));
+    let row = |column: &&ColumnPenalties| {
+        html! {
+            tr {
+                th scope="row" { bdi { (column.column) } }
+                td { (bar(column.published)) }
+                td { (format!("{:.3}", column.published)) }
+                td.soft { (format!("{:.3}", column.tight)) " tightest" }
+            }
+        }
     };
-    Chart {
-        title: "Certainty penalty by column".to_string(),
-        horizontal: Axis::unit("penalty (0: exact, 1: nothing is known)"),
-        vertical: Axis::of_cases("", penalties.columns.iter().map(|column| column.column.clone())),
-        series: vec![
-            bars("as published", |column| column.published),
-            bars("tightest labels", |column| column.tight),
-        ],
+    folded(&sorted, "columns", |rows| {
+        html! { table.bars { tbody { @for column in rows { (row(column)) } } } }
+    })
+}
+
+/// The first rows, and the others where a reader asks for them.
+fn folded<T>(rows: &[T], what: &str, table: impl Fn(&[T]) -> Markup) -> Markup {
+    let (shown, rest) = rows.split_at(rows.len().min(MOST_COLUMNS));
+    html! {
+        div.scroll { (table(shown)) }
+        @if !rest.is_empty() {
+            details {
+                summary { (grouped(rest.len() as u64)) " more " (what) ", none of them worse" }
+                div.scroll { (table(rest)) }
+            }
+        }
     }
 }
 
-fn is_bucketized(origin: &Origin<'_>) -> bool {
-    matches!(origin, Origin::Release { style: "bucketized", .. })
+/// A share as a bar.
+fn bar(share: f64) -> Markup {
+    html! {
+        svg.meter viewBox="0 0 300 10" preserveAspectRatio="none" aria-hidden="true" {
+            rect.track width="300" height="10" {}
+            rect.fill width=(format!("{:.1}", 300.0 * share.clamp(0.0, 1.0))) height="10" {}
+        }
+    }
 }
 
-pub(super) fn distance(contents: &Contents<'_>) -> Markup {
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn distance(contents: &Contents<'_>) -> Markup {
     html! {
-        h2 { "How far is it from the original?" }
+        h3 { "How far is it from the original?" }
         @match &contents.compared {
             Compared::Measured(comparison) => {
                 (compared(comparison, &contents.origin))
                 @if contents.verdict.columns.len() > 1 {
-                    p.note {
+                    p.soft {
                         "Of the sensitive columns, the queries ask about " code { (comparison.sensitive) } " only."
                     }
                 }
             }
-            Compared::Not(why) => p.note {
+            Compared::Not(why) => p.soft {
                 "Not computed, because " (with_code(why)) ": the divergence of the marginals and the error of count queries."
             },
         }
@@ -100,31 +133,39 @@ pub(super) fn distance(contents: &Contents<'_>) -> Markup {
 }
 
 fn compared(comparison: &Comparison, origin: &Origin<'_>) -> Markup {
-    let assumption = match is_bucketized(origin) {
-        true => "as if the values of a group were spread evenly over its people",
-        false => "as if the people of a group were spread evenly over what its label covers",
+    let assumption = match origin {
+        Origin::Release { style: "bucketized", .. } => {
+            "as if the values of a group were spread evenly over its people"
+        }
+        _ => "as if the people of a group were spread evenly over what its label covers",
     };
-    let Comparison { divergences, sensitive, design, errors } = comparison;
-    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let Comparison { divergences, shares, sensitive, design, errors } = comparison;
+    let mut sorted: Vec<_> = divergences.iter().zip(shares).collect();
+    let size = |((_, divergence), _): &(&(String, Divergence), _)| match divergence.uncovered {
+        0 => divergence.bits,
+        _ => f64::INFINITY,
+    };
+    sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
     html! {
         (facts(&[
             ("median relative error of count queries", percent(errors.median)),
             ("mean relative error of count queries", percent(errors.mean)),
         ]))
-        p.note {
+        p.soft {
             (grouped(design.queries as u64)) " random queries (seed " (design.seed) ") count the people in a range of "
             (design.dimension) " quasi-identifiers and of " code { (sensitive) } ", at an expected selectivity of "
             (percent(design.selectivity)) ". They are answered from the release " (assumption)
             ". An error is relative to the true count, or to " (grouped(errors.least)) " people where that is less ("
             (number_of(errors.below_least as u64, "query", "queries")) ")."
         }
-        div.scroll.few {
-            table {
-                thead { tr { th { "column" } th { "divergence (bits)" } } }
+        (folded(&sorted, "columns", |rows| html! {
+            table.bars {
+                thead { tr { th { "column" } th { "before and after" } th { "divergence (bits)" } } }
                 tbody {
-                    @for (name, divergence) in divergences {
+                    @for ((name, divergence), shares) in rows {
                         tr {
-                            td { (name) }
+                            th scope="row" { bdi { (name) } }
+                            td { (marginals(shares)) }
                             td {
                                 @match divergence.uncovered {
                                     0 => (format!("{:.4}", divergence.bits)),
@@ -135,9 +176,10 @@ fn compared(comparison: &Comparison, origin: &Origin<'_>) -> Markup {
                     }
                 }
             }
-        }
-        p.note {
-            "Kullback-Leibler divergence of the released from the original distribution of each column alone: 0 if the \
+        }))
+        p.soft {
+            "The area is the original, the line is what a reader of the release would draw, in the order of the values. \
+             Kullback-Leibler divergence of the released from the original distribution of each column alone: 0 if the \
              column alone is published exactly."
         }
     }

@@ -12,6 +12,9 @@ use super::released::Released;
 /// Fractions of a person: shares are whole multiples of these.
 const PART_BITS: u32 = 40;
 
+/// Bins of a column whose marginals are drawn.
+const MOST_BINS: usize = 32;
+
 /// Both marginals of every column while they are accumulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marginals {
@@ -82,6 +85,26 @@ impl Marginals {
         let released = self.released.iter_mut().flatten().zip(other.released.iter().flatten());
         released.for_each(|(own, theirs)| *own += theirs);
         self.people += other.people;
+    }
+
+    /// The shares of people before and after, by column, in the order of the codes; at most [`MOST_BINS`] of each.
+    pub fn shares(&self) -> Vec<Vec<(f64, f64)>> {
+        let columns = self.original.iter().zip(&self.released);
+        columns.map(|(original, released)| self.column_shares(original, released)).collect()
+    }
+
+    fn column_shares(&self, original: &[u64], released: &[i128]) -> Vec<(f64, f64)> {
+        let bins = original.len().min(MOST_BINS);
+        let mut counts = vec![(0u64, 0i128); bins];
+        let mut mass = 0;
+        for (code, (&count, &more)) in original.iter().zip(released).enumerate() {
+            mass += more;
+            let bin = &mut counts[code * bins / original.len()];
+            (bin.0, bin.1) = (bin.0 + count, bin.1 + mass);
+        }
+        let people = original.iter().sum::<u64>().max(1) as f64;
+        let all_parts = ((self.people.max(1) as i128) << PART_BITS) as f64;
+        counts.into_iter().map(|(before, after)| (before as f64 / people, after as f64 / all_parts)).collect()
     }
 
     /// The divergence of each column.

@@ -6,12 +6,13 @@ use crate::encode::source_columns::SourceColumns;
 use crate::error::{Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
-use crate::group::split::limits::SUBTREE_BYTES;
+use crate::group::split::limits::CanonicalSizes;
 use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
+use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::ReceiptPaths;
@@ -23,6 +24,7 @@ use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::resources::spill::{Spill, SpillForm};
 use crate::table::read::Table;
+use crate::table::write::WriteOptions;
 use std::path::PathBuf;
 
 /// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
@@ -60,9 +62,8 @@ pub struct Anonymize<'a> {
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
     pub key: Option<PathBuf>,
-    /// The size in bytes of the codes of a node that is finished in memory. Part of the canonical order: a
-    /// different number may give different groups.
-    pub subtree_bytes: usize,
+    /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
+    pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
 }
@@ -85,7 +86,7 @@ impl<'a> Anonymize<'a> {
             suppressed: None,
             receipt: None,
             key: None,
-            subtree_bytes: SUBTREE_BYTES,
+            sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
         }
     }
@@ -96,6 +97,12 @@ impl<'a> Anonymize<'a> {
             Grouping::GivenFunctions(_) => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
+    }
+
+    /// How the tables of the release are written.
+    pub(super) fn part_options(&self) -> PartOptions {
+        let write = WriteOptions { threads: self.threads, ..WriteOptions::default() };
+        PartOptions { write, file_people: self.sizes.file_people }
     }
 
     /// How groups are formed.

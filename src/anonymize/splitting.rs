@@ -19,7 +19,7 @@ use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
 use crate::group::groups::{Group, GroupSink, PlacedRows};
-use crate::group::lattice::full_domain::{self, FullDomain};
+use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
@@ -193,19 +193,13 @@ impl<'s> CodedTable<'s> {
                 test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
             }
-            Search::Lattice(measure) => {
-                progress.start("searching the lattice", None);
+            Search::Lattice(by) => {
+                let budget = &workplace.resources.budget;
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
-                let budget = &workplace.resources.budget;
-                let lattice = FullDomain { columns: &columns, levels, measure, budget };
+                let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
-                let publish = |number, group| files.group(number, group);
-                let (tree, searched) = lattice.search(&self.store, sensitive.len(), untouched, publish)?;
-                let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
-                files.end_part(payload.map(|_| PlacedRows { store: &self.store, tree: &tree }))?;
-                files.tree(&tree)?;
-                Some(Some(searched))
+                Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
             }
         };
         drop(test);
@@ -242,6 +236,25 @@ struct GroupFiles<'a> {
     measure: Measure<'a>,
     tree: TreeFile<'a>,
     resources: &'a Resources<'a>,
+}
+
+impl GroupFiles<'_> {
+    /// Writes the groups of the best safe node of a lattice.
+    fn search(
+        &mut self,
+        lattice: &FullDomain<'_>,
+        store: &PageStore<'_>,
+        values: usize,
+        untouched: impl Fn() -> Result<Box<dyn SplitTest>>,
+    ) -> Result<Searched> {
+        self.resources.progress.start("searching the lattice", None);
+        let publish = |number, group| self.group(number, group);
+        let (tree, searched) = lattice.search(store, values, untouched, publish)?;
+        let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
+        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.tree(&tree)?;
+        Ok(searched)
+    }
 }
 
 impl GroupSink for GroupFiles<'_> {

@@ -46,6 +46,17 @@ struct Node {
     boundary: u16,
 }
 
+impl Node {
+    /// The same node in a tree that has so many nodes and wide cuts before it.
+    fn moved(self, nodes: u32, wide: u32) -> Node {
+        match self {
+            Node { column: GROUP, .. } => self,
+            Node { boundary: WIDE, .. } => Node { next: self.next + wide, ..self },
+            _ => Node { next: self.next + nodes, ..self },
+        }
+    }
+}
+
 /// Marks a group.
 const GROUP: u16 = u16::MAX;
 /// Marks a cut into more than two parts. No second part begins at code 0.
@@ -102,13 +113,8 @@ impl CutTree {
     pub fn graft(&mut self, node: NodeId, below: CutTree) {
         // The root takes the place of the group, the others follow the nodes that are here.
         let (first, wide) = (self.nodes.len() as NodeId - 1, self.wide.len() as u32);
-        let moved = |own: &Node| match *own {
-            group @ Node { column: GROUP, .. } => group,
-            cut @ Node { boundary: WIDE, .. } => Node { next: cut.next + wide, ..cut },
-            cut => Node { next: cut.next + first, ..cut },
-        };
-        self.nodes[node as usize] = moved(&below.nodes[0]);
-        self.nodes.extend(below.nodes[1..].iter().map(moved));
+        self.nodes[node as usize] = below.nodes[0].moved(first, wide);
+        self.nodes.extend(below.nodes[1..].iter().map(|own| own.moved(first, wide)));
         self.wide.extend(below.wide.into_iter().map(|(child, boundaries)| (child + first, boundaries)));
     }
 

@@ -169,7 +169,7 @@ impl<'s> CodedTable<'s> {
             payload,
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let mut output = Output::create(folder, &shape, spill, job.threads)?;
+        let mut output = Output::create(folder, &shape, spill, job.part_options())?;
         let (mut measure, mut obstacles) =
             (measure(job.table, source, &self.attributes)?, ObstacleTally::default());
         let publish = |number: u64, group: Group| {

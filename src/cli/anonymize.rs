@@ -3,7 +3,7 @@
 use super::Answer;
 use super::audit::open_functions;
 use super::dry_run;
-use super::flags::{ResourceFlags, read_options};
+use super::flags::{ResourceFlags, open_table, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
@@ -21,6 +21,7 @@ use crate::release::receipt::binding;
 use crate::report::scope::in_a_line;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
+use crate::table::write::OutputFormat;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -37,9 +38,11 @@ Examples:
   skyveil anonymize people.parquet --policy policy.toml --out release
   skyveil anonymize people.csv --policy policy.toml --out release --memory 256MiB --threads 2 --json
   skyveil anonymize people.csv --policy policy.toml --dry-run
+  skyveil anonymize 'people-*.csv.gz' --policy policy.toml --out release --format csv.gz
   skyveil anonymize people.csv --policy policy.toml --out release --search lattice")]
 pub struct AnonymizeArgs {
-    /// Parquet, Arrow IPC or CSV files, or a directory of them.
+    /// Parquet, Arrow IPC or CSV files, CSV also as .csv.gz or .csv.zst; a directory of them, a quoted pattern, or - for
+    /// standard input.
     #[arg(required = true, value_name = "TABLE")]
     pub paths: Vec<PathBuf>,
     /// What may be published: a TOML file.
@@ -56,6 +59,10 @@ pub struct AnonymizeArgs {
     /// inclusive. Without it, and without publish.strategy in the policy, groups are split greedily.
     #[arg(long, value_name = "NAME", value_parser = read_strategy)]
     pub strategy: Option<Strategy>,
+    /// The format of the files of the release: parquet, arrow, csv or csv.gz. Default: publish.format in the policy, or
+    /// parquet.
+    #[arg(long, value_name = "NAME", value_parser = read_format)]
+    pub format: Option<OutputFormat>,
     /// For a strategy, a table of groups in place of [[audit.function]]; see `skyveil audit`.
     #[arg(long, value_name = "FILE")]
     pub functions: Option<PathBuf>,
@@ -120,7 +127,7 @@ fn read_measure(text: &str) -> std::result::Result<LatticeMeasure, String> {
 pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
-    let table = Table::open(&args.paths, &read_options(None, Some(&policy)))?;
+    let table = open_table(&args.paths, &read_options(None, Some(&policy), args.resources.spool()))?;
     if args.dry_run {
         return dry_run::run(&table, &policy, &args.resources, args.json);
     }
@@ -145,6 +152,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         threads: args.resources.threads(),
         search: args.search(),
         strategy: args.strategy,
+        format: args.format,
         functions: functions.as_ref(),
         limit_steps: args.limit_steps,
         suppressed: args.suppressed.clone(),
@@ -194,6 +202,11 @@ fn warn_of_policy(policy: &Policy, summary: &Summary) {
             complain("note", &format!("accept: {:?} is not needed for this table", risk.name()));
         }
     }
+}
+
+fn read_format(text: &str) -> Result<OutputFormat, String> {
+    let known = OutputFormat::NAMES.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, format)| format).ok_or_else(|| "expected parquet, arrow, csv or csv.gz".to_string())
 }
 
 fn read_strategy(text: &str) -> Result<Strategy, String> {

@@ -21,8 +21,10 @@ mod dry_run;
 mod explore;
 mod fail_closed;
 mod failures;
+mod formats;
 mod frozen;
 mod init;
+mod inputs;
 mod lattice;
 mod limits;
 #[cfg(target_os = "linux")]

@@ -65,6 +65,11 @@ impl Estimated {
                 }
             });
         }
+        if self.relaxed.iter().any(|own| own.change.starts_with("except")) {
+            text.push_str(
+                "\nan excepted value must be protected by another line, or declared harmless with not_sensitive\n",
+            );
+        }
         text
     }
 

@@ -28,6 +28,7 @@ use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
+use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
@@ -171,18 +172,17 @@ impl<'s> CodedTable<'s> {
             payload,
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let measured = source.quasi().zip(&self.attributes);
-        let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut files = GroupFiles {
             output: Output::create(folder, &shape, spill, job.part_options())?,
-            measure: Measure::new(measured.collect::<Result<Vec<_>>>()?),
+            measure: measure(job.table, source, &self.attributes)?,
+            obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
             resources: &workplace.resources,
         };
         let grown = match job.search {
             Search::Tree => {
                 let growth = Growth {
-                    plan: SplitPlan { columns: &columns, order: order(job.policy) },
+                    plan: plan(job.policy, &columns),
                     pool: &thread_pool(self.threads)?,
                     budget: &workplace.resources.budget,
                     spill: &workplace.spill,
@@ -208,7 +208,7 @@ impl<'s> CodedTable<'s> {
         };
         progress.start("writing", None);
         drop(self.store);
-        let GroupFiles { output, measure, tree, .. } = files;
+        let GroupFiles { output, measure, obstacles, tree, .. } = files;
         output.finish()?;
         release_freed();
         let tree = tree.finish()?;
@@ -219,6 +219,7 @@ impl<'s> CodedTable<'s> {
             input_rows: self.input.rows,
             fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
+            binds: protection.bindings(&obstacles, sensitive)?,
             searched,
             tree: Some(tree),
             audit: None,
@@ -234,6 +235,7 @@ impl<'s> CodedTable<'s> {
 struct GroupFiles<'a> {
     output: Output<'a>,
     measure: Measure<'a>,
+    obstacles: ObstacleTally,
     tree: TreeFile<'a>,
     resources: &'a Resources<'a>,
 }
@@ -261,6 +263,7 @@ impl GroupSink for GroupFiles<'_> {
     fn group(&mut self, number: u64, group: Group) -> Result<()> {
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
+        self.obstacles.add(group.obstacle, group.part.people);
         self.output.push(number, &group)
     }
 
@@ -287,9 +290,17 @@ fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String,
     attributes.iter().map(label).collect()
 }
 
-fn order(policy: &Policy) -> CutOrder {
-    match policy.publish.cuts {
+fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) -> Result<Measure<'a>> {
+    let measured = source.quasi().zip(attributes);
+    let measured = measured.map(|(quasi, own)| Ok((quasi, table.kind(&quasi.name)?, own)));
+    Ok(Measure::new(measured.collect::<Result<Vec<_>>>()?))
+}
+
+/// How a policy wants these columns to be cut.
+pub(super) fn plan<'c>(policy: &Policy, columns: &'c [Column]) -> SplitPlan<'c> {
+    let order = match policy.publish.cuts {
         Cuts::Mondrian => CutOrder::Mondrian,
         Cuts::Best => CutOrder::Gain,
-    }
+    };
+    SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size }
 }

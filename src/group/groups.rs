@@ -5,6 +5,7 @@ use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
 use crate::error::Result;
+use crate::model::obstacle::Obstacle;
 
 /// Where finished groups go.
 pub trait GroupSink {
@@ -40,6 +41,8 @@ pub struct Group {
     pub present: Vec<Present>,
     /// The counts that it publishes.
     pub part: GroupCounts,
+    /// What refuses its best cut, if it was made by cuts.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// The codes of one column that occur in a group.

@@ -3,10 +3,11 @@
 //! Where a file ends depends on the sizes of the groups alone, so that files do not show how groups were found.
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
+use super::tables::write_types;
 use crate::error::{Error, Result};
 use crate::resources::disk;
 use crate::resources::threads::start;
-use crate::table::write::{TableWriter, WriteOptions};
+use crate::table::write::{OutputFormat, TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender};
@@ -35,18 +36,25 @@ enum Step {
 pub struct PartOptions {
     /// How each file is written.
     pub write: WriteOptions,
+    /// The format of all of them.
+    pub format: OutputFormat,
     /// A file ends at the first border between groups after every so many people, at least 1.
     pub file_people: u64,
 }
 
 impl PartWriter {
-    /// Writes `folder/part-00000.parquet` and those that follow, creating the folder.
+    /// Writes `folder/part-00000.parquet`, or with the extension of another format, and those that follow; creates the
+    /// folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: PartOptions) -> Result<Self> {
-        let PartOptions { write, file_people } = options;
+        let PartOptions { write, format, file_people } = options;
         disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        if format.is_text() {
+            write_types(folder, &schema)?;
+        }
         let folder = folder.to_path_buf();
         let file = move |number: u64| {
-            TableWriter::create(folder.join(format!("part-{number:05}.parquet")), schema.clone(), &write)
+            let name = format!("part-{number:05}.{}", format.name());
+            TableWriter::create(folder.join(name), schema.clone(), &write)
         };
         let mut table = file(0)?;
         let (sender, receiver): (Sender<Step>, Receiver<Step>) = crossbeam_channel::bounded(AHEAD);

@@ -224,11 +224,13 @@ impl Growth<'_> {
     ) -> Result<Option<PagedNodes>> {
         self.progress.start("splitting on pages", None);
         let mut rows = OnPages::new(self.plan.columns, store, self.budget, smallest);
-        let SplitNodes { leaves, left: mut small, .. } =
+        let SplitNodes { mut leaves, left: mut small, .. } =
             self.pool.install(|| self.plan.split(&mut rows, root, tree, order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {
             return Ok(None);
         }
+        let criterion = &*order.criterion;
+        self.pool.install(|| self.plan.find_obstacles(&rows, tree, &mut leaves, criterion))?;
         small.sort_unstable_by_key(|node| node.id);
         let giants: Result<_> =
             leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();
@@ -314,5 +316,5 @@ impl LeafBytes {
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, present, part: node.part.unpack() })
+    Ok(Group { node: node.id, present, part: node.part.unpack(), obstacle: node.obstacle })
 }

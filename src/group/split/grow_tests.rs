@@ -126,7 +126,11 @@ fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> 
     }
     drop(reserved);
     let growth = Growth {
-        plan: SplitPlan { columns: &sample.columns, order: sample.order },
+        plan: SplitPlan {
+            columns: &sample.columns,
+            order: sample.order,
+            least_people: sample.minimum.people,
+        },
         pool: &thread_pool(means.threads).unwrap(),
         budget: &budget,
         spill: &spill,

@@ -24,10 +24,12 @@ mod grow_tests;
 pub mod join;
 pub mod leaf;
 pub mod limits;
+mod obstacle;
 pub mod plan;
 pub mod propose;
 pub mod rank;
 pub mod rows;
+pub mod small;
 pub mod subtree;
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,7 @@ impl SplitPlan<'_> {
                 None => return Ok(None),
             }
         }
+        self.find_obstacles(rows, &tree, &mut leaves, &*criterion)?;
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> = tree
             .groups_below(CutTree::ROOT)
             .into_iter()

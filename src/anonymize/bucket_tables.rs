@@ -13,10 +13,9 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::policy::Ranges;
-use crate::release::part_writer::PartWriter;
+use crate::release::part_writer::{PartOptions, PartWriter};
 use crate::release::penalty::Utility;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
-use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and the people who are in neither.
 pub(super) struct BucketTables<'a> {
@@ -35,16 +34,16 @@ impl<'a> BucketTables<'a> {
     pub(super) fn create(
         payload: &'a Payload,
         sensitive: &'a SensitiveColumns,
+        options: PartOptions,
         workplace: &'a Workplace<'_>,
     ) -> Result<Self> {
         let (folder, resources) = (workplace.staging.folder(), &workplace.resources);
-        let options = WriteOptions { threads: resources.threads, ..WriteOptions::default() };
         let columns =
             RowColumns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);
         let values = GroupValues::new(sensitive);
         let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };
-        let group = Group { node: CutTree::ROOT, present: vec![], part };
+        let group = Group { node: CutTree::ROOT, present: vec![], part, obstacle: None };
         let label = rows.label(&group);
         Ok(BucketTables {
             people_table: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,
@@ -61,9 +60,9 @@ impl<'a> BucketTables<'a> {
 
     /// The people left out, and the utility of the groups, which have no labels.
     pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Utility)> {
-        self.people_table.write(self.rows.finish()?)?;
+        self.people_table.write(self.rows.take()?)?;
         self.people_table.finish()?;
-        self.values_table.write(self.values.finish()?)?;
+        self.values_table.write(self.values.take()?)?;
         self.values_table.finish()?;
         let utility = Utility {
             average_group_size: self.people as f64 / self.groups.max(1) as f64,
@@ -76,6 +75,8 @@ impl<'a> BucketTables<'a> {
     /// Writes the next group, with the published data of its people.
     pub(super) fn group(&mut self, number: u64, group: &Group, people: &[&[u8]]) -> Result<()> {
         self.groups = number;
+        self.values_table.begin_group(self.people, || self.values.take())?;
+        self.people_table.begin_group(self.people, || self.rows.take())?;
         self.people += people.len() as u64;
         self.squares += (people.len() as u128).pow(2);
         self.values.push_group(number, group, |batch| self.values_table.write(batch))?;

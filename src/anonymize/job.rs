@@ -6,12 +6,14 @@ use crate::encode::source_columns::SourceColumns;
 use crate::error::{Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
-use crate::group::split::limits::SUBTREE_BYTES;
+use crate::group::split::limits::CanonicalSizes;
 use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
+use crate::model::obstacle::Binding;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
+use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::ReceiptPaths;
@@ -22,7 +24,9 @@ use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::resources::spill::{Spill, SpillForm};
+use crate::table::CsvTexts;
 use crate::table::read::Table;
+use crate::table::write::{OutputFormat, WriteOptions};
 use std::path::PathBuf;
 
 /// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
@@ -48,6 +52,8 @@ pub struct Anonymize<'a> {
     pub search: Search,
     /// How one of several given functions is chosen; default: according to the policy, if it says.
     pub strategy: Option<Strategy>,
+    /// The format of the files; default: according to the policy.
+    pub format: Option<OutputFormat>,
     /// The functions as a table of group numbers; default: those of the policy.
     pub functions: Option<&'a Table>,
     /// Counting steps per disclosure set of a given function.
@@ -60,9 +66,8 @@ pub struct Anonymize<'a> {
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
     pub key: Option<PathBuf>,
-    /// The size in bytes of the codes of a node that is finished in memory. Part of the canonical order: a
-    /// different number may give different groups.
-    pub subtree_bytes: usize,
+    /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
+    pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
 }
@@ -80,12 +85,13 @@ impl<'a> Anonymize<'a> {
             threads: std::thread::available_parallelism().map_or(1, |threads| threads.get()),
             search: Search::Tree,
             strategy: None,
+            format: None,
             functions: None,
             limit_steps: Limits::default().steps,
             suppressed: None,
             receipt: None,
             key: None,
-            subtree_bytes: SUBTREE_BYTES,
+            sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
         }
     }
@@ -96,6 +102,14 @@ impl<'a> Anonymize<'a> {
             Grouping::GivenFunctions(_) => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
+    }
+
+    /// How the files of the release are written.
+    pub(super) fn part_options(&self) -> PartOptions {
+        let write =
+            WriteOptions { threads: self.threads, texts: CsvTexts::Guarded, ..WriteOptions::default() };
+        let format = self.format.unwrap_or(self.policy.publish.format);
+        PartOptions { write, format, file_people: self.sizes.file_people }
     }
 
     /// How groups are formed.
@@ -176,6 +190,8 @@ pub struct Summary {
     pub source_scans: u64,
     /// The utility of the release.
     pub utility: Utility,
+    /// What refuses the best cuts of the groups, most people first.
+    pub binds: Vec<Binding>,
     /// The result of the lattice search, if there was one.
     pub searched: Option<Searched>,
     /// Whether the release is safe; `None` if values are not protected, as the policy accepts.

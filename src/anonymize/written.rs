@@ -7,15 +7,16 @@ use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
+use crate::model::obstacle::Binding;
 use crate::model::robust::KnownDistributions;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
+use crate::release::tables;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
-use crate::table::read::Table;
 use serde_json::Value;
 
 /// The result of forming groups.
@@ -34,6 +35,8 @@ pub(super) struct Written {
     /// The keyed fingerprint of the table.
     pub fingerprint: String,
     pub utility: Utility,
+    /// What refuses the best cuts of the groups, most people first.
+    pub binds: Vec<Binding>,
     pub searched: Option<Searched>,
     /// The tree of cuts, if there were cuts.
     pub tree: Option<PrivateFile>,
@@ -53,7 +56,7 @@ pub(super) struct Written {
 impl Written {
     /// Reads the files back and judges them by the policy: a verdict for each protected column.
     pub(super) fn judge(&self, job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Verdict> {
-        let open = |table: &str| Table::open(&[workplace.staging.folder().join(table)], &Default::default());
+        let open = |table: &str| tables::open(&workplace.staging.folder().join(table));
         let (people, values) = match self.style {
             ReleaseStyle::Generalized => (open("data")?, None),
             ReleaseStyle::Bucketized => (open("quasi")?, Some(open("sensitive")?)),
@@ -94,7 +97,7 @@ impl Written {
             ReleaseStyle::Generalized => "data",
             ReleaseStyle::Bucketized => "quasi",
         };
-        let people = Table::open(&[workplace.staging.folder().join(name)], &Default::default())?;
+        let people = tables::open(&workplace.staging.folder().join(name))?;
         let (groups, keep) = ([GROUP.to_string()], &job.policy.columns.keep);
         kept::measure(&people, &groups, keep, Standing::Together, &workplace.resources)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Answer;
-use super::flags::{read_confidence, read_options, read_point};
+use super::flags::{read_confidence, read_point};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, print_file, visible_path, with_progress};
 use crate::check::policy::Task;
@@ -100,13 +100,19 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
             "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
+    let original = args.subject.open_original(&args.original, &opened)?;
     let (verdict, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        let verdict = judge(args, &opened, &tasks, &resources)?;
+        let verdict = judge(args, &opened, &tasks, original.as_ref(), &resources)?;
         let groups = args.subject.groups(&opened);
         let kept = kept(&opened, &groups, &tasks, verdict.first(), &resources)?;
         let compared = match &opened {
-            Opened::Release(release) => compared(args, &opened.subject(), &release.1, &tasks, &resources)?,
+            Opened::Release(release) => match &original {
+                Some(original) => {
+                    compared(args, &opened.subject(), &release.1, &tasks, original, &resources)?
+                }
+                None => Compared::Not(WITHOUT_ORIGINAL),
+            },
             Opened::Table(..) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
@@ -132,15 +138,20 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
     })
 }
 
-fn judge(args: &ReportArgs, opened: &Opened, tasks: &[Task], resources: &Resources<'_>) -> Result<Verdict> {
+fn judge(
+    args: &ReportArgs,
+    opened: &Opened,
+    tasks: &[Task],
+    original: Option<&Table>,
+    resources: &Resources<'_>,
+) -> Result<Verdict> {
     let groups = args.subject.groups(opened);
     // Beliefs are not judged again, and the page says so.
     let followed = tasks.iter().any(|task| task.requirements.follows_people());
-    let original = args.subject.open_original(&args.original, opened)?.filter(|_| !followed);
     let check = Check {
         subject: &opened.subject(),
         tasks,
-        original: original.as_ref(),
+        original: original.filter(|_| !followed),
         distributions: None,
         membership: args.subject.membership(opened, &groups),
         manifest: opened.manifest(),
@@ -172,8 +183,14 @@ fn in_a_line(contents: &Contents<'_>) -> String {
         (_, true) => contents.verdict.unprotected().unwrap_or_else(|| "safe".to_string()),
     };
     let first = contents.verdict.first();
+    let error = match &contents.compared {
+        Compared::Measured(comparison) => {
+            format!("; median query error {:.1} %", 100.0 * comparison.errors.median)
+        }
+        Compared::Not(_) => String::new(),
+    };
     format!(
-        "{verdict}, {} in {}",
+        "{verdict}, {} in {}{error}",
         number_of(first.individuals, "person", "people"),
         number_of(first.groups, "group", "groups")
     )
@@ -257,11 +274,9 @@ fn compared(
     subject: &Subject<'_>,
     policy: &Policy,
     tasks: &[Task],
+    original: &Table,
     resources: &Resources<'_>,
 ) -> Result<Compared> {
-    if args.original.is_empty() {
-        return Ok(Compared::Not(WITHOUT_ORIGINAL));
-    }
     // Queries ask about one sensitive column: the first that holds one value of each person.
     let candidates = tasks.iter().map(|task| (&task.columns, obstacle(policy, &task.columns)));
     let columns = match candidates.min_by_key(|(_, obstacle)| obstacle.is_some()) {
@@ -269,7 +284,6 @@ fn compared(
         Some((_, Some(obstacle))) => return Ok(Compared::Not(obstacle)),
         None => return Ok(Compared::Not("nothing is protected")),
     };
-    let original = Table::open(&args.original, &read_options(args.subject.delimiter, Some(policy)))?;
     let usual = Design::default().dimension.min(policy.columns.quasi.len());
     let design = Design {
         queries: args.queries,
@@ -277,5 +291,5 @@ fn compared(
         selectivity: args.selectivity,
         seed: args.seed,
     };
-    compare(subject, policy, columns, &original, &design, resources).map(Compared::Measured)
+    compare(subject, policy, columns, original, &design, resources).map(Compared::Measured)
 }

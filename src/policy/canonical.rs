@@ -9,9 +9,10 @@ use super::columns::{ColumnType, Columns, Nearness};
 use super::document::TableRules;
 use super::parse::quoted;
 use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
-use super::quasi::{End, Grid, Quasi, QuasiShape};
+use super::quasi::{End, Quasi, QuasiShape};
 use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
+use crate::table::write::OutputFormat;
 
 impl TableRules {
     /// Writes `accept` and `[columns]`.
@@ -86,9 +87,7 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
         writeln!(text, "domain = {}", list_text(ends.iter().map(end)))?;
     }
     match &quasi.grid {
-        Some(Grid::Width(width)) => writeln!(text, "grid = {}", fraction_text(width))?,
-        Some(Grid::Date(level)) => writeln!(text, "grid = \"{}\"", level.name())?,
-        Some(Grid::Clock(unit)) => writeln!(text, "grid = \"{}\"", unit.name())?,
+        Some(grid) => writeln!(text, "grid = {}", grid.text())?,
         None => {}
     }
     if let Some(name) = &quasi.other {
@@ -128,6 +127,9 @@ fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
     writeln!(text, "[publish]\nstyle = \"{}\"", name_of(&Style::NAMES, publish.style))?;
     writeln!(text, "ranges = \"{}\"", name_of(&Ranges::NAMES, publish.ranges))?;
     writeln!(text, "cuts = \"{}\"", name_of(&Cuts::NAMES, publish.cuts))?;
+    if publish.format != OutputFormat::Parquet {
+        writeln!(text, "format = \"{}\"", publish.format.name())?;
+    }
     if let Some(strategy) = publish.strategy {
         writeln!(text, "strategy = \"{}\"", name_of(&Strategy::NAMES, strategy))?;
     }

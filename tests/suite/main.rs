@@ -17,15 +17,19 @@ mod corpus;
 mod datasets;
 mod disclosure;
 mod documents;
+mod dry_run;
 mod explore;
 mod fail_closed;
 mod failures;
+mod formats;
 mod frozen;
 mod init;
+mod inputs;
 mod lattice;
 mod limits;
 #[cfg(target_os = "linux")]
 mod memory;
+mod parts;
 mod policy_reference;
 #[cfg(unix)]
 mod races;

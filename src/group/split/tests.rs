@@ -1,9 +1,9 @@
 use super::frontier::OpenNode;
 use super::grow::group;
-use super::limits::SubtreeLimits;
 use super::plan::SplitPlan;
 use super::rank::CutOrder;
-use super::rows::{InMemory, OnPages};
+use super::rows::{InMemory, OnPages, Smallest};
+use super::subtree::Subtree;
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::{GroupCounts, Part};
@@ -15,6 +15,7 @@ use crate::math::confidence::ThresholdVerdict;
 use crate::math::implications::{Bucket, Scanner};
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values};
 use crate::model::implications::split::ImplicationsTest;
+use crate::model::obstacle::ObstructingRule;
 use crate::model::skyline::split::SkylineTest;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 use crate::resources::budget::Budget;
@@ -24,13 +25,13 @@ use std::sync::Mutex;
 
 /// A small table: codes per row, then the sensitive codes of the row.
 #[derive(Debug, Clone)]
-struct Sample {
-    columns: Vec<Column>,
-    rows: Vec<(Vec<u16>, Vec<u16>)>,
-    values: Values,
+pub(super) struct Sample {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<(Vec<u16>, Vec<u16>)>,
+    pub(super) values: Values,
     adversary: Adversary,
-    minimum: MinimumSizes,
-    order: CutOrder,
+    pub(super) minimum: MinimumSizes,
+    pub(super) order: CutOrder,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +42,7 @@ enum Adversary {
 
 use Adversary::{Implications, Skyline};
 
-const DISTINCT: usize = 4;
+pub(super) const DISTINCT: usize = 4;
 
 fn tree_column() -> Column {
     let mut tree = CodeTree::new(6);
@@ -58,7 +59,7 @@ fn set_column() -> Column {
 }
 
 prop_compose! {
-    fn sample()(
+    pub(super) fn sample()(
         values in prop::sample::select(vec![Values::Single, Values::Set, Values::Multiset]),
         codes in prop::collection::vec((0u16..9, 0u16..6, 0u16..5), 1..60),
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
@@ -95,7 +96,7 @@ fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> Skylin
     SkylineState::new(values, DISTINCT, &[(ProtectedCodes::Every, point)])
 }
 
-fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
+pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     match sample.adversary {
         Skyline(l, k, m, confidence) => {
             let state = state(sample.values, (l, k, m, confidence));
@@ -108,7 +109,7 @@ fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     }
 }
 
-fn rows(sample: &Sample) -> Rows {
+pub(super) fn rows(sample: &Sample) -> Rows {
     let column = |i: usize| {
         let mut codes = Codes::with_capacity(sample.columns[i].codes, 0);
         sample.rows.iter().for_each(|(row, _)| codes.push(row[i]));
@@ -153,11 +154,12 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = store.into_inner().unwrap();
-    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
-    let limits = SubtreeLimits { bytes: 0, rows: 0, values: 0 };
-    let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, limits);
+    let plan =
+        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
+    let mut pages = OnPages::new(&sample.columns, &store, &budget, Smallest::Part(0));
     let root = OpenNode::root(&sample.columns, &whole);
-    let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
+    let mut split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
+    plan.find_obstacles(&pages, &tree, &mut split.leaves, &*criterion).unwrap();
     assert!(split.left.is_empty() && split.inner.is_empty());
     let mut groups: Vec<Group> =
         split.leaves.into_iter().map(|node| group(&pages, &tree, node).unwrap()).collect();
@@ -170,21 +172,21 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let rows = rows(sample);
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
-    let mut tree = CutTree::default();
     if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
-        return (tree, vec![]);
+        return (CutTree::default(), vec![]);
     }
     criterion.accept(&[Part::of(&whole)]);
-    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
+    let plan =
+        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
     let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
-    let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
-    let groups = nodes.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
+    let Subtree { tree, leaves } = plan.finish(&mut rows, root, &mut *criterion).unwrap().unwrap();
+    let groups = leaves.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
     (tree, groups)
 }
 
 /// A group of the naive model: numbers of its rows.
-type Naive = Vec<usize>;
+pub(super) type Naive = Vec<usize>;
 
 fn part(sample: &Sample, group: &Naive) -> GroupCounts {
     let mut part = GroupCounts { people: group.len() as u64, counts: vec![0; DISTINCT] };
@@ -193,7 +195,7 @@ fn part(sample: &Sample, group: &Naive) -> GroupCounts {
 }
 
 /// Whether a set of groups is safe, computed from scratch; in set and multiset mode, replaced groups also count.
-fn safe(sample: &Sample, groups: &[Naive]) -> bool {
+pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
     let verdict = match sample.adversary {
         Skyline(l, k, m, confidence) => {
@@ -214,7 +216,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.
-fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
+pub(super) fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
     let code = |row: &usize, column: usize| sample.rows[*row].0[column];
     let width = |rows: &Naive, number: usize| {
         let mut codes: Vec<u16> = rows.iter().map(|row| code(row, number)).collect();
@@ -325,6 +327,47 @@ proptest! {
     #[test]
     fn rows_on_pages_are_split_like_rows_in_memory(sample in sample(), page_rows in 1usize..9) {
         prop_assert_eq!(planned_on_pages(&sample, page_rows), planned(&sample));
+    }
+
+    /// A value is named only if nothing else refuses the best cut, and otherwise nothing alone does.
+    #[test]
+    fn what_binds_is_what_refuses_the_best_cut(sample in sample()) {
+        let Skyline(l, k, m, confidence) = sample.adversary else { return Ok(()) };
+        let (tree, groups) = planned(&sample);
+        for (group, rows) in groups.iter().zip(members(&sample, &tree, &groups)) {
+            let all = cuts(&sample, &rows);
+            let large = |parts: &[Naive]| parts.iter().all(|part| part.len() as u64 >= sample.minimum.people);
+            let Some((_, _, best)) = all.iter().find(|(_, _, parts)| large(parts)) else {
+                let expected =
+                    if all.is_empty() { ObstructingRule::NothingToCut } else { ObstructingRule::People };
+                prop_assert_eq!(group.obstacle.unwrap().rule, expected);
+                continue;
+            };
+            let parts: Vec<GroupCounts> = best.iter().map(|own| part(&sample, own)).collect();
+            let least = sample.minimum.distinct;
+            if least > 1 && parts.iter().any(|part| part.distinct() < least) {
+                prop_assert_eq!(group.obstacle.unwrap().rule, ObstructingRule::Distinct);
+                continue;
+            }
+            let refuses = |code: &u16| {
+                let point = state(sample.values, (l, k, m, confidence)).points().remove(0);
+                let only = ProtectedCodes::These(vec![u32::from(*code)]);
+                let mut state = SkylineState::new(sample.values, DISTINCT, &[(only, point)]);
+                let mut ranking = Default::default();
+                parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
+                state.verdict() != ThresholdVerdict::Safe
+            };
+            let refusing: Vec<u16> = (0..DISTINCT as u16).filter(refuses).collect();
+            let ObstructingRule::Point { point: 0, code } = group.obstacle.unwrap().rule else {
+                prop_assert!(parts.iter().all(|part| part.distinct() == 0), "{:?}", group.obstacle);
+                continue;
+            };
+            match refusing[..] {
+                [] => prop_assert!(code.is_some()),
+                [only] => prop_assert_eq!(code, Some(only)),
+                _ => prop_assert_eq!(code, None),
+            }
+        }
     }
 
     /// The codes that a group is said to hold are those of its people.

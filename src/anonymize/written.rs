@@ -119,6 +119,7 @@ impl Written {
             },
             reader: Reader::Public,
             penalties: None,
+            binds: Vec::new(),
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept,
         });

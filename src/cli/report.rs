@@ -19,7 +19,9 @@ use crate::release::manifest::{MANIFEST, hash};
 use crate::release::receipt::Receipt;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
-use crate::report::page::{Asked, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL, to_html};
+use crate::report::page::{
+    Asked, BoundPeople, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL, to_html,
+};
 use crate::report::utility::Design;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -126,10 +128,13 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
         }
         Opened::Table(..) => Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
     };
-    let penalties = penalties(args, &opened)?;
+    let receipt = receipt(args, &opened)?;
+    let penalties = receipt.as_ref().and_then(Penalties::of);
+    let binds = receipt.as_ref().map_or(Vec::new(), BoundPeople::of);
     let reader =
         if args.original.is_empty() && args.receipt.is_none() { Reader::Public } else { Reader::Owner };
-    let contents = Contents { verdict: &verdict, asked, reader, origin, penalties, compared, kept: &kept };
+    let contents =
+        Contents { verdict: &verdict, asked, reader, origin, penalties, binds, compared, kept: &kept };
     let safe = verdict.holds_as_far_as_judged();
     Ok(MadePage {
         html: to_html(&contents),
@@ -160,12 +165,12 @@ fn judge(
     check.judge(resources)
 }
 
-/// What the receipt says about the labels.
-fn penalties(args: &ReportArgs, opened: &Opened) -> Result<Option<Penalties>> {
+/// The receipt, if it is that of the release.
+fn receipt(args: &ReportArgs, opened: &Opened) -> Result<Option<Receipt>> {
     let (Some(path), Opened::Release(_)) = (&args.receipt, opened) else { return Ok(None) };
     let receipt = Receipt::read(path)?;
     match hash(&args.subject.paths[0].join(MANIFEST))?.1 == receipt.manifest_sha256 {
-        true => Ok(Penalties::of(&receipt)),
+        true => Ok(Some(receipt)),
         false => Err(Error::missing(
             format!("{} is the receipt of another release", path.display()),
             "give the receipt of this release",

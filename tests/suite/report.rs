@@ -220,7 +220,7 @@ fn the_page_shows_what_each_model_and_criterion_required() {
         assert!(page.contains("at least 6") && page.contains(shown), "{page}");
         assert!(!page.contains("only the sizes of groups"), "{page}");
         assert_eq!(plain(&run(&["report", &out], 0)), page);
-        assert!(page.contains("skyveil check RELEASE policy.toml"), "{page}");
+        assert!(page.contains("skyveil check RELEASE The policy"), "{page}");
         run(&["check", &out], 0);
     }
 }
@@ -289,6 +289,11 @@ fn penalties_are_for_the_owner() {
     assert_eq!((penalty["published"].as_f64(), penalty["tight"].as_f64()), (Some(0.39), Some(0.39)));
     let owners = skyveil(&["report", &folder.text("r"), "--receipt", &folder.text("r.receipt.json")]);
     assert!(printed(&owners).contains("Certainty penalty by column") && printed(&owners).contains("0.390"));
+    // One group of 40, which the minimum of 40 keeps together.
+    let words = plain(&printed(&owners));
+    assert!(words.contains("Private. This report is for the owner"), "{words}");
+    assert!(words.contains("the minimum group size of 40 40 1"), "{words}");
+    assert!(!read("r/report.html").contains("What binds?"));
 }
 
 #[test]
@@ -309,9 +314,9 @@ fn any_table_of_groups_has_a_report() {
     for part in [
         "no verdict: nothing says what must hold",
         "c 0.5000",
-        "may be known besides, below 1 .",
+        "may be known besides, below 1. Hatched",
         "3.5 people in a group, on average",
-        "Discernibility (sum of squared group sizes): 25 .",
+        "Discernibility (sum of squared group sizes): 25.",
         "only a release says what its labels stand for: the certainty penalty",
         "the divergence of the marginals and the error of count queries",
         "note is published unchanged, row by row: 5 different values. 3 people (42.9 %)",

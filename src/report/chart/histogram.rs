@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::draw::px;
+use crate::error::number_of;
 use crate::report::digits::grouped;
 
 const WIDTH: f64 = 340.0;
@@ -35,7 +36,7 @@ pub fn histogram(title: &str, bars: &[(u64, u64, u64)]) -> Markup {
                 rect x=(px(step * i as f64 + 0.5)) y=(px(FLOOR - height)) width=(px((step - 1.0).max(0.5)))
                     height=(px(height)) fill="#62a3c6" {
                     title {
-                        (grouped(*from)) @if to > from { " to " (grouped(*to)) } " people: " (grouped(*groups)) " groups"
+                        (grouped(*from)) @if to > from { " to " (grouped(*to)) } " people: " (number_of(*groups, "group", "groups"))
                     }
                 }
             }

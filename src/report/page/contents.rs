@@ -1,5 +1,6 @@
 //! The contents of a page.
 
+use super::binds::BoundPeople;
 use crate::check::Verdict;
 use crate::model::Policy;
 use crate::release::receipt::Receipt;
@@ -23,6 +24,8 @@ pub struct Contents<'a> {
     pub origin: Origin<'a>,
     /// The certainty penalties, which only the owner knows.
     pub penalties: Option<Penalties>,
+    /// What refuses finer groups, which only the owner knows; empty if it is not known.
+    pub binds: Vec<BoundPeople>,
     /// How far it is from the original.
     pub compared: Compared,
     /// The columns that are published unchanged.

@@ -100,7 +100,7 @@ fn folded<T>(rows: &[T], what: &str, table: impl Fn(&[T]) -> Markup) -> Markup {
 }
 
 /// A share as a bar.
-fn bar(share: f64) -> Markup {
+pub(super) fn bar(share: f64) -> Markup {
     html! {
         svg.meter viewBox="0 0 300 10" preserveAspectRatio="none" aria-hidden="true" {
             rect.track width="300" height="10" {}

@@ -419,9 +419,9 @@ impl Error {
         }
     }
 
-    /// An operating-system error on a file.
+    /// An operating-system error on a file; or the error that a reader of this library wrapped in one.
     pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Error::Io { path: path.into(), source }
+        source.downcast().unwrap_or_else(|source| Error::Io { path: path.into(), source })
     }
 }
 

@@ -70,9 +70,11 @@ pub use resources::Resources;
 pub use resources::budget::{ALLOWANCE, Budget};
 pub use resources::progress::Progress;
 pub use resources::spill::SpillForm;
-pub use table::ColumnKind;
-pub use table::read::{ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, ScanMeans, Table};
-pub use table::write::{TableWriter, WriteOptions};
+pub use table::read::{
+    ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, ScanMeans, SpoolPlace, Table,
+};
+pub use table::write::{OutputFormat, TableWriter, WriteOptions};
+pub use table::{ColumnKind, CsvTexts};
 
 /// What the benches measure. Not part of the public interface: it may change at any time.
 #[cfg(feature = "bench-internals")]

@@ -13,10 +13,9 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::policy::Ranges;
-use crate::release::part_writer::PartWriter;
+use crate::release::part_writer::{PartOptions, PartWriter};
 use crate::release::penalty::Utility;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
-use crate::table::write::WriteOptions;
 
 /// The two tables of a release while they are written, and the people who are in neither.
 pub(super) struct BucketTables<'a> {
@@ -35,10 +34,10 @@ impl<'a> BucketTables<'a> {
     pub(super) fn create(
         payload: &'a Payload,
         sensitive: &'a SensitiveColumns,
+        options: PartOptions,
         workplace: &'a Workplace<'_>,
     ) -> Result<Self> {
         let (folder, resources) = (workplace.staging.folder(), &workplace.resources);
-        let options = WriteOptions { threads: resources.threads, ..WriteOptions::default() };
         let columns =
             RowColumns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);

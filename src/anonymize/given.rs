@@ -112,7 +112,8 @@ fn write_tables(
         sensitive: &sensitive,
         payload: payload.as_ref(),
     };
-    let mut output = Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.threads)?;
+    let mut output =
+        Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.part_options())?;
     let measured = people.places.iter().zip(&people.attributes).map(|(&place, own)| {
         let quasi = &job.policy.columns.quasi[place];
         Ok((quasi, job.table.kind(&quasi.name)?, own))

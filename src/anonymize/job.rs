@@ -12,6 +12,7 @@ use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
+use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::ReceiptPaths;
@@ -22,7 +23,9 @@ use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::resources::spill::{Spill, SpillForm};
+use crate::table::CsvTexts;
 use crate::table::read::Table;
+use crate::table::write::{OutputFormat, WriteOptions};
 use std::path::PathBuf;
 
 /// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
@@ -48,6 +51,8 @@ pub struct Anonymize<'a> {
     pub search: Search,
     /// How one of several given functions is chosen; default: according to the policy, if it says.
     pub strategy: Option<Strategy>,
+    /// The format of the files; default: according to the policy.
+    pub format: Option<OutputFormat>,
     /// The functions as a table of group numbers; default: those of the policy.
     pub functions: Option<&'a Table>,
     /// Counting steps per disclosure set of a given function.
@@ -80,6 +85,7 @@ impl<'a> Anonymize<'a> {
             threads: std::thread::available_parallelism().map_or(1, |threads| threads.get()),
             search: Search::Tree,
             strategy: None,
+            format: None,
             functions: None,
             limit_steps: Limits::default().steps,
             suppressed: None,
@@ -96,6 +102,13 @@ impl<'a> Anonymize<'a> {
             Grouping::GivenFunctions(_) => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
+    }
+
+    /// How the files of the release are written.
+    pub(super) fn part_options(&self) -> PartOptions {
+        let write =
+            WriteOptions { threads: self.threads, texts: CsvTexts::Guarded, ..WriteOptions::default() };
+        PartOptions { write, format: self.format.unwrap_or(self.policy.publish.format) }
     }
 
     /// How groups are formed.

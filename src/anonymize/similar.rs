@@ -128,7 +128,7 @@ impl Similarity<'_> {
         let source = Source { table: job.table, columns: wanted, resources };
         read_people(&source, census, &payload, &places, &mut sorter)?;
         let values = SensitiveColumns::one(census.sensitive.clone());
-        let mut output = BucketTables::create(&payload, &values, workplace)?;
+        let mut output = BucketTables::create(&payload, &values, job.part_options(), workplace)?;
         let people = SimilarPeople {
             known: &known,
             bound: &bound,

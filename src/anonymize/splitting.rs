@@ -168,7 +168,7 @@ impl<'s> CodedTable<'s> {
             payload,
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let mut output = Output::create(folder, &shape, spill, job.threads)?;
+        let mut output = Output::create(folder, &shape, spill, job.part_options())?;
         let measured = source.quasi().zip(&self.attributes);
         let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
         let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);

@@ -12,10 +12,10 @@ use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseS
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
+use crate::release::tables;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
-use crate::table::read::Table;
 use serde_json::Value;
 
 /// The result of forming groups.
@@ -53,7 +53,7 @@ pub(super) struct Written {
 impl Written {
     /// Reads the files back and judges them by the policy: a verdict for each protected column.
     pub(super) fn judge(&self, job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Verdict> {
-        let open = |table: &str| Table::open(&[workplace.staging.folder().join(table)], &Default::default());
+        let open = |table: &str| tables::open(&workplace.staging.folder().join(table));
         let (people, values) = match self.style {
             ReleaseStyle::Generalized => (open("data")?, None),
             ReleaseStyle::Bucketized => (open("quasi")?, Some(open("sensitive")?)),
@@ -94,7 +94,7 @@ impl Written {
             ReleaseStyle::Generalized => "data",
             ReleaseStyle::Bucketized => "quasi",
         };
-        let people = Table::open(&[workplace.staging.folder().join(name)], &Default::default())?;
+        let people = tables::open(&workplace.staging.folder().join(name))?;
         let (groups, keep) = ([GROUP.to_string()], &job.policy.columns.keep);
         kept::measure(&people, &groups, keep, Standing::Together, &workplace.resources)
     }

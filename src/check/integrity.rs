@@ -25,10 +25,12 @@ use crate::model::finding::{ClaimVerdict, Finding};
 use crate::policy::{Ranges, Style};
 use crate::release::manifest::{Evidence, MANIFEST, Manifest, PublishedColumn, REPORT, ReleaseStyle, hash};
 use crate::release::rows::{COUNT, GROUP};
+use crate::release::tables::COLUMNS;
 use crate::resources::Resources;
 use crate::resources::progress::Progress;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Morsel, Table};
+use crate::table::write::OutputFormat;
 
 /// The signature that its owner may put next to a manifest.
 pub const SIGNATURE: &str = "manifest.json.sig";
@@ -56,7 +58,9 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
     if names.windows(2).any(|pair| pair[0] >= pair[1]) {
         add(MANIFEST, "its files are not listed once each and in order");
     }
-    for name in expected(manifest.style, &names) {
+    let format = names.iter().find_map(|name| part_format(name));
+    let form = ReleaseForm { style: manifest.style, format: format.unwrap_or(OutputFormat::Parquet) };
+    for name in form.expected(&names) {
         if !names.contains(&name.as_str()) {
             add(&name, "every release has this file, and the manifest does not list it");
         }
@@ -68,7 +72,7 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
             _ if !is_file => add(name, "this is neither a file nor a folder of a release"),
             _ if name == MANIFEST || name == SIGNATURE => {}
             None => add(name, "the manifest does not list this file"),
-            Some(_) if !is_published(manifest.style, name) => add(name, "no release has such a file"),
+            Some(_) if !form.is_published(name) => add(name, "no release has such a file"),
             Some(own) => {
                 if hash(&directory.join(name))? != (own.bytes, own.sha256.clone()) {
                     add(name, "this file was changed after the release was published");
@@ -90,34 +94,51 @@ struct Entry {
     is_file: bool,
 }
 
-/// The folders of the tables.
-fn folders(style: ReleaseStyle) -> &'static [&'static str] {
-    match style {
-        ReleaseStyle::Generalized => &["data"],
-        ReleaseStyle::Bucketized => &["quasi", "sensitive"],
+/// Which files a release has.
+struct ReleaseForm {
+    style: ReleaseStyle,
+    format: OutputFormat,
+}
+
+impl ReleaseForm {
+    /// The folders of the tables.
+    fn folders(&self) -> &'static [&'static str] {
+        match self.style {
+            ReleaseStyle::Generalized => &["data"],
+            ReleaseStyle::Bucketized => &["quasi", "sensitive"],
+        }
+    }
+
+    /// The files that a release must have: the page, parts without a gap, and the types of columns that do not say them.
+    fn expected(&self, listed: &[&str]) -> Vec<String> {
+        let mut names = vec![REPORT.to_string()];
+        for folder in self.folders() {
+            let own = listed.iter().filter_map(|name| name.strip_prefix(folder)?.strip_prefix('/'));
+            let parts = own.filter(|file| *file != COLUMNS).count().max(1);
+            names.extend((0..parts).map(|part| format!("{folder}/part-{part:05}.{}", self.format.name())));
+            names.extend(self.format.is_text().then(|| format!("{folder}/{COLUMNS}")));
+        }
+        names
+    }
+
+    /// Whether a release may have a file with this name.
+    fn is_published(&self, name: &str) -> bool {
+        match name.split_once('/') {
+            None => name == REPORT,
+            Some((folder, file)) => {
+                let types = self.format.is_text() && file == COLUMNS;
+                self.folders().contains(&folder) && (types || part_format(name) == Some(self.format))
+            }
+        }
     }
 }
 
-/// The files that a release must have: the page, and parts without a gap.
-fn expected(style: ReleaseStyle, listed: &[&str]) -> Vec<String> {
-    let mut names = vec![REPORT.to_string()];
-    for folder in folders(style) {
-        let parts = listed.iter().filter(|name| name.starts_with(&format!("{folder}/"))).count().max(1);
-        names.extend((0..parts).map(|part| format!("{folder}/part-{part:05}.parquet")));
-    }
-    names
-}
-
-/// Whether a release may have a file with this name.
-fn is_published(style: ReleaseStyle, name: &str) -> bool {
-    let part = |file: &str| {
-        let number = file.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
-        number.is_some_and(|digits| digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    match name.split_once('/') {
-        None => name == REPORT,
-        Some((folder, file)) => folders(style).contains(&folder) && part(file),
-    }
+/// The format of a part of a table, by its name.
+fn part_format(name: &str) -> Option<OutputFormat> {
+    let (number, extension) = name.split_once('/')?.1.strip_prefix("part-")?.split_once('.')?;
+    let counted = number.len() == 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let known = OutputFormat::NAMES.into_iter().find(|(name, _)| *name == extension);
+    known.map(|(_, format)| format).filter(|_| counted)
 }
 
 /// Everything in a release, hidden or not, in ascending order within each folder. Only folders at the top are entered.

@@ -14,8 +14,9 @@ use crate::model::{Policy, Target};
 use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle};
 use crate::release::rows::COUNT;
 pub use crate::release::rows::GROUP;
+use crate::release::tables;
 use crate::resources::Resources;
-use crate::table::read::{ReadOptions, Table};
+use crate::table::read::Table;
 
 /// An open release.
 pub struct Release {
@@ -40,7 +41,7 @@ impl Release {
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref();
         let manifest = Manifest::read(directory)?;
-        let open = |name: &str| Table::open(&[directory.join(name)], &ReadOptions::default());
+        let open = |name: &str| tables::open(&directory.join(name));
         let tables = match manifest.style {
             ReleaseStyle::Generalized => Tables::Generalized(open("data")?),
             ReleaseStyle::Bucketized => {

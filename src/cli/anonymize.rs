@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::audit::open_functions;
-use super::flags::{ResourceFlags, read_options};
+use super::flags::{ResourceFlags, open_table, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
@@ -18,6 +18,7 @@ use crate::release::findings;
 use crate::report::scope::in_a_line;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
+use crate::table::write::OutputFormat;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -33,9 +34,11 @@ use std::time::{Duration, Instant};
 Examples:
   skyveil anonymize people.parquet --policy policy.toml --out release
   skyveil anonymize people.csv --policy policy.toml --out release --memory 256MiB --threads 2 --json
+  skyveil anonymize 'people-*.csv.gz' --policy policy.toml --out release --format csv.gz
   skyveil anonymize people.csv --policy policy.toml --out release --search lattice")]
 pub struct AnonymizeArgs {
-    /// Parquet, Arrow IPC or CSV files, or a directory of them.
+    /// Parquet, Arrow IPC or CSV files, CSV also as .csv.gz or .csv.zst; a directory of them, a quoted pattern, or - for
+    /// standard input.
     #[arg(required = true, value_name = "TABLE")]
     pub paths: Vec<PathBuf>,
     /// What may be published: a TOML file.
@@ -48,6 +51,10 @@ pub struct AnonymizeArgs {
     /// inclusive. Without it, and without publish.strategy in the policy, groups are split greedily.
     #[arg(long, value_name = "NAME", value_parser = read_strategy)]
     pub strategy: Option<Strategy>,
+    /// The format of the files of the release: parquet, arrow, csv or csv.gz. Default: publish.format in the policy, or
+    /// parquet.
+    #[arg(long, value_name = "NAME", value_parser = read_format)]
+    pub format: Option<OutputFormat>,
     /// For a strategy, a table of groups in place of [[audit.function]]; see `skyveil audit`.
     #[arg(long, value_name = "FILE")]
     pub functions: Option<PathBuf>,
@@ -107,7 +114,7 @@ fn read_measure(text: &str) -> std::result::Result<LatticeMeasure, String> {
 pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
-    let table = Table::open(&args.paths, &read_options(None, Some(&policy)))?;
+    let table = open_table(&args.paths, &read_options(None, Some(&policy), args.resources.spool()))?;
     let strategy = args.strategy.or(policy.publish.strategy);
     if strategy.is_none() && args.functions.is_some() {
         return Err(Error::input(
@@ -129,6 +136,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         threads: args.resources.threads(),
         search: args.search(),
         strategy: args.strategy,
+        format: args.format,
         functions: functions.as_ref(),
         limit_steps: args.limit_steps,
         suppressed: args.suppressed.clone(),
@@ -180,6 +188,11 @@ fn warn_of_policy(policy: &Policy, summary: &Summary) {
             complain("note", &format!("accept: {:?} is not needed for this table", risk.name()));
         }
     }
+}
+
+fn read_format(text: &str) -> Result<OutputFormat, String> {
+    let known = OutputFormat::NAMES.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, format)| format).ok_or_else(|| "expected parquet, arrow, csv or csv.gz".to_string())
 }
 
 fn read_strategy(text: &str) -> Result<Strategy, String> {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Answer;
-use super::flags::{ResourceFlags, read_delimiter, read_options};
+use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
 use super::receipt::ReceiptFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
@@ -130,7 +130,8 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
             Setting::Original,
         ));
     }
-    let original = Table::open(&args.original, &read_options(args.delimiter, Some(&policy)))?;
+    let original =
+        open_table(&args.original, &read_options(args.delimiter, Some(&policy), args.resources.spool()))?;
     let bound = with_progress(|progress| {
         args.receipt.compare(directory, &policy, Some(&original), &args.resources.all(progress))
     })?;
@@ -161,11 +162,11 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
             Setting::Receipt,
         ));
     }
-    let options = read_options(args.delimiter, policy.as_ref());
-    let table = Table::open(&args.paths, &options)?;
+    let options = read_options(args.delimiter, policy.as_ref(), args.resources.spool());
+    let table = open_table(&args.paths, &options)?;
     let original = match args.original.is_empty() {
         true => None,
-        false => Some(Table::open(&args.original, &options)?),
+        false => Some(open_table(&args.original, &options)?),
     };
     let (subject, membership) = (Subject::Table(&table), Membership::Own(&args.group));
     let tables = GroupTables { subject: &subject, membership: &membership, manifest: None };

@@ -1,7 +1,7 @@
 //! `skyveil audit`: what would an adversary learn from knowing how the release was chosen?
 
 use super::Answer;
-use super::flags::{read_delimiter, read_options, read_size};
+use super::flags::{open_table, read_delimiter, read_options, read_size};
 use super::terminal::{print, visible};
 use crate::error::{Result, number_of};
 use crate::group::given::{AuditedPoint, GivenFunctions, GroupedPeople, ReadFor};
@@ -13,7 +13,7 @@ use crate::policy::Strategy;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
-use crate::table::read::{ReadOptions, Table};
+use crate::table::read::{ReadOptions, SpoolPlace, Table};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -58,7 +58,8 @@ pub struct AuditArgs {
 /// Audits, and prints what was found.
 pub fn run(args: &AuditArgs) -> Result<Answer> {
     let policy = Policy::read(&args.policy)?;
-    let table = Table::open(&args.paths, &read_options(args.delimiter, Some(&policy)))?;
+    let options = read_options(args.delimiter, Some(&policy), SpoolPlace::default());
+    let table = open_table(&args.paths, &options)?;
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
     let progress = Progress::default();
     let resources = Resources { threads: 1, ..Resources::new(Budget::new(args.memory), &progress) };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::error::Setting;
+use super::terminal::complain;
+use crate::error::{Error, Setting};
 use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
 use crate::policy::{ColumnType as PolicyType, End, Grid, Quasi, QuasiShape};
@@ -13,7 +14,7 @@ use crate::resources::Resources;
 use crate::resources::budget::{Budget, parse_size};
 use crate::resources::progress::Progress;
 use crate::resources::spill::SpillForm;
-use crate::table::read::{CsvType, OrderedCells, ReadOptions};
+use crate::table::read::{CsvType, OrderedCells, ReadOptions, SpoolPlace, Table};
 
 /// The resources that a command may use.
 #[derive(Debug, Args)]
@@ -62,6 +63,11 @@ impl ResourceFlags {
         if self.trust_disk { SpillForm::Plain } else { SpillForm::Encrypted }
     }
 
+    /// Where pipes are copied.
+    pub fn spool(&self) -> SpoolPlace {
+        SpoolPlace { directory: self.temp(), form: self.spill() }
+    }
+
     /// The directory for data that does not fit in memory.
     pub fn temp(&self) -> PathBuf {
         self.temp.clone().unwrap_or_else(std::env::temp_dir)
@@ -69,16 +75,22 @@ impl ResourceFlags {
 }
 
 /// How to read the table: the flag takes precedence over the policy.
-pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>) -> ReadOptions {
-    let Some(columns) = policy.map(|policy| &policy.columns) else {
-        return ReadOptions { delimiter, ..ReadOptions::default() };
-    };
+pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>, spool: SpoolPlace) -> ReadOptions {
+    let plain = ReadOptions { delimiter, spool, ..ReadOptions::default() };
+    let Some(columns) = policy.map(|policy| &policy.columns) else { return plain };
     ReadOptions {
         delimiter: delimiter.or(columns.delimiter),
         types: columns.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
         ordered: columns.quasi.iter().filter_map(ordered_cells).collect(),
-        ..ReadOptions::default()
+        ..plain
     }
+}
+
+/// Opens a table, and says which files of a directory are not read.
+pub fn open_table(paths: &[PathBuf], options: &ReadOptions) -> Result<Table, Error> {
+    let table = Table::open(paths, options)?;
+    table.notes().iter().for_each(|note| complain("note", note));
+    Ok(table)
 }
 
 /// What the cells of a quasi-identifier must be, where the policy says so.

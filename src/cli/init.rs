@@ -1,7 +1,7 @@
 //! `skyveil init`: profile a table and propose a policy to start from.
 
 use super::Answer;
-use super::flags::{ResourceFlags, csv_type, read_delimiter};
+use super::flags::{ResourceFlags, csv_type, open_table, read_delimiter};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
@@ -63,7 +63,8 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
         return Err(exists(out));
     }
     let reading = ReadingOptions { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
-    let table = Table::open(&args.paths, &options(&reading))?;
+    let options = ReadOptions { spool: args.resources.spool(), ..options(&reading) };
+    let table = open_table(&args.paths, &options)?;
     if let Some(column) = &args.hierarchy {
         return write_hierarchy(args, &table, column);
     }

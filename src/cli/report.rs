@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Answer;
-use super::flags::{read_confidence, read_options, read_point};
+use super::flags::{read_confidence, read_point};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, print_file, visible_path, with_progress};
 use crate::check::policy::Task;
@@ -79,13 +79,19 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
             "leave out --original, or give a directory that skyveil anonymize made",
         ));
     }
+    let original = args.subject.open_original(&args.original, &opened)?;
     let (verdict, kept, compared) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
-        let verdict = judge(args, &opened, &tasks, &resources)?;
+        let verdict = judge(args, &opened, &tasks, original.as_ref(), &resources)?;
         let groups = args.subject.groups(&opened);
         let kept = kept(&opened, &groups, &tasks, verdict.first(), &resources)?;
         let compared = match &opened {
-            Opened::Release(release) => compared(args, &opened.subject(), &release.1, &tasks, &resources)?,
+            Opened::Release(release) => match &original {
+                Some(original) => {
+                    compared(args, &opened.subject(), &release.1, &tasks, original, &resources)?
+                }
+                None => Compared::Not(WITHOUT_ORIGINAL),
+            },
             Opened::Table(..) => {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
@@ -115,15 +121,20 @@ pub fn run(args: &ReportArgs) -> Result<Answer> {
     Ok(if safe || asked == Asked::Nothing { Answer::Yes } else { Answer::No })
 }
 
-fn judge(args: &ReportArgs, opened: &Opened, tasks: &[Task], resources: &Resources<'_>) -> Result<Verdict> {
+fn judge(
+    args: &ReportArgs,
+    opened: &Opened,
+    tasks: &[Task],
+    original: Option<&Table>,
+    resources: &Resources<'_>,
+) -> Result<Verdict> {
     let groups = args.subject.groups(opened);
     // Beliefs are not judged again, and the page says so.
     let followed = tasks.iter().any(|task| task.requirements.follows_people());
-    let original = args.subject.open_original(&args.original, opened)?.filter(|_| !followed);
     let check = Check {
         subject: &opened.subject(),
         tasks,
-        original: original.as_ref(),
+        original: original.filter(|_| !followed),
         distributions: None,
         membership: args.subject.membership(opened, &groups),
         manifest: opened.manifest(),
@@ -240,11 +251,9 @@ fn compared(
     subject: &Subject<'_>,
     policy: &Policy,
     tasks: &[Task],
+    original: &Table,
     resources: &Resources<'_>,
 ) -> Result<Compared> {
-    if args.original.is_empty() {
-        return Ok(Compared::Not(WITHOUT_ORIGINAL));
-    }
     // Queries ask about one sensitive column: the first that holds one value of each person.
     let candidates = tasks.iter().map(|task| (&task.columns, obstacle(policy, &task.columns)));
     let columns = match candidates.min_by_key(|(_, obstacle)| obstacle.is_some()) {
@@ -252,7 +261,6 @@ fn compared(
         Some((_, Some(obstacle))) => return Ok(Compared::Not(obstacle)),
         None => return Ok(Compared::Not("nothing is protected")),
     };
-    let original = Table::open(&args.original, &read_options(args.subject.delimiter, Some(policy)))?;
     let usual = Design::default().dimension.min(policy.columns.quasi.len());
     let design = Design {
         queries: args.queries,
@@ -260,5 +268,5 @@ fn compared(
         selectivity: args.selectivity,
         seed: args.seed,
     };
-    compare(subject, policy, columns, &original, &design, resources).map(Compared::Measured)
+    compare(subject, policy, columns, original, &design, resources).map(Compared::Measured)
 }

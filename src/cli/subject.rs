@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{ResourceFlags, read_delimiter, read_options, read_values};
+use super::flags::{ResourceFlags, open_table, read_delimiter, read_options, read_values};
 use crate::check::beliefs::Membership;
 use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release, labelled_groups};
@@ -16,7 +16,7 @@ use crate::release::manifest::Manifest;
 use crate::release::rows::GROUP;
 use crate::resources::Resources;
 use crate::resources::progress::Progress;
-use crate::table::read::Table;
+use crate::table::read::{ReadOptions, Table};
 
 /// A release, or any table of groups.
 #[derive(Debug, Args)]
@@ -157,7 +157,7 @@ impl SubjectFlags {
                 Ok(Opened::Release(Box::new((release, policy))))
             }
             paths => {
-                let table = Table::open(paths, &read_options(self.delimiter, policy.as_ref()))?;
+                let table = open_table(paths, &self.read_options(policy.as_ref()))?;
                 Ok(Opened::Table(table, policy.map(Box::new)))
             }
         }
@@ -177,7 +177,11 @@ impl SubjectFlags {
         if paths.is_empty() {
             return Ok(None);
         }
-        Table::open(paths, &read_options(self.delimiter, opened.policy())).map(Some)
+        open_table(paths, &self.read_options(opened.policy())).map(Some)
+    }
+
+    fn read_options(&self, policy: Option<&Policy>) -> ReadOptions {
+        read_options(self.delimiter, policy, self.resources.spool())
     }
 
     /// The protected column of the policy that the flags select.

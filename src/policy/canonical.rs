@@ -12,6 +12,7 @@ use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
 use super::quasi::{End, Grid, Quasi, QuasiShape};
 use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
+use crate::table::write::OutputFormat;
 
 impl TableRules {
     /// Writes `accept` and `[columns]`.
@@ -128,6 +129,9 @@ fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
     writeln!(text, "[publish]\nstyle = \"{}\"", name_of(&Style::NAMES, publish.style))?;
     writeln!(text, "ranges = \"{}\"", name_of(&Ranges::NAMES, publish.ranges))?;
     writeln!(text, "cuts = \"{}\"", name_of(&Cuts::NAMES, publish.cuts))?;
+    if publish.format != OutputFormat::Parquet {
+        writeln!(text, "format = \"{}\"", publish.format.name())?;
+    }
     if let Some(strategy) = publish.strategy {
         writeln!(text, "strategy = \"{}\"", name_of(&Strategy::NAMES, strategy))?;
     }

@@ -5,6 +5,7 @@ use super::parse::{Item, Mistakes, Section, closest, quoted};
 use super::quasi::{Quasi, QuasiShape};
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::decimal_text;
+use crate::table::write::OutputFormat;
 
 /// The form of the release.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Publish {
     pub ranges: Ranges,
     /// The order in which safe cuts are tried.
     pub cuts: Cuts,
+    /// The format of the files.
+    pub format: OutputFormat,
     /// How a generalization function is chosen from `audit.function`; `None` means the tree of cuts.
     pub strategy: Option<Strategy>,
 }
@@ -111,15 +114,19 @@ impl Coarseness {
 
 impl Publish {
     pub(super) fn read(section: Option<&Section>, mistakes: &mut Mistakes) -> Publish {
-        let keys = ["style", "ranges", "cuts", "strategy"];
+        let keys = ["style", "ranges", "cuts", "format", "strategy"];
         if let Some(section) = section {
             section.only(&keys, mistakes);
         }
-        let [style, ranges, cuts, strategy] = keys.map(|key| section.and_then(|section| section.get(key)));
+        let [style, ranges, cuts, format, strategy] =
+            keys.map(|key| section.and_then(|section| section.get(key)));
         Publish {
             style: style.and_then(|item| item.choice(&Style::NAMES, mistakes)).unwrap_or(Style::Generalized),
             ranges: ranges.and_then(|item| item.choice(&Ranges::NAMES, mistakes)).unwrap_or(Ranges::Label),
             cuts: cuts.and_then(|item| item.choice(&Cuts::NAMES, mistakes)).unwrap_or(Cuts::Best),
+            format: format
+                .and_then(|item| item.choice(&OutputFormat::NAMES, mistakes))
+                .unwrap_or(OutputFormat::Parquet),
             strategy: strategy.and_then(|item| item.choice(&Strategy::NAMES, mistakes)),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Groups become labels ([`label`], parsed by [`reader`]) and rows ([`rows`]); columns that are kept travel as
 //! [payload](crate::encode::payload) and are put in group order by [a sorter](crate::resources::sorter). Files
-//! ([`part_writer`]) are created in a staging directory ([`staging`]) and bound together by a manifest ([`manifest`]).
+//! ([`part_writer`], read back by [`tables`]) are created in a staging directory ([`staging`]) and bound together by a manifest ([`manifest`]).
 //! Nothing from the source is written except what the policy allows. What the owner keeps besides is private
 //! ([`private_file`]): a receipt ([`receipt`]) and the tree of cuts ([`cut_tree`]).
 
@@ -19,3 +19,4 @@ pub mod reader;
 pub mod receipt;
 pub mod rows;
 pub mod staging;
+pub mod tables;

@@ -15,12 +15,11 @@ use crate::group::tree::CutTree;
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
-use crate::release::part_writer::PartWriter;
+use crate::release::part_writer::{PartOptions, PartWriter};
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::{Extent, Spill};
-use crate::table::write::WriteOptions;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,9 +61,8 @@ impl<'a> Output<'a> {
         folder: &Path,
         shape: &'a ReleaseShape<'a>,
         spill: &'a Spill,
-        threads: usize,
+        options: PartOptions,
     ) -> Result<Self> {
-        let options = WriteOptions { threads, ..WriteOptions::default() };
         let joined = shape.is_joined();
         let rows = GroupRows::new(RowColumns {
             labels: if shape.style == Style::Generalized { shape.labels.to_vec() } else { vec![] },

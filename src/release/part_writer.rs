@@ -2,10 +2,11 @@
 //!
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
+use super::tables::write_types;
 use crate::error::{Error, Result};
 use crate::resources::disk;
 use crate::resources::threads::start;
-use crate::table::write::{TableWriter, WriteOptions};
+use crate::table::write::{OutputFormat, TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender};
@@ -21,12 +22,25 @@ pub struct PartWriter {
     writer: Option<JoinHandle<Result<PathBuf>>>,
 }
 
+/// How the files of a table are written.
+#[derive(Debug, Clone)]
+pub struct PartOptions {
+    /// How each file is written.
+    pub write: WriteOptions,
+    /// The format of all of them.
+    pub format: OutputFormat,
+}
+
 impl PartWriter {
-    /// Writes `folder/part-00000.parquet`, creating the folder.
-    pub fn create(folder: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+    /// Writes `folder/part-00000.parquet`, or with the extension of another format, creating the folder.
+    pub fn create(folder: &Path, schema: SchemaRef, options: PartOptions) -> Result<Self> {
+        let PartOptions { write, format } = options;
         disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
-        let path = folder.join("part-00000.parquet");
-        let mut table = TableWriter::create(&path, schema, &options)?;
+        if format.is_text() {
+            write_types(folder, &schema)?;
+        }
+        let path = folder.join(format!("part-00000.{}", format.name()));
+        let mut table = TableWriter::create(&path, schema, &write)?;
         let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =
             crossbeam_channel::bounded(AHEAD);
         let writer = start(move || {

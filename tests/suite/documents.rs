@@ -120,7 +120,11 @@ fn run_page(page: &Path, run: Run) -> usize {
             ["csv", "show", directory] => {
                 compare(&place, &format!("{}...", block.text), &rows(&folder.path().join(directory)));
             }
-            ["toml" | "csv", name] => std::fs::write(folder.path().join(name), &block.text).unwrap(),
+            ["toml" | "csv", name] => {
+                let path = folder.path().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, &block.text).unwrap();
+            }
             _ => {}
         }
     }

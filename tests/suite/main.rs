@@ -20,8 +20,10 @@ mod documents;
 mod explore;
 mod fail_closed;
 mod failures;
+mod formats;
 mod frozen;
 mod init;
+mod inputs;
 mod lattice;
 mod limits;
 #[cfg(target_os = "linux")]

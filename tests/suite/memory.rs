@@ -194,6 +194,22 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        name: "a compressed table",
+        make: compressed,
+        memory: [32, 32],
+        commands: &[ANONYMIZE, REPORT, CHECK, REPORT_TABLE],
+    },
+    Case {
+        name: "a compressed row without an end",
+        make: bomb,
+        memory: [32, 32],
+        commands: &[
+            ("check t --group q --sensitive s --point 0,1,0,0.9", Refuses("of memory")),
+            ("anonymize t --policy p.toml --out r --temp .", Refuses("of memory")),
+            ("init t --out q.toml --memory 96MiB", Refuses("of memory")),
+        ],
+    },
+    Case {
         name: "10,000 columns",
         make: many_columns,
         memory: [96, 96],
@@ -323,6 +339,31 @@ fn many_groups(folder: &Path, size: Size) {
     });
     let quasi = "[columns.quasi.a]\n[columns.quasi.b]\n[columns.quasi.c]\n";
     policy(folder, &format!("[columns]\nsensitive = \"s\"\n{quasi}[privacy]\nk_anonymity = 6\n"));
+}
+
+/// Zstandard with the longest window that is read; the text is some sixty times as long.
+fn compressed(folder: &Path, size: Size) {
+    let mut encoder = zstd::stream::write::Encoder::new(File::create(folder.join("t")).unwrap(), 1).unwrap();
+    encoder.window_log(23).unwrap();
+    encoder.write_all(b"q,s,pad\n").unwrap();
+    for row in 0..size.pick(200_000, 5_000_000) {
+        writeln!(encoder, "{},{},{:0100}", noise(row, 40) % 1000, noise(row, 41) % 20, row % 10).unwrap();
+    }
+    encoder.finish().unwrap();
+    policy(
+        folder,
+        "[columns]\nsensitive = \"s\"\nrest = \"drop\"\n[columns.quasi.q]\n[privacy]\nk_anonymity = 1000\n",
+    );
+}
+
+fn bomb(folder: &Path, size: Size) {
+    let file = File::create(folder.join("t")).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    encoder.write_all(b"q,s\n1,").unwrap();
+    let zeros = vec![b'0'; 1 << 20];
+    (0..size.pick(300, 10_000)).for_each(|_| encoder.write_all(&zeros).unwrap());
+    encoder.finish().unwrap();
+    policy(folder, "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[privacy]\nk_anonymity = 10\n");
 }
 
 fn long_quasi(folder: &Path, size: Size) {

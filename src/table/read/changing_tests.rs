@@ -1,6 +1,7 @@
 //! Files that change between two scans of a table, in every format.
 
 use std::fs::{File, FileTimes};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::{ColumnRequest, Morsel, ReadOptions, Table};
 use crate::error::{Error, Result};
 use crate::table::write::{TableWriter, WriteOptions};
 
-const FORMATS: [&str; 4] = ["csv", "parquet", "arrow", "arrows"];
+const FORMATS: [&str; 6] = ["csv", "csv.gz", "csv.zst", "parquet", "arrow", "arrows"];
 
 /// Ages from `first` on.
 fn write(path: &Path, rows: i64, first: i64) {
@@ -24,9 +25,24 @@ fn write(path: &Path, rows: i64, first: i64) {
         writer.write(&batch).unwrap();
         return writer.finish().unwrap();
     }
-    let mut writer = TableWriter::create(path, batch.schema(), &WriteOptions::default()).unwrap();
+    let packed = path.extension().is_some_and(|extension| extension == "gz" || extension == "zst");
+    let plain = if packed { path.with_file_name("plain.csv") } else { path.to_path_buf() };
+    let mut writer = TableWriter::create(&plain, batch.schema(), &WriteOptions::default()).unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
+    if packed {
+        let text = std::fs::read(&plain).unwrap();
+        std::fs::write(path, pack(path, &text)).unwrap();
+    }
+}
+
+fn pack(path: &Path, text: &[u8]) -> Vec<u8> {
+    if path.extension().is_some_and(|extension| extension == "zst") {
+        return zstd::encode_all(text, 3).unwrap();
+    }
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
 }
 
 fn scan(table: &Table) -> Result<u64> {

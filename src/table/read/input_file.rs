@@ -2,24 +2,39 @@
 //!
 //! A table is read several times: its values first, then its rows. Between and during these scans nobody may write to
 //! its files or put others in their place, or what was counted would not be what is published. The files are not kept
-//! open, because a table may have more of them than a process may open.
+//! open, because a table may have more of them than a process may open. What can be read only once is
+//! [copied](super::spool) while it is read, and the copy cannot change.
 
 use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::spool::{Spool, SpoolPlace, SpoolReader};
 use crate::error::{Error, Result};
 
 /// A file that can be opened again, as long as it stays the same.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct InputFile {
     path: PathBuf,
-    identity: Identity,
+    origin: Origin,
+}
+
+#[derive(Clone)]
+enum Origin {
+    Disk(Identity),
+    Spooled(Arc<Spool>),
 }
 
 impl InputFile {
     /// The file that was opened under this path.
     pub fn new(path: &Path, opened: &Metadata) -> Self {
-        InputFile { path: path.to_path_buf(), identity: Identity::of(opened) }
+        InputFile { path: path.to_path_buf(), origin: Origin::Disk(Identity::of(opened)) }
+    }
+
+    /// A pipe or a device, which can be read only once.
+    pub fn spooled(path: PathBuf, source: Box<dyn Read + Send>, place: &SpoolPlace) -> Result<Self> {
+        Ok(InputFile { path, origin: Origin::Spooled(Spool::new(source, place)?) })
     }
 
     /// Its path.
@@ -28,17 +43,27 @@ impl InputFile {
     }
 
     /// Opens it again.
-    pub fn open(&self) -> Result<File> {
+    pub fn open(&self) -> Result<InputBytes> {
         let io = |source| Error::io(&self.path, source);
-        let file = File::open(&self.path).map_err(io)?;
-        self.compare(&file.metadata().map_err(io)?)?;
-        Ok(file)
+        match &self.origin {
+            Origin::Disk(identity) => {
+                let file = File::open(&self.path).map_err(io)?;
+                self.compare(identity, &file.metadata().map_err(io)?)?;
+                Ok(InputBytes::Disk(file))
+            }
+            Origin::Spooled(spool) => Ok(InputBytes::Spooled(spool.reader())),
+        }
     }
 
     /// Fails if it is another file by now, or has been written to.
     pub fn expect_unchanged(&self) -> Result<()> {
-        let now = self.path.metadata().map_err(|_| self.changed())?;
-        self.compare(&now)
+        match &self.origin {
+            Origin::Disk(identity) => {
+                let now = self.path.metadata().map_err(|_| self.changed())?;
+                self.compare(identity, &now)
+            }
+            Origin::Spooled(_) => Ok(()),
+        }
     }
 
     /// The error of a file that was written to while it was read.
@@ -46,8 +71,54 @@ impl InputFile {
         Error::Changed { file: Some(self.path.clone()), column: None }
     }
 
-    fn compare(&self, now: &Metadata) -> Result<()> {
-        if Identity::of(now) == self.identity { Ok(()) } else { Err(self.changed()) }
+    fn compare(&self, identity: &Identity, now: &Metadata) -> Result<()> {
+        if Identity::of(now) == *identity { Ok(()) } else { Err(self.changed()) }
+    }
+}
+
+/// The bytes of an input file.
+pub(super) enum InputBytes {
+    Disk(File),
+    Spooled(SpoolReader),
+}
+
+impl InputBytes {
+    /// How many there are.
+    pub fn length(&self, path: &Path) -> Result<u64> {
+        match self {
+            InputBytes::Disk(file) => {
+                file.metadata().map(|own| own.len()).map_err(|source| Error::io(path, source))
+            }
+            InputBytes::Spooled(reader) => reader.length(path),
+        }
+    }
+
+    /// The bytes from this place on.
+    pub fn at(&self, place: u64) -> io::Result<InputBytes> {
+        let mut bytes = match self {
+            InputBytes::Disk(file) => InputBytes::Disk(file.try_clone()?),
+            InputBytes::Spooled(reader) => InputBytes::Spooled(reader.clone()),
+        };
+        bytes.seek(SeekFrom::Start(place))?;
+        Ok(bytes)
+    }
+}
+
+impl Read for InputBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            InputBytes::Disk(file) => file.read(buffer),
+            InputBytes::Spooled(reader) => reader.read(buffer),
+        }
+    }
+}
+
+impl Seek for InputBytes {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            InputBytes::Disk(file) => file.seek(to),
+            InputBytes::Spooled(reader) => reader.seek(to),
+        }
     }
 }
 

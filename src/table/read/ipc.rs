@@ -62,7 +62,7 @@ impl IpcFile {
     pub fn open(input: InputFile) -> Result<Self> {
         let path = input.path();
         let file = input.open()?;
-        let length = file.metadata().map_err(|source| Error::io(path, source))?.len();
+        let length = file.length(path)?;
         let mut source = BufReader::new(file);
 
         let cut = || damaged(path, "the file ends too early");

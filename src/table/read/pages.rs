@@ -3,7 +3,6 @@
 //! The footer gives the size of a column chunk only as a whole. The headers of its pages say how large each page is
 //! once it is decompressed, and they are read without the pages.
 
-use std::fs::File;
 use std::io::{BufReader, Chain, Cursor, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +13,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::input_file::InputBytes;
 use super::parquet::FilePages;
 use super::plan::StringForm;
 
@@ -110,7 +110,7 @@ impl Length for Headers {
 }
 
 impl ChunkReader for Headers {
-    type T = Chain<Cursor<Vec<u8>>, BufReader<File>>;
+    type T = Chain<Cursor<Vec<u8>>, BufReader<InputBytes>>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         let mut rest = self.pages.get_read(start)?;

@@ -7,8 +7,7 @@
 //! Memory, per piece: a page and the dictionary of each column, and a batch; the sizes are known before ([`PageSizes`]).
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +23,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::contain::damaged;
-use super::input_file::InputFile;
+use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
 use super::plan::{FilePlan, StringForm, is_string};
 use super::room::{BATCH_BYTES, COPIES, Need};
@@ -271,7 +270,7 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
 /// The bytes of a Parquet file. Counts what is read, and rejects lengths that exceed the file before memory is reserved
 /// for them.
 pub(super) struct FilePages {
-    file: File,
+    file: InputBytes,
     length: u64,
     bytes_read: Arc<AtomicU64>,
 }
@@ -279,7 +278,7 @@ pub(super) struct FilePages {
 impl FilePages {
     fn open(input: &InputFile, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let file = input.open()?;
-        let length = file.metadata().map_err(|source| Error::io(input.path(), source))?.len();
+        let length = file.length(input.path())?;
         Ok(FilePages { file, length, bytes_read: bytes_read.clone() })
     }
 }
@@ -291,10 +290,10 @@ impl Length for FilePages {
 }
 
 impl ChunkReader for FilePages {
-    type T = BufReader<File>;
+    type T = BufReader<InputBytes>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        self.file.get_read(start)
+        Ok(BufReader::new(self.file.at(start)?))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
@@ -302,12 +301,16 @@ impl ChunkReader for FilePages {
             return Err(ParquetError::EOF("a page reaches beyond the end of the file".into()));
         }
         self.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
-        self.file.get_bytes(start, length)
+        let mut bytes = vec![0; length];
+        self.file.at(start)?.read_exact(&mut bytes)?;
+        Ok(bytes.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use arrow_array::cast::AsArray;
     use arrow_array::{ArrayRef, RecordBatch, StringArray};
     use arrow_cast::cast;
@@ -340,7 +343,7 @@ mod tests {
             let input = InputFile::new(&path, &path.metadata().unwrap());
             let file = ParquetFile::open(input, &counter).unwrap();
             let plan = ScanRequest::new(file.schema(), &[ColumnRequest::canonical("x")]).unwrap();
-            let plan = plan.plan(&path, file.schema()).unwrap();
+            let plan = plan.plan(&path, file.schema(), &[]).unwrap();
             let packed = file.with_packed_strings(&plan);
             let field = packed.schema().field(0);
             let item = match field.data_type() {

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 
 use super::contain::damaged;
 use super::header::looks_like_data;
@@ -95,8 +96,9 @@ impl ScanRequest {
         Ok(ScanRequest { schema: Arc::new(Schema::new(fields)), columns: resolved })
     }
 
-    /// The plan for one file of the table.
-    pub fn plan(&self, path: &Path, file: &Schema) -> Result<FilePlan> {
+    /// The plan for one file of the table, whose last columns have the same value in every row: `constants`, of one row.
+    pub fn plan(&self, path: &Path, file: &Schema, constants: &[ArrayRef]) -> Result<FilePlan> {
+        let stored = file.fields().len() - constants.len();
         let mut requested = Vec::with_capacity(self.columns.len());
         for ((name, shape), target) in self.columns.iter().zip(self.schema.fields()) {
             let index = file.index_of(name).map_err(|_| missing(file, name))?;
@@ -115,13 +117,15 @@ impl ScanRequest {
             }
             requested.push((index, shape));
         }
-        let mut indices: Vec<usize> = requested.iter().map(|(index, _)| *index).collect();
+        let mut indices: Vec<usize> =
+            requested.iter().map(|(index, _)| *index).filter(|index| *index < stored).collect();
         indices.sort_unstable();
         indices.dedup();
-        let places = requested
-            .iter()
-            .map(|(index, shape)| (indices.partition_point(|i| i < index), (*shape).clone()))
-            .collect();
+        let place = |index: usize| match index.checked_sub(stored) {
+            None => Place::Decoded(indices.partition_point(|i| *i < index)),
+            Some(constant) => Place::Constant(constants[constant].clone()),
+        };
+        let places = requested.iter().map(|&(index, shape)| (place(index), shape.clone())).collect();
         let wanted = indices
             .iter()
             .map(|&index| {
@@ -145,9 +149,17 @@ pub(super) struct DecodedColumn {
 pub(super) struct FilePlan {
     /// The columns to decode, once each, in the order of the file.
     pub wanted: Vec<DecodedColumn>,
-    /// For each requested column: its index in `wanted`, and what becomes of it.
-    places: Vec<(usize, Shape)>,
+    /// For each requested column: where its values come from, and what becomes of them.
+    places: Vec<(Place, Shape)>,
     schema: SchemaRef,
+}
+
+/// Where the values of a requested column come from.
+enum Place {
+    /// A position in `wanted`.
+    Decoded(usize),
+    /// One value for all rows of the file.
+    Constant(ArrayRef),
 }
 
 impl FilePlan {
@@ -160,13 +172,20 @@ impl FilePlan {
     pub fn shape(&self, path: &Path, decoded: &RecordBatch) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.places.len());
         for ((place, shape), field) in self.places.iter().zip(self.schema.fields()) {
-            let array = decoded.column(*place);
+            let array = match place {
+                Place::Decoded(index) => decoded.column(*index),
+                Place::Constant(value) => value,
+            };
             let array = match shape {
                 Shape::AsIs if array.data_type() == field.data_type() => Ok(array.clone()),
                 // The column contains only nulls in this file, and has no type.
                 Shape::AsIs => Ok(new_null_array(field.data_type(), array.len())),
                 Shape::Canonical(kind) => kind.canonical(array),
                 Shape::Apart(kind) => kind.apart(array),
+            };
+            let array = match place {
+                Place::Decoded(_) => array,
+                Place::Constant(_) => array.and_then(|one| take(&one, &zeros(decoded.num_rows()), None)),
             };
             // The error text could quote the number that does not fit.
             columns.push(array.map_err(|_| {
@@ -187,6 +206,11 @@ impl FilePlan {
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)
             .map_err(|_| damaged(path, "the decoded columns do not match the schema"))
     }
+}
+
+/// The position of the one value, for each row.
+fn zeros(rows: usize) -> UInt32Array {
+    UInt32Array::from(vec![0; rows])
 }
 
 /// The kind of a field, or an error that says what to do.

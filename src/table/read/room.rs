@@ -122,16 +122,21 @@ impl<'b> DecodeRoom<'b> {
         }
         state.used += need.bytes;
         state.pieces += 1;
-        Ok(RoomTaken { room: self, bytes: need.bytes })
+        Ok(RoomTaken { room: self, bytes: need.bytes, pieces: 1 })
     }
 
-    /// Takes room until the end of the scan.
-    pub fn keep(&self, path: &Path, need: &Need) -> Result<()> {
+    /// Takes room besides that of the pieces, for as long as the result lives. Never waits.
+    pub fn hold(&self, path: &Path, need: &Need) -> Result<RoomTaken<'_>> {
         let mut state = self.lock();
         let missing = (state.used + need.bytes).saturating_sub(state.held());
         self.grow(&mut state, missing).map_err(|missing| self.refuse(path, need, missing))?;
         state.used += need.bytes;
-        Ok(())
+        Ok(RoomTaken { room: self, bytes: need.bytes, pieces: 0 })
+    }
+
+    /// Takes room until the end of the scan.
+    pub fn keep(&self, path: &Path, need: &Need) -> Result<()> {
+        self.hold(path, need).map(std::mem::forget)
     }
 
     /// Reserves more; fails with the number of bytes that are missing.
@@ -179,17 +184,18 @@ impl State {
     }
 }
 
-/// Room of one piece, given back on drop.
+/// Room of a piece or of something besides, given back on drop.
 pub(super) struct RoomTaken<'r> {
     room: &'r DecodeRoom<'r>,
     bytes: u64,
+    pieces: usize,
 }
 
 impl Drop for RoomTaken<'_> {
     fn drop(&mut self) {
         let mut state = self.room.lock();
         state.used -= self.bytes;
-        state.pieces -= 1;
+        state.pieces -= self.pieces;
         drop(state);
         self.room.freed.notify_all();
     }

@@ -19,4 +19,5 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use writer::{TableWriter, WriteOptions, WrittenFile};
+pub use csv::stated_types;
+pub use writer::{OutputFormat, TableWriter, WriteOptions, WrittenFile};

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::csv::CsvSink;
+use super::csv::{CsvFile, CsvSink};
 use super::ipc::IpcSink;
 use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::resources::disk::DiskFile;
 use crate::resources::threads::thread_pool;
 use crate::resources::unfinished;
+use crate::table::formulas::CsvTexts;
 
 /// The file formats, chosen by the extension of the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,25 +28,46 @@ pub enum OutputFormat {
     Arrow,
     /// `.csv`: comma, header line, quotes where needed.
     Csv,
+    /// `.csv.gz`: the same, compressed; the file holds no time and no name.
+    CsvGz,
 }
 
 impl OutputFormat {
+    /// All formats with their names in a policy, which are also the extensions of their files.
+    pub const NAMES: [(&'static str, OutputFormat); 4] = [
+        ("parquet", OutputFormat::Parquet),
+        ("arrow", OutputFormat::Arrow),
+        ("csv", OutputFormat::Csv),
+        ("csv.gz", OutputFormat::CsvGz),
+    ];
+
     /// The format for the extension of `path`.
     pub fn of(path: &Path) -> Result<OutputFormat> {
-        let extension = path.extension().and_then(|text| text.to_str()).map(str::to_ascii_lowercase);
-        match extension.as_deref() {
-            Some("parquet") => Ok(OutputFormat::Parquet),
-            Some("arrow" | "feather") => Ok(OutputFormat::Arrow),
-            Some("csv") => Ok(OutputFormat::Csv),
-            _ => Err(Error::input(
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let known = Self::NAMES.iter().chain(&[("feather", OutputFormat::Arrow)]);
+        let ending = |(extension, _): &&(&str, OutputFormat)| {
+            name.strip_suffix(extension).is_some_and(|stem| stem.ends_with('.'))
+        };
+        known.copied().find(|named| ending(&named)).map(|(_, format)| format).ok_or_else(|| {
+            Error::input(
                 format!("{}: the name does not say the format of the table", path.display()),
-                "end it in .parquet, .arrow, .feather or .csv",
-            )),
-        }
+                "end it in .parquet, .arrow, .feather, .csv or .csv.gz",
+            )
+        })
+    }
+
+    /// The name, which is also the extension.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it is text, which does not say of which types the columns are.
+    pub fn is_text(self) -> bool {
+        matches!(self, OutputFormat::Csv | OutputFormat::CsvGz)
     }
 }
 
-/// How the bytes of Parquet and Arrow files are compressed; CSV is never compressed.
+/// How the bytes of Parquet and Arrow files are compressed; the name of a CSV file says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -78,6 +100,8 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// See [`StoredStatistics`].
     pub statistics: StoredStatistics,
+    /// How texts are written to CSV files.
+    pub texts: CsvTexts,
 }
 
 impl Default for WriteOptions {
@@ -87,6 +111,7 @@ impl Default for WriteOptions {
             row_group_rows: 1 << 20,
             compression: Compression::Small,
             statistics: StoredStatistics::RowGroup,
+            texts: CsvTexts::Plain,
         }
     }
 }
@@ -148,8 +173,12 @@ impl TableWriter {
                 let sink = IpcSink::new(file, &schema, options).map_err(|e| e.at(&path))?;
                 (Sink::Arrow(Box::new(sink)), options.row_group_rows.min(SLAB_ROWS))
             }
-            OutputFormat::Csv => {
-                let sink = CsvSink::new(file, schema.clone(), pool).map_err(|e| e.at(&path))?;
+            OutputFormat::Csv | OutputFormat::CsvGz => {
+                let file = match format {
+                    OutputFormat::CsvGz => CsvFile::gzip(file),
+                    _ => CsvFile::Plain(file),
+                };
+                let sink = CsvSink::new(file, &schema, options.texts, pool).map_err(|e| e.at(&path))?;
                 (Sink::Csv(sink), SLAB_ROWS)
             }
         };

@@ -158,7 +158,7 @@ fn a_minimum_group_size_counts_people() {
 }
 
 #[test]
-fn standard_input_is_read_once() {
+fn standard_input_may_be_in_any_order() {
     let run = |text: &str| {
         let directory = tempfile::tempdir().unwrap();
         let table = text_file(directory.path(), "input.csv", text);
@@ -168,8 +168,7 @@ fn standard_input_is_read_once() {
     };
     assert_eq!(run(PATIENTS).status.code(), Some(0));
     let scattered = run("grp,sick\n1,AIDS\n2,Flu\n1,Flu\n2,AIDS\n");
-    assert_eq!(scattered.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&scattered.stderr).contains("only once"));
+    assert_eq!(scattered.status.code(), Some(0), "{scattered:?}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl OrderedCells {
 
 /// Where the type of a column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TypeOrigin {
+pub(in crate::table::read) enum TypeOrigin {
     /// From the cells: a later cell that looks like a code contradicts it.
     Guessed,
     /// From the user, who may want codes read as numbers.

@@ -16,6 +16,7 @@ use super::file::{CsvFile, is_null};
 use super::pieces::CsvPiece;
 use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
+use crate::table::formulas::{CsvTexts, unguarded};
 use crate::table::read::contain::damaged;
 use crate::table::read::plan::{FilePlan, StringForm};
 use crate::table::read::room::BATCH_BYTES;
@@ -104,7 +105,11 @@ impl Reading<'_> {
             }
             let Some(column) = wanted else { continue };
             let (kind, origin) = self.file.types[index];
-            let value = (!is_null(&cell.text, &self.file.null_texts)).then_some(&*cell.text);
+            let text = match (kind, self.file.texts) {
+                (CsvType::Text, CsvTexts::Guarded) => unguarded(&cell.text),
+                _ => &*cell.text,
+            };
+            let value = (!is_null(&cell.text, &self.file.null_texts)).then_some(text);
             columns[*column].append(value, origin).ok_or_else(|| self.misfit(index, kind, origin))?;
         }
         Ok(())
@@ -164,6 +169,17 @@ pub(super) fn not_utf8(path: &Path, bytes: &[u8], first_row: u64, dialect: Diale
     let row = first_row + whole_records(&bytes[..valid], dialect).0 + 1;
     Error::input(format!("{}: row {row} after the header is not UTF-8", path.display()), CONVERT)
         .of_file(path)
+}
+
+/// A column of one cell; `None` if the cell does not fit the type.
+pub(in crate::table::read) fn one_cell(
+    kind: CsvType,
+    cell: Option<&str>,
+    origin: TypeOrigin,
+) -> Option<ArrayRef> {
+    let mut column = Builder::new(kind, StringForm::Plain, 1);
+    column.append(cell, origin)?;
+    Some(column.finish())
 }
 
 /// Collects the values of one column.

@@ -2,7 +2,7 @@
 //!
 //! Types are guessed from the first [`PREFIX_BYTES`] of each file, or declared by the user.
 //!
-//! An empty cell is null, quoted or not. Not here: compressed files, encodings other than UTF-8.
+//! An empty cell is null, quoted or not. Not here: decompressing, encodings other than UTF-8.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,7 +15,9 @@ use super::cell::{CsvType, TypeGuess, TypeOrigin};
 use super::record::{CsvCells, Dialect, record_end, whole_records};
 use super::{decode, pieces};
 use crate::error::{Error, Result};
+use crate::table::formulas::{CsvTexts, unguarded};
 use crate::table::read::files::ReadOptions;
+use crate::table::read::paths::has_extension;
 use crate::table::read::plan::FilePlan;
 use crate::table::read::room::Need;
 use crate::table::read::scan::{Cutting, Piece, Pieces};
@@ -30,6 +32,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(in crate::table::read) struct CsvFile {
     pub(super) dialect: Dialect,
     pub(super) null_texts: Vec<String>,
+    pub(super) texts: CsvTexts,
     pub(super) names: Vec<String>,
     guesses: Vec<TypeGuess>,
     pub(super) types: Vec<(CsvType, TypeOrigin)>,
@@ -40,8 +43,8 @@ pub(in crate::table::read) struct CsvFile {
 }
 
 impl CsvFile {
-    /// Reads the header and guesses types. Also returns the bytes read after the header.
-    pub fn open(path: &Path, source: &mut dyn Read, options: &ReadOptions) -> Result<(Self, Vec<u8>)> {
+    /// Reads the header and guesses types.
+    pub fn open(path: &Path, source: &mut dyn Read, options: &ReadOptions) -> Result<Self> {
         let delimiter = delimiter(path, options)?;
         let mut prefix = Vec::new();
         let limit = PREFIX_BYTES as u64;
@@ -56,7 +59,10 @@ impl CsvFile {
             }
             header => header.unwrap_or(length),
         };
-        let names = names(path, &prefix[mark..header], delimiter)?;
+        let mut names = names(path, &prefix[mark..header], delimiter)?;
+        if options.texts == CsvTexts::Guarded {
+            names.iter_mut().for_each(|name| *name = unguarded(name).to_string());
+        }
         let dialect = Dialect { delimiter, columns: names.len() };
 
         let body = prefix.split_off(header);
@@ -65,6 +71,7 @@ impl CsvFile {
         let mut file = CsvFile {
             dialect,
             null_texts: options.null_texts.clone(),
+            texts: options.texts,
             guesses: vec![TypeGuess::new(); names.len()],
             types: Vec::new(),
             names,
@@ -73,7 +80,7 @@ impl CsvFile {
         };
         file.guess(path, &body[..whole])?;
         file.settle(&file.guesses.clone(), options);
-        Ok((file, body))
+        Ok(file)
     }
 
     /// Observes the cells of the prefix. Flaws are left to the scan, which can report the row.
@@ -104,13 +111,7 @@ impl CsvFile {
 
     /// Fixes the types: as declared, or as guessed from all files.
     pub fn settle(&mut self, guesses: &[TypeGuess], options: &ReadOptions) {
-        let types = self.names.iter().zip(guesses).map(|(name, guess)| {
-            match (options.types.get(name), options.ordered.get(name)) {
-                (Some(declared), _) => (*declared, TypeOrigin::Declared),
-                (None, Some(cells)) => (guess.best_of(*cells), TypeOrigin::Used),
-                (None, None) => (guess.best(), TypeOrigin::Guessed),
-            }
-        });
+        let types = self.names.iter().zip(guesses).map(|(name, guess)| settled(name, guess, options));
         self.types = types.collect();
     }
 
@@ -152,15 +153,25 @@ impl CsvFile {
     }
 }
 
-pub(super) fn is_null(cell: &str, null_texts: &[String]) -> bool {
+/// The type of a column of cells: as declared, as the policy uses it, or as guessed.
+pub(in crate::table::read) fn settled(
+    name: &str,
+    guess: &TypeGuess,
+    options: &ReadOptions,
+) -> (CsvType, TypeOrigin) {
+    match (options.types.get(name), options.ordered.get(name)) {
+        (Some(declared), _) => (*declared, TypeOrigin::Declared),
+        (None, Some(cells)) => (guess.best_of(*cells), TypeOrigin::Used),
+        (None, None) => (guess.best(), TypeOrigin::Guessed),
+    }
+}
+
+pub(in crate::table::read) fn is_null(cell: &str, null_texts: &[String]) -> bool {
     cell.is_empty() || null_texts.iter().any(|null| null == cell)
 }
 
 fn delimiter(path: &Path, options: &ReadOptions) -> Result<u8> {
-    let by_name = match path.extension() {
-        Some(extension) if extension.eq_ignore_ascii_case("tsv") => b'\t',
-        _ => b',',
-    };
+    let by_name = if has_extension(path, &["tsv"]) { b'\t' } else { b',' };
     match options.delimiter.unwrap_or(by_name) {
         b'"' | b'\r' | b'\n' | 128.. => Err(Error::input(
             "the delimiter of a CSV file cannot be a quote, a line end or a character beyond ASCII",

@@ -10,6 +10,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(super) use cell::TypeGuess;
 pub use cell::{CsvType, OrderedCells};
-pub(super) use file::CsvFile;
+pub(super) use cell::{TypeGuess, TypeOrigin};
+pub(super) use decode::one_cell;
+pub(super) use file::{CsvFile, is_null, settled};

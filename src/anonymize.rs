@@ -18,9 +18,11 @@ mod receipts;
 mod similar;
 mod splitting;
 mod suppressed;
+mod trial;
 mod written;
 
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use trial::{RelaxedTrial, Trial, TrialTable};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
@@ -98,6 +100,7 @@ impl Anonymize<'_> {
             spilled_bytes,
             source_scans: self.table.scans(),
             utility: written.utility,
+            binds: written.binds,
             searched: written.searched,
             scope,
             unprotected: verdict.unprotected(),

@@ -43,7 +43,7 @@ impl<'a> BucketTables<'a> {
         let rows = GroupRows::new(columns);
         let values = GroupValues::new(sensitive);
         let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };
-        let group = Group { node: CutTree::ROOT, present: vec![], part };
+        let group = Group { node: CutTree::ROOT, present: vec![], part, obstacle: None };
         let label = rows.label(&group);
         Ok(BucketTables {
             people_table: PartWriter::create(&folder.join("quasi"), rows.schema().clone(), options.clone())?,

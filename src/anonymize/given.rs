@@ -71,6 +71,7 @@ pub(super) fn write_groups(
         )),
         audit: Some(audit(&chosen)),
         utility,
+        binds: Vec::new(),
         searched: None,
         tree: None,
         distributions: None,

@@ -10,6 +10,7 @@ use crate::group::split::limits::SUBTREE_BYTES;
 use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
+use crate::model::obstacle::Binding;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
 use crate::release::part_writer::PartOptions;
@@ -189,6 +190,8 @@ pub struct Summary {
     pub source_scans: u64,
     /// The utility of the release.
     pub utility: Utility,
+    /// What refuses the best cuts of the groups, most people first.
+    pub binds: Vec<Binding>,
     /// The result of the lattice search, if there was one.
     pub searched: Option<Searched>,
     /// Whether the release is safe; `None` if values are not protected, as the policy accepts.

@@ -12,7 +12,7 @@ use crate::release::findings;
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::{
-    HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, input_file, named_by, utility,
+    HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, binding, input_file, named_by, utility,
 };
 use crate::resources::budget::peak_resident_bytes;
 use crate::resources::threads::thread_pool;
@@ -72,6 +72,7 @@ impl OwnersFiles {
             suppressed,
             accepted: written.accepted.iter().map(|lint| lint.name.to_string()).collect(),
             utility: utility(&written.utility),
+            binds: written.binds.iter().map(binding).collect(),
             distributions,
             audit: written.audit.take(),
             resources: json!({

@@ -160,6 +160,7 @@ impl Similarity<'_> {
             input_rows: source_rows,
             fingerprint,
             utility,
+            binds: Vec::new(),
             searched: None,
             tree: None,
             audit: None,

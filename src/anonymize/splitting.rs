@@ -27,6 +27,7 @@ use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
+use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
@@ -169,18 +170,18 @@ impl<'s> CodedTable<'s> {
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
         let mut output = Output::create(folder, &shape, spill, job.part_options())?;
-        let measured = source.quasi().zip(&self.attributes);
-        let measured = measured.map(|(quasi, own)| Ok((quasi, job.table.kind(&quasi.name)?, own)));
-        let mut measure = Measure::new(measured.collect::<Result<Vec<_>>>()?);
+        let (mut measure, mut obstacles) =
+            (measure(job.table, source, &self.attributes)?, ObstacleTally::default());
         let publish = |number: u64, group: Group| {
             progress.advance(group.part.people);
             measure.add(&group);
+            obstacles.add(group.obstacle, group.part.people);
             output.push(number, &group)
         };
         let grown = match job.search {
             Search::Tree => {
                 let growth = Growth {
-                    plan: SplitPlan { columns: &columns, order: order(job.policy) },
+                    plan: plan(job.policy, &columns),
                     pool: &thread_pool(self.threads)?,
                     budget: &workplace.resources.budget,
                     spill: &workplace.spill,
@@ -219,6 +220,7 @@ impl<'s> CodedTable<'s> {
             input_rows: self.input.rows,
             fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
+            binds: protection.bindings(&obstacles, sensitive)?,
             searched,
             tree: Some(tree_file),
             audit: None,
@@ -237,9 +239,17 @@ fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String,
     attributes.iter().map(label).collect()
 }
 
-fn order(policy: &Policy) -> CutOrder {
-    match policy.publish.cuts {
+fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) -> Result<Measure<'a>> {
+    let measured = source.quasi().zip(attributes);
+    let measured = measured.map(|(quasi, own)| Ok((quasi, table.kind(&quasi.name)?, own)));
+    Ok(Measure::new(measured.collect::<Result<Vec<_>>>()?))
+}
+
+/// How a policy wants these columns to be cut.
+pub(super) fn plan<'c>(policy: &Policy, columns: &'c [Column]) -> SplitPlan<'c> {
+    let order = match policy.publish.cuts {
         Cuts::Mondrian => CutOrder::Mondrian,
         Cuts::Best => CutOrder::Gain,
-    }
+    };
+    SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size }
 }

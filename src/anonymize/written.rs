@@ -7,6 +7,7 @@ use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
+use crate::model::obstacle::Binding;
 use crate::model::robust::KnownDistributions;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
@@ -34,6 +35,8 @@ pub(super) struct Written {
     /// The keyed fingerprint of the table.
     pub fingerprint: String,
     pub utility: Utility,
+    /// What refuses the best cuts of the groups, most people first.
+    pub binds: Vec<Binding>,
     pub searched: Option<Searched>,
     /// The tree of cuts, if there were cuts.
     pub tree: Option<PrivateFile>,

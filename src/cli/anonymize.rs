@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::audit::open_functions;
+use super::dry_run;
 use super::flags::{ResourceFlags, open_table, read_options};
 use super::robust;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
@@ -12,16 +13,18 @@ use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
 use crate::math::disclosure_sets::Limits;
 use crate::model::finding::{Finding, Side};
+use crate::model::obstacle::Binding;
 use crate::model::{Policy, Target};
 use crate::policy::Strategy;
 use crate::release::findings;
+use crate::release::receipt::binding;
 use crate::report::scope::in_a_line;
 use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use crate::table::write::OutputFormat;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Make a release of a table that is safe by a policy.
@@ -34,6 +37,7 @@ use std::time::{Duration, Instant};
 Examples:
   skyveil anonymize people.parquet --policy policy.toml --out release
   skyveil anonymize people.csv --policy policy.toml --out release --memory 256MiB --threads 2 --json
+  skyveil anonymize people.csv --policy policy.toml --dry-run
   skyveil anonymize 'people-*.csv.gz' --policy policy.toml --out release --format csv.gz
   skyveil anonymize people.csv --policy policy.toml --out release --search lattice")]
 pub struct AnonymizeArgs {
@@ -45,8 +49,12 @@ pub struct AnonymizeArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: PathBuf,
     /// The directory that the release becomes; it must not exist.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Publish nothing: estimate from a sample what a release would be like, and what each relaxation of the policy
+    /// would gain, best first.
+    #[arg(long, conflicts_with_all = ["strategy", "functions", "suppressed", "receipt", "key", "search"])]
+    pub dry_run: bool,
     /// Publish a generalization function chosen so that the choice itself reveals nothing: exclusive or
     /// inclusive. Without it, and without publish.strategy in the policy, groups are split greedily.
     #[arg(long, value_name = "NAME", value_parser = read_strategy)]
@@ -94,6 +102,11 @@ enum SearchName {
 }
 
 impl AnonymizeArgs {
+    /// Where the release goes; a dry run has no use for it.
+    fn out(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new(""))
+    }
+
     fn search(&self) -> Search {
         match self.search {
             SearchName::Tree => Search::Tree,
@@ -115,6 +128,9 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let start = Instant::now();
     let policy = Policy::read(&args.policy)?;
     let table = open_table(&args.paths, &read_options(None, Some(&policy), args.resources.spool()))?;
+    if args.dry_run {
+        return dry_run::run(&table, &policy, &args.resources, args.json);
+    }
     let strategy = args.strategy.or(policy.publish.strategy);
     if strategy.is_none() && args.functions.is_some() {
         return Err(Error::input(
@@ -142,7 +158,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         suppressed: args.suppressed.clone(),
         receipt: args.receipt.clone(),
         key: args.key.clone(),
-        ..Anonymize::new(&table, &policy, &args.out)
+        ..Anonymize::new(&table, &policy, args.out())
     };
     let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
     let outcome = outcome?;
@@ -155,9 +171,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
                 robust::warn_of_suppression(summary);
             }
             match printed {
-                Err(Error::Output { source, .. }) => {
-                    Err(Error::Output { source, made: Some(args.out.clone()) })
-                }
+                Err(Error::Output { source, .. }) => Err(Error::Output { source, made: args.out.clone() }),
                 other => other.map(|()| Answer::Yes),
             }
         }
@@ -274,12 +288,13 @@ fn published_json(
         "peak_memory_bytes": peak_resident_bytes(),
         "spilled_bytes": summary.spilled_bytes,
         "source_scans": summary.source_scans,
-        "out": args.out,
+        "out": args.out(),
         "receipt": summary.receipt,
         "rest_dropped": rest,
         "average_group_size": utility.average_group_size,
         "discernibility": utility.discernibility.to_string(),
         "certainty_penalty": penalty,
+        "binds": summary.binds.iter().map(binding).collect::<Vec<_>>(),
     });
     if let Some(robust) = &summary.suppression {
         text["distributions"] = robust.finding.total("distributions").map_or(json!(null), findings::total);
@@ -309,12 +324,12 @@ fn published_text(
         summary.source_scans
     );
     if let Some(robust) = &summary.suppression {
-        return robust::published(&args.out, summary, robust, &took) + &covered;
+        return robust::published(args.out(), summary, robust, &took) + &covered;
     }
     let release = format!("release of {} people in {} groups", summary.records, summary.groups);
     let mut text = match &summary.unprotected {
-        None => format!("safe {release}: {}\n\n", visible_path(&args.out)),
-        Some(words) => format!("{words}; {release}: {}\n\n", visible_path(&args.out)),
+        None => format!("safe {release}: {}\n\n", visible_path(args.out())),
+        Some(words) => format!("{words}; {release}: {}\n\n", visible_path(args.out())),
     };
     if policy.privacy.targets.len() > 1 {
         let names: Vec<String> = protected(policy).iter().map(|name| visible(name)).collect();
@@ -335,12 +350,21 @@ fn published_text(
             minimal.len()
         ));
     }
+    if let Some(binding) = summary.binds.first() {
+        text.push_str(&format!("what binds           {}\n", bound(binding, summary.records)));
+    }
     if !rest.is_empty() {
         text.push_str(&format!("not named, dropped   {}\n", listed(rest)));
     }
     text.push_str(&took);
     text.push_str(&covered);
     text
+}
+
+/// What refuses the best cuts of some of the people, in words.
+pub(super) fn bound(binding: &Binding, people: u64) -> String {
+    let share = 100.0 * binding.people as f64 / people.max(1) as f64;
+    format!("{share:.0} % of the people: {}", binding.requirement.in_words(visible))
 }
 
 /// The obstacles to any release: the claims that do not even hold for the whole table as one group.

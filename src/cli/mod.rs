@@ -9,6 +9,7 @@ mod attack;
 mod audit;
 mod check;
 mod disclosure;
+mod dry_run;
 mod explain;
 mod failure;
 mod flags;

@@ -166,8 +166,14 @@ fn in_a_line(contents: &Contents<'_>) -> String {
         (_, true) => contents.verdict.unprotected().unwrap_or_else(|| "safe".to_string()),
     };
     let first = contents.verdict.first();
+    let error = match &contents.compared {
+        Compared::Measured(comparison) => {
+            format!("; median query error {:.1} %", 100.0 * comparison.errors.median)
+        }
+        Compared::Not(_) => String::new(),
+    };
     format!(
-        "{verdict}, {} in {}",
+        "{verdict}, {} in {}{error}",
         number_of(first.individuals, "person", "people"),
         number_of(first.groups, "group", "groups")
     )

@@ -130,6 +130,29 @@ impl ColumnGrid {
         self.origin
     }
 
+    /// The next coarser grid; `None` if it has no width, or none that is coarser.
+    pub fn coarser(&self) -> Option<Grid> {
+        let next = |level: DateLevel| {
+            let from_here = PERIODS.into_iter().rev().skip_while(|(own, _)| *own != level);
+            from_here.skip(1).map(|(wider, _)| Grid::Date(wider)).next()
+        };
+        let wider = |width: Rational| {
+            let steps = [2, 5, 10].into_iter().map(|times| ratio(times, 1) * round_below(&width));
+            steps.into_iter().find(|wider| *wider > width).map(Grid::Width)
+        };
+        match (self.rule, self.scale) {
+            (Rule::Key, Scale::Integer) => Some(Grid::Width(ratio(5, 1))),
+            (Rule::Keys(width), Scale::Integer) => wider(ratio(u64::try_from(width).ok()?, 1)),
+            (Rule::Floats { above, below }, _) => {
+                wider(ratio(u64::try_from(above).ok()?, u64::try_from(below).ok()?))
+            }
+            (Rule::Key, Scale::Date) => next(DateLevel::Day),
+            (Rule::Keys(width), Scale::Timestamp(_)) if width == self.scale.of_day(1) => next(DateLevel::Day),
+            (Rule::Calendar(level), _) => next(level),
+            _ => None,
+        }
+    }
+
     /// The configured ends of the column.
     pub fn domain(&self) -> Option<GridCell> {
         self.domain
@@ -460,6 +483,18 @@ impl OccupiedCells {
     pub fn code(&self, key: i64) -> Option<u32> {
         let place = self.cells.partition_point(|cell| cell.last < key);
         self.cells.get(place).filter(|cell| cell.first <= key).map(|_| place as u32)
+    }
+
+    /// The same keys in the cells of another grid; `None` if codes are bins.
+    pub fn regrouped(&self, quasi: &Quasi) -> Result<Option<OccupiedCells>> {
+        if !self.exact {
+            return Ok(None);
+        }
+        let grid = ColumnGrid::of(quasi, self.scale())?;
+        let mut firsts: Vec<i64> =
+            self.cells.iter().filter_map(|cell| Some(grid.cell(cell.first)?.first)).collect();
+        firsts.dedup();
+        Ok(Some(OccupiedCells::new(grid, &firsts, true)))
     }
 
     /// Whether every code is one cell, rather than a bin.

@@ -3,6 +3,7 @@
 use super::tree::NodeId;
 use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::GroupCounts;
+use crate::model::obstacle::Obstacle;
 
 /// A finished group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Group {
     pub present: Vec<Present>,
     /// The counts that it publishes.
     pub part: GroupCounts,
+    /// What refuses its best cut, if it was made by cuts.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// The codes of one column that occur in a group.

@@ -196,6 +196,29 @@ impl Model {
         }
     }
 
+    /// Models that require one step less in one respect, and how a policy would say so.
+    pub(super) fn relaxed(&self) -> Vec<(String, Model)> {
+        match self {
+            Model::Skyline(model) => {
+                let relaxed = model.relaxed().into_iter();
+                relaxed.map(|(change, model)| (change, Model::Skyline(model))).collect()
+            }
+            Model::Implications(model) => {
+                let relaxed = model.relaxed().into_iter();
+                relaxed.map(|(change, model)| (change, Model::Implications(model))).collect()
+            }
+            Model::Robust(_) | Model::Beliefs(_) => Vec::new(),
+        }
+    }
+
+    /// No longer protects a value.
+    pub(super) fn except(&mut self, value: &str) {
+        match self {
+            Model::Skyline(model) => model.except(value),
+            Model::Implications(_) | Model::Robust(_) | Model::Beliefs(_) => {}
+        }
+    }
+
     /// The skyline, if that is the model.
     pub fn skyline(&self) -> Option<&SkylineModel> {
         match self {

@@ -4,6 +4,7 @@ use super::beliefs::TableRows;
 use super::counted_group::CountedGroup;
 use super::finding::Finding;
 use super::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
+use super::obstacle::{Binding, BindingRequirement, Obstacle, ObstacleTally, ObstructingRule};
 use super::policy::Policy;
 use super::privacy::Target;
 use super::several::{ProjectedTest, Several};
@@ -26,6 +27,9 @@ use std::sync::Arc;
 pub struct Protection<'a> {
     policy: &'a Policy,
 }
+
+/// The most requirements that are listed by name as binding.
+const MOST_BINDINGS: usize = 50;
 
 /// The values of a protected column, or combination of columns, by their codes.
 pub(super) struct ValueTexts<'v> {
@@ -133,6 +137,52 @@ impl<'a> Protection<'a> {
             tests.push(ProjectedTest { code, values: texts.len(), test });
         }
         Ok(Box::new(Several::new(tests)))
+    }
+
+    /// What refuses the best cuts, with names, most people first. Beyond [`MOST_BINDINGS`], they are added up.
+    pub fn bindings(&self, tally: &ObstacleTally, sensitive: &SensitiveColumns) -> Result<Vec<Binding>> {
+        let mut names = Vec::new();
+        for target in self.targets() {
+            let (Projection { code, texts }, name) = projection(target, sensitive)?;
+            let values = value_texts(target, &name, &texts, sensitive);
+            let coded = self.coded(target, &values, &code, None);
+            let points = match target.model.skyline() {
+                Some(model) => model.state(&coded)?.points(),
+                None => Vec::new(),
+            };
+            names.push((target, points, texts));
+        }
+        let requirement = |obstacle: Obstacle| {
+            let (target, points, texts) = names.get(usize::from(obstacle.target))?;
+            let column = target.name();
+            Some(match obstacle.rule {
+                ObstructingRule::NothingToCut => BindingRequirement::NothingToCut,
+                ObstructingRule::People => BindingRequirement::People(self.policy.privacy.minimum_group_size),
+                ObstructingRule::Distinct => {
+                    BindingRequirement::Distinct { column, least: target.minimum_distinct }
+                }
+                ObstructingRule::Point { point, code } => BindingRequirement::Point {
+                    column,
+                    value: code.and_then(|code| texts.get(usize::from(code)).cloned()),
+                    point: points.get(usize::from(point))?.clone(),
+                },
+                ObstructingRule::Shares(rule) => {
+                    BindingRequirement::Other { column, rule: target.criteria.get(usize::from(rule))?.name() }
+                }
+                ObstructingRule::Windows => BindingRequirement::Other { column, rule: "within" },
+                ObstructingRule::Adversary => BindingRequirement::Other { column, rule: target.model.name() },
+            })
+        };
+        let mut bindings: Vec<Binding> = Vec::new();
+        let mut rest = Binding { requirement: BindingRequirement::Rest, people: 0, groups: 0 };
+        for (obstacle, people, groups) in tally.by_people() {
+            match requirement(obstacle).filter(|_| bindings.len() < MOST_BINDINGS) {
+                Some(requirement) => bindings.push(Binding { requirement, people, groups }),
+                None => (rest.people, rest.groups) = (rest.people + people, rest.groups + groups),
+            }
+        }
+        bindings.extend((rest.groups > 0).then_some(rest));
+        Ok(bindings)
     }
 
     /// What the check would find for each column if the whole table were one group.

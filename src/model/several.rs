@@ -5,6 +5,7 @@
 //!
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
+use super::obstacle::{Objection, Obstacle};
 use super::split::{Effort, Scratch, SplitTest};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
@@ -88,6 +89,18 @@ impl SplitTest for Several {
         needed
     }
 
+    fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
+        let (mut projected, mut own) = (std::mem::take(&mut scratch.projected), GrowingPart::default());
+        let objections = (0..).zip(&self.tests).filter_map(|(target, judged)| {
+            judged.project_parts(parts, &mut own, &mut projected);
+            let Objection { obstacle, excess } = judged.test.objection(&projected, scratch)?;
+            Some(Objection { obstacle: Obstacle { target, ..obstacle }, excess })
+        });
+        let furthest = Objection::furthest(objections);
+        scratch.projected = projected;
+        furthest
+    }
+
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|judged| judged.test.asks_for_rows())
     }
@@ -118,6 +131,10 @@ mod tests {
         fn least_people(&self) -> u64 {
             self.0
         }
+        fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
+            let rule = crate::model::obstacle::ObstructingRule::Adversary;
+            (!self.admits(parts, scratch)).then_some(Objection::at_limit(rule))
+        }
     }
 
     #[test]
@@ -134,5 +151,10 @@ mod tests {
         assert!(admits(5, 7));
         assert!(!admits(4, 7) && !admits(5, 6));
         assert_eq!(several(5, 7).least_people(), 7);
+        let objector = |one, other| {
+            let objection = several(one, other).objection(&parts, &mut Scratch::default());
+            objection.map(|objection| objection.obstacle.target)
+        };
+        assert_eq!([objector(5, 7), objector(4, 7), objector(5, 6)], [None, Some(0), Some(1)]);
     }
 }

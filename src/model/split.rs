@@ -6,6 +6,7 @@ use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 use crate::math::skyline::{GroupCount, NearGroup, Ranking};
+use crate::model::obstacle::{Objection, ObstructingRule};
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
@@ -41,6 +42,10 @@ pub trait SplitTest: Send + Sync {
     fn least_people_with(&self, _part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
         self.least_people()
     }
+
+    /// What stands most in the way of these parts, judged without any other group: `None` if there is nothing. No
+    /// decision depends on it.
+    fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection>;
 
     /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
@@ -92,6 +97,10 @@ impl SplitTest for Every {
         self.tests.iter().map(|test| test.least_people_with(part, scratch)).max().unwrap_or(1)
     }
 
+    fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
+        Objection::furthest(self.tests.iter().filter_map(|test| test.objection(parts, scratch)))
+    }
+
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|test| test.asks_for_rows())
     }
@@ -136,5 +145,14 @@ impl SplitTest for MinimumSizes {
 
     fn least_people_with(&self, part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
         MinimumSizes::least_people_with(self, part)
+    }
+
+    fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
+        let rule = match parts.iter().all(|part| part.people >= self.people) {
+            false => ObstructingRule::People,
+            true if parts.iter().all(|part| self.holds(part)) => return None,
+            true => ObstructingRule::Distinct,
+        };
+        Some(Objection::new(rule, f64::INFINITY))
     }
 }

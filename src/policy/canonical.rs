@@ -9,7 +9,7 @@ use super::columns::{ColumnType, Columns, Nearness};
 use super::document::TableRules;
 use super::parse::quoted;
 use super::publish::{Coarseness, Cuts, Publish, Ranges, Strategy, Style};
-use super::quasi::{End, Grid, Quasi, QuasiShape};
+use super::quasi::{End, Quasi, QuasiShape};
 use crate::math::exact::Rational;
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text};
 use crate::table::write::OutputFormat;
@@ -87,9 +87,7 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
         writeln!(text, "domain = {}", list_text(ends.iter().map(end)))?;
     }
     match &quasi.grid {
-        Some(Grid::Width(width)) => writeln!(text, "grid = {}", fraction_text(width))?,
-        Some(Grid::Date(level)) => writeln!(text, "grid = \"{}\"", level.name())?,
-        Some(Grid::Clock(unit)) => writeln!(text, "grid = \"{}\"", unit.name())?,
+        Some(grid) => writeln!(text, "grid = {}", grid.text())?,
         None => {}
     }
     if let Some(name) = &quasi.other {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::parse::{Item, Mistakes, Section};
+use super::canonical::fraction_text;
+use super::parse::{Item, Mistakes, Section, quoted};
 use super::tree::read_hierarchy;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::{DateLevel, Hierarchy, decimal_text, parse_day};
@@ -325,6 +326,15 @@ impl End {
 }
 
 impl Grid {
+    /// As a policy writes it.
+    pub fn text(&self) -> String {
+        match self {
+            Grid::Width(width) => fraction_text(width),
+            Grid::Date(level) => quoted(level.name()),
+            Grid::Clock(unit) => quoted(unit.name()),
+        }
+    }
+
     fn read(item: &Item, mistakes: &mut Mistakes) -> Option<Grid> {
         match item.as_text().filter(|text| parse_fraction(text).is_none()) {
             Some(_) => {

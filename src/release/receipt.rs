@@ -8,6 +8,7 @@ use super::penalty::{Penalty, Utility};
 use super::private_file::{PrivateFile, refuse_inside};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
+use crate::model::obstacle::{Binding, BindingRequirement};
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -136,6 +137,9 @@ pub struct Receipt {
     /// The utility of the release, with the tightest labels too.
     #[serde(default)]
     pub utility: Value,
+    /// What refuses the best cuts of the groups, most people first.
+    #[serde(default)]
+    pub binds: Vec<Value>,
     /// What adversaries who know distributions learn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributions: Option<Value>,
@@ -242,6 +246,29 @@ pub fn utility(utility: &Utility) -> Value {
         "discernibility": utility.discernibility.to_string(),
         "certainty_penalty": penalty,
     })
+}
+
+/// What refuses the best cut of some groups.
+pub fn binding(binding: &Binding) -> Value {
+    let mut object = match &binding.requirement {
+        BindingRequirement::NothingToCut => json!({"requirement": "nothing_to_cut"}),
+        BindingRequirement::People(least) => json!({"requirement": "minimum_group_size", "least": least}),
+        BindingRequirement::Distinct { column, least } => {
+            json!({"requirement": "minimum_distinct", "column": column, "least": least})
+        }
+        BindingRequirement::Point { column, value, point } => {
+            let size = point.knowledge;
+            json!({
+                "requirement": "point", "column": column, "value": value, "l": size.l, "k": size.k, "m": size.m,
+                "confidence": point.confidence.value().to_string(),
+            })
+        }
+        BindingRequirement::Other { column, rule } => json!({"requirement": rule, "column": column}),
+        BindingRequirement::Rest => json!({"requirement": "rest"}),
+    };
+    object["people"] = json!(binding.people);
+    object["groups"] = json!(binding.groups);
+    object
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod corpus;
 mod datasets;
 mod disclosure;
 mod documents;
+mod dry_run;
 mod explore;
 mod fail_closed;
 mod failures;

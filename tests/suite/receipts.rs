@@ -63,6 +63,29 @@ impl Place {
 }
 
 #[test]
+fn what_binds_is_the_same_for_any_threads_and_order_and_covers_everybody() {
+    let place = Place::new(&people());
+    place.anonymize("t.csv", "one", &["--threads", "1"]);
+    let mut others = people();
+    others.reverse();
+    place.0.write("t.csv", &csv(&others));
+    place.anonymize("t.csv", "other", &["--threads", "3", "--memory", "40MiB"]);
+    let binds = |name: &str| place.receipt(name)["binds"].clone();
+    let one = binds("one.receipt.json");
+    assert_eq!(one, binds("other.receipt.json"));
+    let rows = one.as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["people"].as_u64().unwrap()).sum::<u64>(), 60, "{one}");
+    let point = rows.iter().find(|row| row["value"] == "flu").unwrap();
+    assert_eq!((&point["requirement"], &point["column"]), (&"point".into(), &"s".into()));
+    assert_eq!((&point["l"], &point["confidence"]), (&0.into(), &"3/4".into()));
+    assert!(
+        !contents(&place.0.path("one"))
+            .values()
+            .any(|file| { String::from_utf8_lossy(file).contains("binds") })
+    );
+}
+
+#[test]
 fn what_the_owner_keeps_is_private_and_outside_of_the_release() {
     let place = Place::new(&people());
     place.anonymize("t.csv", "out", &[]);

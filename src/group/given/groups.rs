@@ -110,5 +110,5 @@ fn group(codes: &[BTreeSet<u16>], part: GroupCounts) -> Group {
             codes: codes.iter().copied().collect(),
         }
     };
-    Group { node: CutTree::ROOT, present: codes.iter().map(present).collect(), part }
+    Group { node: CutTree::ROOT, present: codes.iter().map(present).collect(), part, obstacle: None }
 }

@@ -191,7 +191,7 @@ impl SimilarPeople<'_> {
     fn published(&self, values: &[u16]) -> Group {
         let mut part = GroupCounts { people: values.len() as u64, counts: vec![0; self.bound.values.len()] };
         values.iter().for_each(|&value| part.counts[usize::from(value)] += 1);
-        Group { node: CutTree::ROOT, present: vec![], part }
+        Group { node: CutTree::ROOT, present: vec![], part, obstacle: None }
     }
 }
 

@@ -6,12 +6,14 @@
 //! first; only if all of them fail is every cut tried, in one sweep over the triples. Removing people from a part may
 //! make it safe or unsafe, so nothing is concluded from a part that shrinks.
 
+use super::count::ColumnCounts;
 use super::propose::ProposedCut;
 use super::rank::{ColumnHistogram, CutOrder, CutStanding, RankedCut};
 use super::triples::Triple;
 use crate::encode::column::Splitting;
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::group::tree::Cut;
+use crate::model::obstacle::Objection;
 use crate::model::split::{Scratch, SplitTest};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -85,6 +87,14 @@ impl GrowingSide<'_> {
         candidates.take(more, people - self.part.people(), self.part);
         self.least = self.criterion.least_people_with(self.part, scratch);
         people >= self.least
+    }
+}
+
+impl<'a> Candidates<'a> {
+    /// The cuts of column `number` of a node with these counts.
+    pub(super) fn of(counts: &ColumnCounts<'a>, number: usize, total: &'a Part) -> Self {
+        let spread = ColumnHistogram { column: counts.column, runs: counts.runs, people: total.people };
+        Candidates { number, spread, triples: counts.triples, first_triples: counts.first_triples, total }
     }
 }
 
@@ -205,6 +215,35 @@ impl Candidates<'_> {
         ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, standing }
     }
 
+    /// The parts before, between and after the runs with these numbers.
+    fn parts_between(&self, starts: &[usize], growing: &mut GrowingPart) -> Vec<Part> {
+        let mut from = 0;
+        let part = |to: usize| {
+            let start = std::mem::replace(&mut from, to);
+            let triple = |run: usize| self.first_triples.get(run).copied().unwrap_or(self.triples.len());
+            growing.empty(self.total.values());
+            let people = self.spread.people_to(to) - self.spread.people_to(start);
+            self.take(triple(start)..triple(to), people, growing);
+            growing.part()
+        };
+        starts.iter().copied().chain([self.spread.runs.len()]).map(part).collect()
+    }
+
+    /// What stands in the way of the best cut whose parts have at least `least` people.
+    pub(super) fn objection(
+        &self,
+        order: CutOrder,
+        least: u64,
+        criterion: &dyn SplitTest,
+        room: &mut SweepRoom,
+    ) -> Option<Objection> {
+        let starts = match &self.spread.column.splitting {
+            Splitting::Ordered => vec![self.spread.cuts(order, least).max_by(RankedCut::cmp)?.start],
+            Splitting::Tree(_) => self.spread.children()?.0,
+        };
+        criterion.objection(&self.parts_between(&starts, &mut room.swept), &mut room.scratch)
+    }
+
     /// The one cut of a hierarchy: every child with people becomes a part.
     fn propose_parts(
         &self,
@@ -219,17 +258,7 @@ impl Candidates<'_> {
             return None;
         }
         let cut = Cut { column: self.number, boundaries };
-        let ends = starts.iter().copied().chain([self.spread.runs.len()]);
-        let mut from = 0;
-        let part = |to: usize| {
-            let start = std::mem::replace(&mut from, to);
-            let triple = |run: usize| self.first_triples.get(run).copied().unwrap_or(self.triples.len());
-            room.swept.empty(self.total.values());
-            let people = self.spread.people_to(to) - self.spread.people_to(start);
-            self.take(triple(start)..triple(to), people, &mut room.swept);
-            room.swept.part()
-        };
-        let parts: Vec<Part> = ends.map(part).collect();
+        let parts = self.parts_between(&starts, &mut room.swept);
         let standing = CutStanding { rank, column: self.number };
         criterion.admits(&parts, &mut room.scratch).then_some(ProposedCut { cut, parts, standing })
     }

@@ -218,7 +218,7 @@ proptest! {
                 criterion.accept(&[group]);
             }
         }
-        let plan = SplitPlan { columns: &columns, order: sample.order };
+        let plan = SplitPlan { columns: &columns, order: sample.order, least_people: 1 };
         let node = OpenNode { rows: 0..rows.len(), ..OpenNode::root(&columns, &whole) };
         let rows = InMemory::new(&columns, rows);
         let counted = Counted { counts: &(), place: 0, node: &node };

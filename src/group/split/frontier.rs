@@ -8,6 +8,7 @@ use crate::encode::column::Column;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::group::tree::{CutTree, NodeId};
 use crate::math::beliefs::group::Passes;
+use crate::model::obstacle::Obstacle;
 use std::ops::Range;
 
 /// A node that may still be split.
@@ -23,13 +24,16 @@ pub struct OpenNode {
     pub rows: Range<usize>,
     /// Whether it may be a group, for a criterion that judges rows.
     pub passes: Passes,
+    /// What refuses its best cut, once it is a leaf.
+    pub obstacle: Option<Obstacle>,
 }
 
 impl OpenNode {
     /// The whole table.
     pub fn root(columns: &[Column], whole: &GroupCounts) -> Self {
         let extent = columns.iter().map(|column| 0..column.codes).collect();
-        OpenNode { id: CutTree::ROOT, extent, part: Part::of(whole), rows: 0..0, passes: Passes::Yes }
+        let part = Part::of(whole);
+        OpenNode { id: CutTree::ROOT, extent, part, rows: 0..0, passes: Passes::Yes, obstacle: None }
     }
 }
 

@@ -145,7 +145,8 @@ impl Growth<'_> {
         let columns = self.plan.columns;
         let mut rows = OnPages::new(columns, store, self.budget, &whole, self.limits);
         let root = OpenNode::root(columns, &whole);
-        let SplitNodes { leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
+        let SplitNodes { mut leaves, left, .. } = self.plan.split(&mut rows, root, tree, criterion)?;
+        self.plan.find_obstacles(&rows, tree, &mut leaves, &*criterion)?;
         let giants: Result<_> =
             leaves.into_iter().map(|node| Ok((node.id, group(&rows, tree, node)?))).collect();
         Ok((left, giants?))
@@ -174,6 +175,7 @@ impl SplitPlan<'_> {
                 None => return Ok(None),
             }
         }
+        self.find_obstacles(rows, tree, &mut leaves, &*criterion)?;
         let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> =
             tree.groups_below(id).into_iter().enumerate().map(|(place, node)| (node, place)).collect();
         leaves.sort_unstable_by_key(|node| place[&node.id]);
@@ -203,5 +205,5 @@ impl LeafBytes {
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, present, part: node.part.unpack() })
+    Ok(Group { node: node.id, present, part: node.part.unpack(), obstacle: node.obstacle })
 }

@@ -56,7 +56,7 @@ pub(super) fn children(
     let child = |((((part, passes), range), rows), id): ((((_, _), _), _), NodeId)| {
         let mut extent = node.extent.clone();
         extent[column] = range;
-        OpenNode { id, extent, part, rows, passes }
+        OpenNode { id, extent, part, rows, passes, obstacle: None }
     };
     parts.map(child).collect()
 }

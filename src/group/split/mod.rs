@@ -22,10 +22,12 @@ pub mod grow;
 pub mod join;
 pub mod leaf;
 pub mod limits;
+mod obstacle;
 pub mod plan;
 pub mod propose;
 pub mod rank;
 pub mod rows;
+pub mod small;
 #[cfg(test)]
 mod tests;
 pub mod triples;

@@ -26,6 +26,8 @@ pub struct SplitPlan<'a> {
     pub columns: &'a [Column],
     /// Which safe cut is preferred.
     pub order: CutOrder,
+    /// The fewest people that the policy allows in a group.
+    pub least_people: u64,
 }
 
 /// The outcome for the nodes below a root.

@@ -7,7 +7,7 @@ use super::count::{CountRows, Counted};
 use super::frontier::OpenNode;
 use super::join::judge_parts;
 use super::plan::SplitPlan;
-use super::rank::{ColumnHistogram, CutStanding};
+use super::rank::CutStanding;
 use super::triples::Counter;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
@@ -69,8 +69,8 @@ impl JudgedCut {
 /// Memory that is reused from one node to the next.
 #[derive(Debug, Default)]
 pub(super) struct ProposalRoom {
-    counter: Counter,
-    sweep: SweepRoom,
+    pub(super) counter: Counter,
+    pub(super) sweep: SweepRoom,
 }
 
 impl SplitPlan<'_> {
@@ -97,14 +97,7 @@ impl SplitPlan<'_> {
         };
         let propose = |room: &mut ProposalRoom, number: usize, best: Option<CutStanding>| {
             let counts = rows.column(counted, number, &mut room.counter);
-            let spread = ColumnHistogram { column: counts.column, runs: counts.runs, people: total.people };
-            let candidates = Candidates {
-                number,
-                spread,
-                triples: counts.triples,
-                first_triples: counts.first_triples,
-                total,
-            };
+            let candidates = Candidates::of(&counts, number, total);
             let proposal = candidates.propose(self.order, criterion, best, &mut room.sweep)?;
             Some(ProposedCut { cut: counts.cut_of_codes(proposal.cut), ..proposal })
         };

@@ -15,6 +15,7 @@ use crate::math::confidence::ThresholdVerdict;
 use crate::math::implications::{Bucket, Scanner};
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values};
 use crate::model::implications::split::ImplicationsTest;
+use crate::model::obstacle::ObstructingRule;
 use crate::model::skyline::split::SkylineTest;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 use crate::resources::budget::Budget;
@@ -153,11 +154,13 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = store.into_inner().unwrap();
-    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
+    let plan =
+        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
     let limits = SubtreeLimits { bytes: 0, rows: 0, values: 0 };
     let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, limits);
     let root = OpenNode::root(&sample.columns, &whole);
-    let split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
+    let mut split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
+    plan.find_obstacles(&pages, &tree, &mut split.leaves, &*criterion).unwrap();
     assert!(split.left.is_empty() && split.inner.is_empty());
     let mut groups: Vec<Group> =
         split.leaves.into_iter().map(|node| group(&pages, &tree, node).unwrap()).collect();
@@ -175,7 +178,8 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
         return (tree, vec![]);
     }
     criterion.accept(&[Part::of(&whole)]);
-    let plan = SplitPlan { columns: &sample.columns, order: sample.order };
+    let plan =
+        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
     let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
     let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
@@ -325,6 +329,47 @@ proptest! {
     #[test]
     fn rows_on_pages_are_split_like_rows_in_memory(sample in sample(), page_rows in 1usize..9) {
         prop_assert_eq!(planned_on_pages(&sample, page_rows), planned(&sample));
+    }
+
+    /// A value is named only if nothing else refuses the best cut, and otherwise nothing alone does.
+    #[test]
+    fn what_binds_is_what_refuses_the_best_cut(sample in sample()) {
+        let Skyline(l, k, m, confidence) = sample.adversary else { return Ok(()) };
+        let (tree, groups) = planned(&sample);
+        for (group, rows) in groups.iter().zip(members(&sample, &tree, &groups)) {
+            let all = cuts(&sample, &rows);
+            let large = |parts: &[Naive]| parts.iter().all(|part| part.len() as u64 >= sample.minimum.people);
+            let Some((_, _, best)) = all.iter().find(|(_, _, parts)| large(parts)) else {
+                let expected =
+                    if all.is_empty() { ObstructingRule::NothingToCut } else { ObstructingRule::People };
+                prop_assert_eq!(group.obstacle.unwrap().rule, expected);
+                continue;
+            };
+            let parts: Vec<GroupCounts> = best.iter().map(|own| part(&sample, own)).collect();
+            let least = sample.minimum.distinct;
+            if least > 1 && parts.iter().any(|part| part.distinct() < least) {
+                prop_assert_eq!(group.obstacle.unwrap().rule, ObstructingRule::Distinct);
+                continue;
+            }
+            let refuses = |code: &u16| {
+                let point = state(sample.values, (l, k, m, confidence)).points().remove(0);
+                let only = ProtectedCodes::These(vec![u32::from(*code)]);
+                let mut state = SkylineState::new(sample.values, DISTINCT, &[(only, point)]);
+                let mut ranking = Default::default();
+                parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
+                state.verdict() != ThresholdVerdict::Safe
+            };
+            let refusing: Vec<u16> = (0..DISTINCT as u16).filter(refuses).collect();
+            let ObstructingRule::Point { point: 0, code } = group.obstacle.unwrap().rule else {
+                prop_assert!(parts.iter().all(|part| part.distinct() == 0), "{:?}", group.obstacle);
+                continue;
+            };
+            match refusing[..] {
+                [] => prop_assert!(code.is_some()),
+                [only] => prop_assert_eq!(code, Some(only)),
+                _ => prop_assert_eq!(code, None),
+            }
+        }
     }
 
     /// The codes that a group is said to hold are those of its people.

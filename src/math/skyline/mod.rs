@@ -34,6 +34,6 @@ pub use near::{NearGroup, Window, Windows, Within};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
 pub use size_bars::SizeBars;
-pub use state::{GroupCount, ProtectedCodes, SkylineState};
+pub use state::{GroupCount, ProtectedCodes, SkylineState, TargetPoint};
 pub use statistics::{Breach, Statistics};
 pub use window_state::WindowState;

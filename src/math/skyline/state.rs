@@ -149,6 +149,33 @@ impl SkylineState {
         })
     }
 
+    /// For every target value that occurs in these groups, how near it is to what its points allow if there are no other
+    /// groups; see [`Statistics::excess`]. `counts` as in [`SkylineState::admits`].
+    pub fn excesses<'a>(
+        &'a self,
+        groups: &'a [RankedGroup<'_>],
+        counts: &'a [GroupCount],
+    ) -> impl Iterator<Item = (&'a TargetPoint, f64)> {
+        counts.chunk_by(|one, other| one.code == other.code).flat_map(move |same| {
+            self.entries[self.entries_of(same[0].code)].iter().map(move |entry| {
+                let mut alone = Statistics::new(entry.statistics.values(), entry.point.knowledge);
+                same.iter().for_each(|of| alone.observe(&groups[of.group as usize], of.count, 0));
+                (entry, alone.excess(&entry.point.confidence))
+            })
+        })
+    }
+
+    /// The different points, in the order of the values that they protect.
+    pub fn points(&self) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        for entry in &self.entries {
+            if !points.contains(&entry.point) {
+                points.push(entry.point.clone());
+            }
+        }
+        points
+    }
+
     /// A lower bound of the people in any group that holds, whatever its values; `distinct` values exist.
     ///
     /// Only for single values, where some value occurs in at least a `1 / distinct` share of a group's

@@ -295,6 +295,17 @@ impl Statistics {
         Breach::AtMost((1.0 / (1.0 + least)).next_up().next_up().min(1.0))
     }
 
+    /// How near the breach is to `confidence`, by odds: about 1 at the threshold, more beyond. For comparisons of values
+    /// with each other; [`Statistics::verdict`] decides.
+    pub fn excess(&self, confidence: &Confidence) -> f64 {
+        if !self.occurs() {
+            return 0.0;
+        }
+        let terms = Self::TERMS.iter().map(|term| self.term_rounded(term).map_or(0.0, |term| term.value));
+        let least = terms.fold(f64::INFINITY, f64::min);
+        if least > 0.0 { confidence.ratio_rounded() / least } else { f64::INFINITY }
+    }
+
     /// The groups of the worst case; from the first of the three terms that attains it.
     pub fn witness(&self) -> Option<Witness> {
         let group = |i: usize| self.minima[i].as_ref().map(|minimum| minimum.group);

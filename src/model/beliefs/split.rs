@@ -22,6 +22,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::divergence::Threshold;
 use crate::math::beliefs::group::{BeliefGroup, Member, Passes, passes};
+use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Effort, Scratch, SplitTest};
 use crate::policy::Quasi;
@@ -135,6 +136,10 @@ impl SplitTest for BeliefsTest {
 
     fn least_people(&self) -> u64 {
         1
+    }
+
+    fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
+        Some(Objection::at_limit(ObstructingRule::Adversary))
     }
 
     fn asks_for_rows(&self) -> bool {

@@ -39,6 +39,12 @@ impl ImplicationsModel {
         }
     }
 
+    /// One implication less.
+    pub(in crate::model) fn relaxed(&self) -> Option<(String, Self)> {
+        let knows = self.knows.checked_sub(1)?;
+        Some((format!("implications = {knows}"), ImplicationsModel { knows, ..self.clone() }))
+    }
+
     pub(in crate::model) fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "model = \"implications\"\nimplications = {}", self.knows)?;
         writeln!(text, "confidence = {}", fraction_text(&self.confidence))

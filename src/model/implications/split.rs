@@ -5,6 +5,7 @@ use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::{Error, Result};
 use crate::math::implications::{Bucket, Confidence, Safety, ThresholdVerdict};
 use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
+use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
@@ -83,6 +84,11 @@ impl SplitTest for ImplicationsTest {
             true => known,
             false => self.bars.least_people_with(part.people(), part.counts()),
         }
+    }
+
+    fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
+        let by_size = self.minimum.objection(parts, scratch);
+        by_size.or(Some(Objection::at_limit(ObstructingRule::Adversary)))
     }
 }
 

@@ -36,6 +36,14 @@ pub enum ShareCriterion {
 }
 
 impl ShareCriterion {
+    /// Its key in a policy.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ShareCriterion::Closeness { .. } => T_CLOSENESS,
+            ShareCriterion::LargestShare { .. } => LARGEST_SHARE,
+        }
+    }
+
     /// The criterion for groups of a table in which these values, whose distances are `nearness`, occur with
     /// these counts.
     pub fn rule<T: AsRef<str>>(

@@ -5,6 +5,7 @@
 
 use crate::encode::group_counts::Part;
 use crate::math::shares::ShareRule;
+use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::split::{Scratch, SplitTest};
 
 /// Rules that every group must satisfy.
@@ -35,6 +36,21 @@ impl SplitTest for SharesTest {
 
     fn least_people(&self) -> u64 {
         1
+    }
+
+    fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
+        let of_rule = |(number, rule): (u16, &ShareRule)| {
+            let most = rule.most().to_f64().value();
+            let excesses = parts.iter().map(|part| {
+                let counts = part.counts().iter().map(|&(code, count)| (u32::from(code), count));
+                match rule.measure(counts).to_f64().value() {
+                    0.0 => 0.0,
+                    measured => measured / most,
+                }
+            });
+            Objection::new(ObstructingRule::Shares(number), excesses.fold(0.0, f64::max))
+        };
+        Objection::furthest((0..).zip(&self.rules).map(of_rule))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::math::skyline::{
 };
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{Claim, ClaimSubject, ClaimVerdict, Datum, Note};
+use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Scratch, SplitTest};
 
@@ -142,6 +143,10 @@ impl SplitTest for NearTest {
 
     fn least_people(&self) -> u64 {
         self.states.iter().map(WindowState::least_people).max().unwrap_or(1)
+    }
+
+    fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
+        Some(Objection::at_limit(ObstructingRule::Windows))
     }
 }
 

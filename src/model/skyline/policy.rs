@@ -77,6 +77,51 @@ impl SkylineModel {
         SkylineModel { points: read_skyline(section, mistakes) }
     }
 
+    /// One step less of l, of k or of m at one of the points.
+    pub(in crate::model) fn relaxed(&self) -> Vec<(String, Self)> {
+        let mut relaxed = Vec::new();
+        for (at, point) in self.points.iter().enumerate() {
+            let (l, k, m) = (point.l, point.k, point.m);
+            let size = match self.points.len() {
+                1 => format!("({l},{k},{m})"),
+                _ => format!("({l},{k},{m}) below {}", point.confidence),
+            };
+            let fewer = if k > 10 { k / 2 } else { k.saturating_sub(1) };
+            let steps = [
+                ("l", l > 0, SkylineRequirement { l: l.saturating_sub(1), ..point.clone() }),
+                ("k", k > 0, SkylineRequirement { k: fewer, ..point.clone() }),
+                ("m", m > 0, SkylineRequirement { m: m.saturating_sub(1), ..point.clone() }),
+            ];
+            for (key, _, less) in steps.into_iter().filter(|(_, possible, _)| *possible) {
+                let number = match key {
+                    "l" => less.l,
+                    "k" => less.k,
+                    _ => less.m,
+                };
+                let mut points = self.points.clone();
+                points[at] = less;
+                relaxed.push((format!("{key} = {number} at {size}"), SkylineModel { points }));
+            }
+        }
+        relaxed
+    }
+
+    /// No point protects this value any longer.
+    pub(in crate::model) fn except(&mut self, value: &str) {
+        for point in &mut self.points {
+            match &mut point.values {
+                ProtectedValues::Every => point.values = ProtectedValues::Except(vec![value.to_string()]),
+                ProtectedValues::These(names) => names.retain(|name| name != value),
+                ProtectedValues::Except(names) => {
+                    if let Err(place) = names.binary_search_by(|name| name.as_str().cmp(value)) {
+                        names.insert(place, value.to_string());
+                    }
+                }
+                ProtectedValues::Near(_) => {}
+            }
+        }
+    }
+
     /// Adds the points of a further section.
     pub(in crate::model) fn extended(&self, section: &Section, mistakes: &mut Mistakes) -> Self {
         let mut points = self.points.clone();

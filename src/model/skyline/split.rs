@@ -4,7 +4,10 @@ use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{GroupCount, ProtectedCodes, RankedGroup, Ranking, SkylineState};
+use crate::math::skyline::{
+    GroupCount, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState, TargetPoint,
+};
+use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 
@@ -13,6 +16,8 @@ use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 pub struct SkylineTest {
     minimum: MinimumSizes,
     least_people: u64,
+    /// The different points.
+    points: Vec<Point>,
     pub(in crate::model) state: SkylineState,
 }
 
@@ -20,7 +25,7 @@ impl SkylineTest {
     /// With no group accepted yet.
     pub fn new(state: SkylineState, minimum: MinimumSizes, distinct: usize) -> Self {
         let least_people = minimum.people.max(state.least_people(distinct)).max(1);
-        SkylineTest { minimum, least_people, state }
+        SkylineTest { minimum, least_people, points: state.points(), state }
     }
 
     /// Adds the groups that another test of the same skyline accepted; they may be unsafe together.
@@ -40,11 +45,7 @@ impl SplitTest for SkylineTest {
         }
         let Scratch { rankings, counts, .. } = scratch;
         rankings.resize_with(parts.len().max(rankings.len()), Ranking::default);
-        counts.clear();
-        for (group, part) in (0..).zip(parts) {
-            counts.extend(part.counts().iter().map(|&(code, count)| GroupCount { code, group, count }));
-        }
-        counts.sort_unstable();
+        count_by_code(parts, counts);
         let mut ranked = rankings.iter_mut().zip(parts).map(|(ranking, part)| rank(ranking, part));
         match parts {
             [_, _] => match (ranked.next(), ranked.next()) {
@@ -73,6 +74,49 @@ impl SplitTest for SkylineTest {
             false => self.state.size_bars().least_people_with(part.people(), part.counts()),
         }
     }
+
+    fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
+        let by_size = self.minimum.objection(parts, scratch);
+        if by_size.is_some() {
+            return by_size;
+        }
+        let Scratch { rankings, counts, .. } = scratch;
+        rankings.resize_with(parts.len().max(rankings.len()), Ranking::default);
+        count_by_code(parts, counts);
+        let ranked: Vec<RankedGroup<'_>> =
+            rankings.iter_mut().zip(parts).map(|(ranking, part)| rank(ranking, part)).collect();
+        let mut furthest: Option<(&TargetPoint, f64)> = None;
+        let mut refusing: Option<u32> = None;
+        let mut several = false;
+        for (entry, excess) in self.state.excesses(&ranked, counts) {
+            if excess >= AT_LIMIT {
+                several |= refusing.is_some_and(|code| code != entry.code);
+                refusing = Some(entry.code);
+            }
+            if furthest.is_none_or(|(_, most)| excess > most) {
+                furthest = Some((entry, excess));
+            }
+        }
+        let (entry, excess) = furthest?;
+        let point = self.points.iter().position(|point| *point == entry.point)?;
+        let rule = ObstructingRule::Point {
+            point: u16::try_from(point).ok()?,
+            code: u16::try_from(entry.code).ok().filter(|_| !several),
+        };
+        Some(Objection::new(rule, excess))
+    }
+}
+
+/// From here on a value counts as refusing a cut; what is refused is decided exactly, elsewhere.
+const AT_LIMIT: f64 = 1.0 - 1e-9;
+
+/// Sets `counts` to the values that occur in the parts, sorted by code.
+fn count_by_code(parts: &[Part], counts: &mut Vec<GroupCount>) {
+    counts.clear();
+    for (group, part) in (0..).zip(parts) {
+        counts.extend(part.counts().iter().map(|&(code, count)| GroupCount { code, group, count }));
+    }
+    counts.sort_unstable();
 }
 
 fn rank<'r>(ranking: &'r mut Ranking, part: &Part) -> RankedGroup<'r> {
@@ -87,7 +131,8 @@ impl SkylineModel {
         Ok(tests)
     }
 
-    fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
+    /// No group observed yet.
+    pub(in crate::model) fn state(&self, coded: &CodedTarget<'_>) -> Result<SkylineState> {
         // What does not occur needs no protection.
         let occurring =
             |texts: &[String]| texts.iter().filter_map(|text| coded.values.code(text)).collect::<Vec<u32>>();

@@ -54,6 +54,7 @@ pub use cli::main as command;
 pub use error::{Error, Lint, Mistake, Result, Setting};
 pub use group::lattice::LatticeMeasure;
 pub use group::lattice::full_domain::Searched;
+pub use group::split::limits::CanonicalSizes;
 pub use math::exact::{Rational, parse_fraction};
 pub use math::skyline::Values;
 pub use model::Policy;

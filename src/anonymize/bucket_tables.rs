@@ -60,9 +60,9 @@ impl<'a> BucketTables<'a> {
 
     /// The people left out, and the utility of the groups, which have no labels.
     pub(super) fn finish(mut self) -> Result<(Suppressed<'a>, Utility)> {
-        self.people_table.write(self.rows.finish()?)?;
+        self.people_table.write(self.rows.take()?)?;
         self.people_table.finish()?;
-        self.values_table.write(self.values.finish()?)?;
+        self.values_table.write(self.values.take()?)?;
         self.values_table.finish()?;
         let utility = Utility {
             average_group_size: self.people as f64 / self.groups.max(1) as f64,
@@ -75,6 +75,8 @@ impl<'a> BucketTables<'a> {
     /// Writes the next group, with the published data of its people.
     pub(super) fn group(&mut self, number: u64, group: &Group, people: &[&[u8]]) -> Result<()> {
         self.groups = number;
+        self.values_table.begin_group(self.people, || self.values.take())?;
+        self.people_table.begin_group(self.people, || self.rows.take())?;
         self.people += people.len() as u64;
         self.squares += (people.len() as u128).pow(2);
         self.values.push_group(number, group, |batch| self.values_table.write(batch))?;

@@ -6,7 +6,7 @@ use crate::encode::source_columns::SourceColumns;
 use crate::error::{Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
-use crate::group::split::limits::SUBTREE_BYTES;
+use crate::group::split::limits::CanonicalSizes;
 use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
@@ -66,9 +66,8 @@ pub struct Anonymize<'a> {
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
     pub key: Option<PathBuf>,
-    /// The size in bytes of the codes of a node that is finished in memory. Part of the canonical order: a
-    /// different number may give different groups.
-    pub subtree_bytes: usize,
+    /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
+    pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
 }
@@ -92,7 +91,7 @@ impl<'a> Anonymize<'a> {
             suppressed: None,
             receipt: None,
             key: None,
-            subtree_bytes: SUBTREE_BYTES,
+            sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
         }
     }
@@ -109,7 +108,8 @@ impl<'a> Anonymize<'a> {
     pub(super) fn part_options(&self) -> PartOptions {
         let write =
             WriteOptions { threads: self.threads, texts: CsvTexts::Guarded, ..WriteOptions::default() };
-        PartOptions { write, format: self.format.unwrap_or(self.policy.publish.format) }
+        let format = self.format.unwrap_or(self.policy.publish.format);
+        PartOptions { write, format, file_people: self.sizes.file_people }
     }
 
     /// How groups are formed.

@@ -18,27 +18,30 @@ use crate::encode::repeated_ids::RepeatedIds;
 use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
-use crate::group::groups::Group;
-use crate::group::lattice::full_domain::{self, FullDomain};
+use crate::group::groups::{Group, GroupSink, PlacedRows};
+use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
+use crate::group::tree::NumberedTree;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
-use crate::release::cut_tree;
+use crate::release::cut_tree::TreeFile;
 use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
+use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
+use std::collections::BTreeMap;
 
 /// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
@@ -107,7 +110,7 @@ impl<'s> CodedTable<'s> {
     ) -> Result<Self> {
         const STAGE: &str = "splitting the table";
         let budget = &workplace.resources.budget;
-        let least = job.subtree_bytes as u64 * 4;
+        let least = job.sizes.subtree_bytes as u64 * 4;
         if job.memory < least {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
@@ -118,7 +121,7 @@ impl<'s> CodedTable<'s> {
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
-        let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), job.subtree_bytes);
+        let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), &job.sizes);
         // Pages must not take the memory that splitting will need.
         let slots = sensitive.len() + 1;
         let threads = limits.threads(&columns, slots, job.threads, memory);
@@ -169,14 +172,12 @@ impl<'s> CodedTable<'s> {
             payload,
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let mut output = Output::create(folder, &shape, spill, job.part_options())?;
-        let (mut measure, mut obstacles) =
-            (measure(job.table, source, &self.attributes)?, ObstacleTally::default());
-        let publish = |number: u64, group: Group| {
-            progress.advance(group.part.people);
-            measure.add(&group);
-            obstacles.add(group.obstacle, group.part.people);
-            output.push(number, &group)
+        let mut files = GroupFiles {
+            output: Output::create(folder, &shape, spill, job.part_options())?,
+            measure: measure(job.table, source, &self.attributes)?,
+            obstacles: ObstacleTally::default(),
+            tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
+            resources: &workplace.resources,
         };
         let grown = match job.search {
             Search::Tree => {
@@ -190,29 +191,27 @@ impl<'s> CodedTable<'s> {
                     progress,
                 };
                 test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, self.whole, &mut *test, publish)?.map(|tree| (tree, None))
+                growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
             }
-            Search::Lattice(measure) => {
-                progress.start("searching the lattice", None);
+            Search::Lattice(by) => {
+                let budget = &workplace.resources.budget;
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
-                let budget = &workplace.resources.budget;
-                let lattice = FullDomain { columns: &columns, levels, measure, budget };
+                let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
-                let (tree, searched) = lattice.search(&self.store, sensitive.len(), untouched, publish)?;
-                Some((tree, Some(searched)))
+                Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
             }
         };
         drop(test);
-        let Some((tree, searched)) = grown else {
+        let Some(searched) = grown else {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
         };
         progress.start("writing", None);
-        output.push_travelling(&self.store, &tree, &workplace.resources.budget)?;
         drop(self.store);
+        let GroupFiles { output, measure, obstacles, tree, .. } = files;
         output.finish()?;
         release_freed();
-        let tree_file = cut_tree::write(workplace.private.tree_file()?, &tree, labels)?;
+        let tree = tree.finish()?;
         progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
@@ -222,13 +221,65 @@ impl<'s> CodedTable<'s> {
             utility: measure.finish(),
             binds: protection.bindings(&obstacles, sensitive)?,
             searched,
-            tree: Some(tree_file),
+            tree: Some(tree),
             audit: None,
             distributions: None,
             suppressed: None,
             veto: None,
             accepted: self.accepted,
         })))
+    }
+}
+
+/// Where the groups of a release go while they are found.
+struct GroupFiles<'a> {
+    output: Output<'a>,
+    measure: Measure<'a>,
+    obstacles: ObstacleTally,
+    tree: TreeFile<'a>,
+    resources: &'a Resources<'a>,
+}
+
+impl GroupFiles<'_> {
+    /// Writes the groups of the best safe node of a lattice.
+    fn search(
+        &mut self,
+        lattice: &FullDomain<'_>,
+        store: &PageStore<'_>,
+        values: usize,
+        untouched: impl Fn() -> Result<Box<dyn SplitTest>>,
+    ) -> Result<Searched> {
+        self.resources.progress.start("searching the lattice", None);
+        let publish = |number, group| self.group(number, group);
+        let (tree, searched) = lattice.search(store, values, untouched, publish)?;
+        let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
+        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.tree(&tree)?;
+        Ok(searched)
+    }
+}
+
+impl GroupSink for GroupFiles<'_> {
+    fn group(&mut self, number: u64, group: Group) -> Result<()> {
+        self.resources.progress.advance(group.part.people);
+        self.measure.add(&group);
+        self.obstacles.add(group.obstacle, group.part.people);
+        self.output.push(number, &group)
+    }
+
+    fn end_node(&mut self) {
+        self.measure.end_node();
+    }
+
+    fn end_part(&mut self, rows: Option<PlacedRows<'_>>) -> Result<()> {
+        self.measure.end_part();
+        let Some(rows) = rows else { return Ok(()) };
+        self.resources.progress.start("writing", None);
+        self.output.push_travelling(rows, &self.resources.budget)
+    }
+
+    fn tree(&mut self, tree: &NumberedTree<'_>) -> Result<u64> {
+        self.tree.push(tree)
     }
 }
 

@@ -203,7 +203,12 @@ impl Release {
             let problems = columns_differ(table, &parts)?;
             let broken = !problems.is_empty();
             altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
-            if !broken && !numbered(table, resources)? {
+            let several = policy.privacy.targets.iter().any(|own| own.values != Values::Single);
+            let numbers = match folder {
+                "sensitive" if several => Numbering::Ascending,
+                _ => Numbering::WithoutGaps,
+            };
+            if !broken && !numbered(table, numbers, resources)? {
                 altered.push(format!("{}: the groups are not numbered from 1 in order", path.display()));
             }
         }
@@ -330,8 +335,27 @@ fn columns_differ(table: &Table, parts: &[Published<'_>]) -> Result<Alterations>
     Ok(altered)
 }
 
-/// Whether the groups of a table are numbered from 1, each as large as the one before or by one larger.
-fn numbered(table: &Table, resources: &Resources<'_>) -> Result<bool> {
+/// How the groups of a table are numbered, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbering {
+    /// Every group has a row.
+    WithoutGaps,
+    /// A group in which nobody has a value has no row.
+    Ascending,
+}
+
+impl Numbering {
+    /// Whether a row of group `next` may come after one of group `last`.
+    fn follows(self, last: i64, next: i64) -> bool {
+        match self {
+            Numbering::WithoutGaps => next == last || Some(next) == last.checked_add(1),
+            Numbering::Ascending => next >= last,
+        }
+    }
+}
+
+/// Whether the groups of a table are numbered from 1 in order.
+fn numbered(table: &Table, numbers: Numbering, resources: &Resources<'_>) -> Result<bool> {
     resources.progress.start("following the numbers of the groups", table.rows());
     let mut last = Some(0);
     let work = |morsel: Morsel<'_>| {
@@ -340,7 +364,7 @@ fn numbered(table: &Table, resources: &Resources<'_>) -> Result<bool> {
             let batch = batch?;
             let column = batch.column(0).as_primitive::<Int64Type>();
             let values = column.values();
-            let follows = |pair: &[i64]| pair[0] == pair[1] || pair[0].checked_add(1) == Some(pair[1]);
+            let follows = |pair: &[i64]| numbers.follows(pair[0], pair[1]);
             let (Some(&first), Some(&final_one)) = (values.first(), values.last()) else { continue };
             let joined = ends.is_none_or(|(_, last)| follows(&[last, first]));
             if column.null_count() > 0 || !joined || !values.windows(2).all(follows) {
@@ -353,7 +377,7 @@ fn numbered(table: &Table, resources: &Resources<'_>) -> Result<bool> {
     };
     table.scan(&[ColumnRequest::canonical(GROUP)], resources.threads, work, |ends| {
         if let Some(ends) = ends {
-            let follows = |last: i64, first: i64| first == last + 1 || (first == last && last > 0);
+            let follows = |last: i64, first: i64| first > 0 && numbers.follows(last, first);
             last =
                 ends.zip(last).filter(|((first, _), last)| follows(*last, *first)).map(|((_, end), _)| end);
         }

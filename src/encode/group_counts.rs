@@ -1,7 +1,5 @@
 //! The number of people in a group, and how often each sensitive value occurs among them.
 
-use super::rows::People;
-
 /// The sensitive values that a group would publish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GroupCounts {
@@ -29,12 +27,6 @@ impl GroupCounts {
     /// Number of different sensitive values.
     pub fn distinct(&self) -> usize {
         self.counts.iter().filter(|&&count| count > 0).count()
-    }
-
-    /// How many different values a triple may hold: the sensitive values, and a code for people if they have lists of
-    /// values.
-    pub(crate) fn slots(&self, people: People) -> usize {
-        self.counts.len() + usize::from(people == People::Listed)
     }
 }
 

@@ -171,12 +171,7 @@ impl LongTable<'_> {
             return Ok((store, whole));
         }
         let settled = Mutex::new(PageStore::new(self.layout.clone(), self.budget(), spill));
-        while let Some(last) = store.len().checked_sub(1) {
-            let payload = match self.payload {
-                Some(_) => store.load_payload(last, &mut Travelling::default())?.clone(),
-                None => Travelling::default(),
-            };
-            let Some(mut rows) = store.take()? else { break };
+        while let Some(Page { mut rows, payload }) = store.take()? {
             let columns = rows.columns.iter_mut().zip(orders).zip(&self.layout.columns);
             for ((codes, order), &many) in columns {
                 if let Some(order) = order {

@@ -117,6 +117,30 @@ impl Travelling {
         })
     }
 
+    /// Where the bytes of each row begin.
+    pub fn starts(&self) -> Vec<usize> {
+        let mut end = 0;
+        let start = |&length: &u32| {
+            let start = end;
+            end += length as usize;
+            start
+        };
+        self.lengths.iter().map(start).collect()
+    }
+
+    /// Appends the rows of `other` with these numbers; `starts` are [`Travelling::starts`] of `other`. Nothing if
+    /// nothing travels.
+    pub fn extend_rows(&mut self, other: &Travelling, starts: &[usize], rows: &[u32]) {
+        if other.lengths.is_empty() {
+            return;
+        }
+        for &row in rows {
+            let (start, length) = (starts[row as usize], other.lengths[row as usize]);
+            self.lengths.push(length);
+            self.bytes.extend_from_slice(&other.bytes[start..start + length as usize]);
+        }
+    }
+
     fn size(&self) -> u64 {
         (self.lengths.len() * 4 + self.bytes.len()) as u64
     }
@@ -205,6 +229,12 @@ impl<'s> PageStore<'s> {
         Ok(())
     }
 
+    /// Removes all pages.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+        self.rows = 0;
+    }
+
     /// Moves a page from memory to the spill; returns whether there was one.
     pub fn spill_page(&mut self) -> Result<bool> {
         let in_memory = |stored: &Stored| matches!(stored, Stored::Memory(..));
@@ -215,14 +245,17 @@ impl<'s> PageStore<'s> {
         Ok(true)
     }
 
-    /// Removes a page and returns its codes; its memory is released.
-    pub fn take(&mut self) -> Result<Option<Rows>> {
+    /// Removes a page and returns it; its memory is released.
+    pub fn take(&mut self) -> Result<Option<Page>> {
         let Some(page) = self.pages.pop() else { return Ok(None) };
         match page {
-            Stored::Memory(page, _) => Ok(Some(page.rows)),
-            Stored::Disk { codes, rows, values, .. } => {
-                let mut page = self.layout.empty(rows);
-                read(&mut page, self.spill, codes.offset, rows, values)?;
+            Stored::Memory(page, _) => Ok(Some(*page)),
+            Stored::Disk { codes, rows, values, payload } => {
+                let mut page = Page { rows: self.layout.empty(rows), payload: Travelling::default() };
+                read(&mut page.rows, self.spill, codes.offset, rows, values)?;
+                if payload.length > 0 {
+                    read_payload(&mut page.payload, self.spill, payload, rows)?;
+                }
                 Ok(Some(page))
             }
         }
@@ -245,12 +278,7 @@ impl<'s> PageStore<'s> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.payload),
             Stored::Disk { rows, payload, .. } => {
-                room.lengths.resize(*rows, 0);
-                let lengths: &mut [u8] = bytemuck::cast_slice_mut(&mut room.lengths);
-                self.spill.read(payload.offset, lengths)?;
-                let start = payload.offset + lengths.len() as u64;
-                room.bytes.resize(payload.length as usize - lengths.len(), 0);
-                self.spill.read(start, &mut room.bytes)?;
+                read_payload(room, self.spill, *payload, *rows)?;
                 Ok(room)
             }
         }
@@ -280,6 +308,15 @@ fn write(page: &Page, spill: &Spill) -> Result<Stored> {
     bytes.extend_from_slice(&payload.bytes);
     let payload = spill.append(&bytes)?;
     Ok(Stored::Disk { codes, rows: rows.len(), values, payload })
+}
+
+fn read_payload(payload: &mut Travelling, spill: &Spill, at: Extent, rows: usize) -> Result<()> {
+    payload.lengths.resize(rows, 0);
+    let lengths: &mut [u8] = bytemuck::cast_slice_mut(&mut payload.lengths);
+    spill.read(at.offset, lengths)?;
+    let start = at.offset + lengths.len() as u64;
+    payload.bytes.resize(at.length as usize - lengths.len(), 0);
+    spill.read(start, &mut payload.bytes)
 }
 
 fn read(page: &mut Rows, spill: &Spill, mut offset: u64, rows: usize, list_values: usize) -> Result<()> {

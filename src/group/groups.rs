@@ -1,9 +1,36 @@
 //! A finished group, in the form shared by all ways to form groups.
 
-use super::tree::NodeId;
+use super::tree::{NodeId, NumberedTree};
 use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::GroupCounts;
+use crate::encode::page::PageStore;
+use crate::error::Result;
 use crate::model::obstacle::Obstacle;
+
+/// Where finished groups go.
+pub trait GroupSink {
+    /// The next group, with its number.
+    fn group(&mut self, number: u64, group: Group) -> Result<()>;
+
+    /// All groups of a node that was finished as one were passed. What is added up over groups is added up node by
+    /// node, and then part by part, so that rounding does not depend on where nodes are finished.
+    fn end_node(&mut self);
+
+    /// All groups of a part were passed; `rows` are its rows if they were kept.
+    fn end_part(&mut self, rows: Option<PlacedRows<'_>>) -> Result<()>;
+
+    /// The tree of a part; returns the line that it was written to. A tree comes after those that it refers to.
+    fn tree(&mut self, tree: &NumberedTree<'_>) -> Result<u64>;
+}
+
+/// Rows with the tree that says which group each of them is in.
+#[derive(Clone, Copy)]
+pub struct PlacedRows<'a> {
+    /// The rows.
+    pub store: &'a PageStore<'a>,
+    /// The tree.
+    pub tree: &'a NumberedTree<'a>,
+}
 
 /// A finished group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! The tree of cuts is plain data: the planner grows it, it is saved with the release, and it is applied to rows.
 //! Memory: 8 bytes per node, two nodes per group; some 40 bytes more for a cut into more than two parts.
 
+use std::collections::BTreeMap;
+
 /// A cut of one column into the codes below the first boundary, those from the first to the second, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
@@ -42,6 +44,17 @@ struct Node {
     column: u16,
     /// The first code of the second of two parts, or [`WIDE`].
     boundary: u16,
+}
+
+impl Node {
+    /// The same node in a tree that has so many nodes and wide cuts before it.
+    fn moved(self, nodes: u32, wide: u32) -> Node {
+        match self {
+            Node { column: GROUP, .. } => self,
+            Node { boundary: WIDE, .. } => Node { next: self.next + wide, ..self },
+            _ => Node { next: self.next + nodes, ..self },
+        }
+    }
 }
 
 /// Marks a group.
@@ -87,6 +100,22 @@ impl CutTree {
             }
         };
         first
+    }
+
+    /// A tree of one group, which has the number 1.
+    pub fn numbered() -> Self {
+        let mut tree = CutTree::default();
+        tree.number(Self::ROOT, 1);
+        tree
+    }
+
+    /// Replaces a group by a tree of which it is the root.
+    pub fn graft(&mut self, node: NodeId, below: CutTree) {
+        // The root takes the place of the group, the others follow the nodes that are here.
+        let (first, wide) = (self.nodes.len() as NodeId - 1, self.wide.len() as u32);
+        self.nodes[node as usize] = below.nodes[0].moved(first, wide);
+        self.nodes.extend(below.nodes[1..].iter().map(|own| own.moved(first, wide)));
+        self.wide.extend(below.wide.into_iter().map(|(child, boundaries)| (child + first, boundaries)));
     }
 
     /// Turns a node back into a single group; everything below it is discarded.
@@ -174,6 +203,34 @@ impl CutTree {
     }
 }
 
+/// The tree of a table or of a part of it, with the numbers of its groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberedTree<'t> {
+    /// The cuts. The number of a group is counted from the first group of this tree.
+    pub tree: &'t CutTree,
+    /// Groups before the first one of this tree.
+    pub before: u64,
+    /// The leaves of a tree that ends in parts; otherwise empty.
+    pub leaves: BTreeMap<NodeId, TreeLeaf>,
+}
+
+/// Where a tree ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeLeaf {
+    /// A group with its number.
+    Group(u64),
+    /// A part whose tree was written to this line.
+    Line(u64),
+}
+
+impl NumberedTree<'_> {
+    /// The leaf at a node that is not cut.
+    pub fn leaf(&self, node: NodeId) -> TreeLeaf {
+        let group = || TreeLeaf::Group(self.before + self.tree.group(node));
+        self.leaves.get(&node).copied().unwrap_or_else(group)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,5 +258,23 @@ mod tests {
         assert_eq!(tree.groups_below(CutTree::ROOT), [parts, parts + 1, parts + 2, parts + 3, halves + 1]);
         tree.join(halves);
         assert_eq!(find(&tree, [6, 3]), halves);
+    }
+
+    #[test]
+    fn a_grafted_tree_stands_where_the_group_was() {
+        let cut = |column, boundaries: &[u32]| Cut { column, boundaries: boundaries.into() };
+        let mut below = CutTree::default();
+        let parts = below.split(CutTree::ROOT, cut(1, &[3, 4]));
+        below.split(parts + 1, cut(0, &[7]));
+        below.number(parts, 5);
+        let mut tree = CutTree::default();
+        let halves = tree.split(CutTree::ROOT, cut(0, &[2, 5, 9]));
+        tree.graft(halves + 1, below);
+        let mut whole = CutTree::default();
+        let halves = whole.split(CutTree::ROOT, cut(0, &[2, 5, 9]));
+        let parts = whole.split(halves + 1, cut(1, &[3, 4]));
+        whole.split(parts + 1, cut(0, &[7]));
+        whole.number(parts, 5);
+        assert_eq!(tree, whole);
     }
 }

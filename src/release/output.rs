@@ -6,12 +6,11 @@
 //! Memory: a batch per table; rows that travel go through the sorter.
 
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::page::{PageStore, Travelling};
+use crate::encode::page::Travelling;
 use crate::encode::payload::Payload;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
-use crate::group::groups::Group;
-use crate::group::tree::CutTree;
+use crate::group::groups::{Group, PlacedRows};
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
@@ -53,6 +52,11 @@ pub struct Output<'a> {
     people: PartWriter,
     values: Option<(GroupValues<'a>, PartWriter)>,
     labels: LabelLog<'a>,
+    /// People in the groups so far.
+    people_before: u64,
+    /// Rows that travelled so far, and the last group whose label was read for them.
+    travelled: u64,
+    labelled: u64,
 }
 
 impl<'a> Output<'a> {
@@ -80,28 +84,30 @@ impl<'a> Output<'a> {
                 Some((values, writer))
             }
         };
-        Ok(Output { shape, rows, people, values, labels: LabelLog::new(spill) })
+        let labels = LabelLog::new(spill);
+        Ok(Output { shape, rows, people, values, labels, people_before: 0, travelled: 0, labelled: 0 })
     }
 
     /// Adds the next group.
     pub fn push(&mut self, number: u64, group: &Group) -> Result<()> {
+        let before = self.people_before;
+        self.people_before += group.part.people;
         if let Some((values, writer)) = &mut self.values {
+            writer.begin_group(before, || values.take())?;
             values.push_group(number, group, |batch| writer.write(batch))?;
         }
         match self.shape.payload {
-            None => self.rows.push_group(number, group, |batch| self.people.write(batch)),
+            None => {
+                self.people.begin_group(before, || self.rows.take())?;
+                self.rows.push_group(number, group, |batch| self.people.write(batch))
+            }
             Some(_) => self.labels.push(&self.rows.label(group)),
         }
     }
 
-    /// Writes the rows that travel, ordered by group and then by content.
-    pub fn push_travelling(
-        &mut self,
-        store: &PageStore<'_>,
-        tree: &CutTree,
-        budget: &Arc<Budget>,
-    ) -> Result<()> {
-        let spill = self.labels.spill;
+    /// Writes the rows that travel, ordered by group and then by content; their groups are the last ones added.
+    pub fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
+        let (PlacedRows { store, tree }, spill) = (rows, self.labels.spill);
         if self.shape.payload.is_none() {
             return Ok(());
         }
@@ -111,7 +117,8 @@ impl<'a> Output<'a> {
             let rows = store.load(page, &mut room.0)?;
             let payload = store.load_payload(page, &mut room.1)?;
             for (row, bytes) in payload.rows().enumerate() {
-                let group = tree.group(tree.find(|column| rows.columns[column].get(row)));
+                let node = tree.tree.find(|column| rows.columns[column].get(row));
+                let group = tree.before + tree.tree.group(node);
                 // Nothing next to the quasi-identifiers of a person may hint at their value, not even the order.
                 let code = match &rows.sensitive {
                     Sensitive::Single(codes) if self.shape.is_joined() => codes.get(row),
@@ -140,36 +147,30 @@ impl<'a> Output<'a> {
     fn push_sorted(&mut self, sorter: Sorter<'_>) -> Result<()> {
         let spill = self.labels.spill;
         let mut labels = std::mem::replace(&mut self.labels, LabelLog::new(spill)).read()?;
-        let mut current: Option<(u64, GroupLabel)> = None;
+        let mut current: Option<GroupLabel> = None;
         sorter.finish(|record| {
             let (head, payload) = record.split_at(10);
             let group = head[..8].iter().fold(0, |group, &byte| group << 8 | u64::from(byte));
             let code = u16::from_be_bytes([head[8], head[9]]);
-            while current.as_ref().is_none_or(|(number, _)| *number < group) {
-                let number = current.as_ref().map_or(1, |(number, _)| number + 1);
-                current = labels.next()?.map(|label| (number, label));
-                if current.is_none() {
-                    return Err(Error::input(
-                        "a row belongs to no group",
-                        "this is a defect; please report it",
-                    ));
-                }
+            while self.labelled < group {
+                self.labelled += 1;
+                current = labels.next()?;
+                self.people.begin_group(self.travelled, || self.rows.take())?;
             }
-            match &current {
-                Some((_, label)) => {
-                    self.rows.push_row(group, label, code, payload, |batch| self.people.write(batch))
-                }
-                None => Ok(()),
-            }
+            let Some(label) = &current else {
+                return Err(Error::input("a row belongs to no group", "this is a defect; please report it"));
+            };
+            self.travelled += 1;
+            self.rows.push_row(group, label, code, payload, |batch| self.people.write(batch))
         })
     }
 
     /// Waits until everything is written.
     pub fn finish(mut self) -> Result<()> {
-        self.people.write(self.rows.finish()?)?;
+        self.people.write(self.rows.take()?)?;
         self.people.finish()?;
-        if let Some((values, mut writer)) = self.values {
-            writer.write(values.finish()?)?;
+        if let Some((mut values, mut writer)) = self.values {
+            writer.write(values.take()?)?;
             writer.finish()?;
         }
         Ok(())

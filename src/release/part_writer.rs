@@ -1,5 +1,6 @@
 //! How are the files of a release written while the groups are still being formed?
 //!
+//! Where a file ends depends on the sizes of the groups alone, so that files do not show how groups were found.
 //! Memory: [`AHEAD`] waiting batches and what the writer holds.
 
 use super::tables::write_types;
@@ -10,16 +11,24 @@ use crate::table::write::{OutputFormat, TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::JoinHandle;
 
 /// Batches that may wait for the writer.
 const AHEAD: usize = 2;
 
-/// A table of a release that is written on its own thread.
+/// A table of a release that is written on its own thread, in files that end between groups.
 pub struct PartWriter {
-    batches: Option<Sender<RecordBatch>>,
-    writer: Option<JoinHandle<Result<PathBuf>>>,
+    steps: Option<Sender<Step>>,
+    writer: Option<JoinHandle<Result<()>>>,
+    file_people: u64,
+    /// How many times `file_people` people came before the current file.
+    file: u64,
+}
+
+enum Step {
+    Rows(RecordBatch),
+    NextFile,
 }
 
 /// How the files of a table are written.
@@ -29,43 +38,75 @@ pub struct PartOptions {
     pub write: WriteOptions,
     /// The format of all of them.
     pub format: OutputFormat,
+    /// A file ends at the first border between groups after every so many people, at least 1.
+    pub file_people: u64,
 }
 
 impl PartWriter {
-    /// Writes `folder/part-00000.parquet`, or with the extension of another format, creating the folder.
+    /// Writes `folder/part-00000.parquet`, or with the extension of another format, and those that follow; creates the
+    /// folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: PartOptions) -> Result<Self> {
-        let PartOptions { write, format } = options;
+        let PartOptions { write, format, file_people } = options;
         disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         if format.is_text() {
             write_types(folder, &schema)?;
         }
-        let path = folder.join(format!("part-00000.{}", format.name()));
-        let mut table = TableWriter::create(&path, schema, &write)?;
-        let (sender, receiver): (Sender<RecordBatch>, Receiver<RecordBatch>) =
-            crossbeam_channel::bounded(AHEAD);
+        let folder = folder.to_path_buf();
+        let file = move |number: u64| {
+            let name = format!("part-{number:05}.{}", format.name());
+            TableWriter::create(folder.join(name), schema.clone(), &write)
+        };
+        let mut table = file(0)?;
+        let (sender, receiver): (Sender<Step>, Receiver<Step>) = crossbeam_channel::bounded(AHEAD);
         let writer = start(move || {
-            for batch in receiver {
-                table.write(&batch)?;
+            let mut number = 0;
+            for step in receiver {
+                match step {
+                    Step::Rows(batch) => table.write(&batch)?,
+                    Step::NextFile => {
+                        table.finish()?;
+                        number += 1;
+                        table = file(number)?;
+                    }
+                }
             }
-            table.finish()?;
-            Ok(path)
+            table.finish().map(drop)
         })?;
-        Ok(PartWriter { batches: Some(sender), writer: Some(writer) })
+        Ok(PartWriter { steps: Some(sender), writer: Some(writer), file_people: file_people.max(1), file: 0 })
+    }
+
+    /// Called before the rows of each group, with the number of people in all groups before it. Begins a new file where
+    /// one has ended; `pending` gives the rows of earlier groups that were not passed on yet.
+    pub fn begin_group(
+        &mut self,
+        people_before: u64,
+        pending: impl FnOnce() -> Result<RecordBatch>,
+    ) -> Result<()> {
+        let file = people_before / self.file_people;
+        if std::mem::replace(&mut self.file, file) == file {
+            return Ok(());
+        }
+        self.write(pending()?)?;
+        self.send(Step::NextFile)
     }
 
     /// Passes a batch to the writer.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let taken = self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok());
-        if taken { Ok(()) } else { self.join().map(|_| ()) }
+        self.send(Step::Rows(batch))
     }
 
-    /// Waits until everything is written; returns the file.
-    pub fn finish(mut self) -> Result<PathBuf> {
+    fn send(&mut self, step: Step) -> Result<()> {
+        let taken = self.steps.as_ref().is_some_and(|steps| steps.send(step).is_ok());
+        if taken { Ok(()) } else { self.join() }
+    }
+
+    /// Waits until everything is written.
+    pub fn finish(mut self) -> Result<()> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<PathBuf> {
-        self.batches = None;
+    fn join(&mut self) -> Result<()> {
+        self.steps = None;
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(written)) => written,
             Some(Err(panic)) => std::panic::resume_unwind(panic),

@@ -99,6 +99,16 @@ struct Intervals {
     to_above: (u64, f64),
 }
 
+impl Intervals {
+    fn merge(&mut self, other: &Intervals) {
+        (self.least, self.greatest) = (self.least.min(other.least), self.greatest.max(other.greatest));
+        self.widths += other.widths;
+        let add = |own: (u64, f64), more: (u64, f64)| (own.0 + more.0, own.1 + more.1);
+        self.from_below = add(self.from_below, other.from_below);
+        self.to_above = add(self.to_above, other.to_above);
+    }
+}
+
 impl<'a> LabelWidths<'a> {
     /// Starts with no labels of a column as described in the policy.
     pub fn new(quasi: &'a Quasi, kind: &ColumnKind) -> Self {
@@ -185,6 +195,26 @@ impl<'a> LabelWidths<'a> {
             Covered::Node(node) => self.add_node(people, *node),
             Covered::Prefix(prefix) => self.add_prefix(people, prefix),
         }
+    }
+
+    /// Adds the labels of other people in the same column. Sums are folded, so the order matters for their last digits.
+    pub fn merge(&mut self, other: LabelWidths<'_>) {
+        self.people += other.people;
+        self.everything += other.everything;
+        self.shares += other.shares;
+        self.intervals.merge(&other.intervals);
+        self.names.extend(other.names);
+        self.named += other.named;
+        self.null |= other.null;
+        for (length, (seen, whose)) in other.prefixes {
+            let own = self.prefixes.entry(length).or_default();
+            own.0.extend(seen);
+            own.1 += whose;
+        }
+        for (end, weight) in other.ends {
+            *self.ends.entry(end).or_default() += weight;
+        }
+        self.without_end += other.without_end;
     }
 
     fn add_keys(&mut self, people: u64, from: Option<i64>, to: Option<Upper>) {
@@ -299,7 +329,7 @@ impl<'a> LabelWidths<'a> {
     }
 }
 
-/// Accumulates the measures group by group.
+/// Accumulates the measures group by group, folded node by node and part by part.
 pub struct Measure<'a> {
     columns: Vec<MeasuredColumn<'a>>,
     people: u64,
@@ -311,11 +341,40 @@ pub struct Measure<'a> {
 struct MeasuredColumn<'a> {
     attribute: &'a Attribute,
     labels: Labels<'a>,
-    tight: LabelWidths<'a>,
+    tight: FoldedWidths<'a>,
     /// If labels come from a generalization function.
-    given: Option<LabelWidths<'a>>,
+    given: Option<FoldedWidths<'a>>,
     /// What the nodes of a hierarchy cover.
     nodes: HashMap<Node, Label>,
+}
+
+/// The labels of the current node, of the nodes before it in its part, and of the parts before that.
+struct FoldedWidths<'a> {
+    node: LabelWidths<'a>,
+    part: LabelWidths<'a>,
+    whole: LabelWidths<'a>,
+}
+
+impl<'a> FoldedWidths<'a> {
+    fn new(none: LabelWidths<'a>) -> Self {
+        FoldedWidths { part: none.clone(), whole: none.clone(), node: none }
+    }
+
+    fn end_node(&mut self) {
+        let none = self.node.none();
+        self.part.merge(std::mem::replace(&mut self.node, none));
+    }
+
+    fn end_part(&mut self) {
+        self.end_node();
+        let none = self.part.none();
+        self.whole.merge(std::mem::replace(&mut self.part, none));
+    }
+
+    fn finish(mut self) -> f64 {
+        self.end_part();
+        self.whole.finish()
+    }
 }
 
 impl<'a> Measure<'a> {
@@ -323,7 +382,7 @@ impl<'a> Measure<'a> {
     pub fn new(columns: impl IntoIterator<Item = (&'a Quasi, ColumnKind, &'a Attribute)>) -> Self {
         let column = |(quasi, kind, attribute): (&'a Quasi, ColumnKind, &'a Attribute)| MeasuredColumn {
             attribute,
-            tight: LabelWidths::new(quasi, &kind),
+            tight: FoldedWidths::new(LabelWidths::new(quasi, &kind)),
             labels: Labels::new(attribute, kind),
             given: None,
             nodes: HashMap::new(),
@@ -344,22 +403,40 @@ impl<'a> Measure<'a> {
     pub fn add_labelled(&mut self, group: &Group, labels: impl Iterator<Item = String>) {
         self.add(group);
         for (own, label) in self.columns.iter_mut().zip(labels) {
-            let given = own.given.get_or_insert_with(|| own.tight.none());
-            given.add_text(group.part.people, &label);
+            let given = own.given.get_or_insert_with(|| FoldedWidths::new(own.tight.node.none()));
+            given.node.add_text(group.part.people, &label);
         }
+    }
+
+    /// The groups of a node end here.
+    pub fn end_node(&mut self) {
+        self.each_widths(FoldedWidths::end_node);
+    }
+
+    /// The groups of a part end here.
+    pub fn end_part(&mut self) {
+        self.each_widths(FoldedWidths::end_part);
+    }
+
+    fn each_widths(&mut self, each: impl Fn(&mut FoldedWidths<'a>)) {
+        let widths = |own: &mut MeasuredColumn<'a>| {
+            each(&mut own.tight);
+            own.given.iter_mut().for_each(&each);
+        };
+        self.columns.iter_mut().for_each(widths);
     }
 
     /// The measures of all groups.
     pub fn finish(self) -> Utility {
-        let penalty = |own: &MeasuredColumn<'_>| Penalty {
-            name: own.attribute.name.clone(),
-            published: own.given.as_ref().unwrap_or(&own.tight).finish(),
-            tight: own.tight.finish(),
+        let penalty = |own: MeasuredColumn<'_>| {
+            let tight = own.tight.finish();
+            let published = own.given.map_or(tight, FoldedWidths::finish);
+            Penalty { name: own.attribute.name.clone(), published, tight }
         };
         Utility {
             average_group_size: self.people as f64 / self.groups.max(1) as f64,
             discernibility: self.squares,
-            columns: self.columns.iter().map(penalty).collect(),
+            columns: self.columns.into_iter().map(penalty).collect(),
         }
     }
 }
@@ -367,7 +444,7 @@ impl<'a> Measure<'a> {
 impl MeasuredColumn<'_> {
     /// The same as reading the label of the group, without its text where that is easy.
     fn add(&mut self, people: u64, present: &Present) {
-        let widths = &mut self.tight;
+        let widths = &mut self.tight.node;
         let Some((least, greatest)) = self.labels.values(present) else {
             return widths.add(people, &Label { null: true, values: Covered::Nothing });
         };

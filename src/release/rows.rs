@@ -165,12 +165,8 @@ impl<'a> GroupRows<'a> {
         Ok(())
     }
 
-    /// Returns the rows that did not fill a batch.
-    pub fn finish(mut self) -> Result<RecordBatch> {
-        self.take()
-    }
-
-    fn take(&mut self) -> Result<RecordBatch> {
+    /// Returns the rows that have not filled a batch yet.
+    pub fn take(&mut self) -> Result<RecordBatch> {
         let pending = std::mem::take(&mut self.pending);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(pending.groups))];
         for (i, (_, labels)) in self.columns.labels.iter().enumerate() {
@@ -257,12 +253,8 @@ impl<'a> GroupValues<'a> {
         Ok(())
     }
 
-    /// Returns the rows that did not fill a batch.
-    pub fn finish(mut self) -> Result<RecordBatch> {
-        self.take()
-    }
-
-    fn take(&mut self) -> Result<RecordBatch> {
+    /// Returns the rows that have not filled a batch yet.
+    pub fn take(&mut self) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(std::mem::take(&mut self.groups)))];
         columns.extend(self.sensitive.columns(std::mem::take(&mut self.values))?);
         columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.counts))));

@@ -7,7 +7,7 @@
 use super::frontier::OpenNode;
 use super::limits::SubtreeLimits;
 use super::propose::JudgedCut;
-use super::rows::{InMemory, Move, OnPages};
+use super::rows::{InMemory, Move, OnPages, Smallest};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling};
@@ -147,7 +147,10 @@ impl PlaceRows for InMemory<'_> {
 
 impl PlaceRows for OnPages<'_> {
     fn splits(&self, node: &OpenNode) -> bool {
-        !self.limits.fits(&node.part)
+        match self.smallest {
+            Smallest::Subtree(limits) => !limits.fits(&node.part),
+            Smallest::Part(rows) => node.part.people > rows,
+        }
     }
 
     fn divide(&mut self, _node: &OpenNode, _cut: &Cut, parts: usize) -> Vec<Range<usize>> {
@@ -183,9 +186,9 @@ impl PlaceRows for OnPages<'_> {
 /// What happens to the pages once their rows are sorted into nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// They are used up.
+    /// They are used up; what travels with the rows goes along.
     Consumed,
-    /// They are needed again.
+    /// They are needed again; only codes go to the nodes.
     Kept,
 }
 
@@ -202,10 +205,10 @@ impl<'a> Distribution<'a> {
     pub(super) fn run(
         &self,
         store: &mut PageStore<'_>,
-        nodes: &[OpenNode],
+        nodes: &[NodeId],
         tree: &CutTree,
     ) -> Result<Vec<PageStore<'a>>> {
-        if nodes.iter().any(|node| node.id == CutTree::ROOT) {
+        if nodes.is_empty() || nodes.contains(&CutTree::ROOT) {
             return Ok(vec![]);
         }
         // Partly filled buffers are not included in the stores' budget.
@@ -214,37 +217,41 @@ impl<'a> Distribution<'a> {
         let reserved = self.budget.try_reserve(wanted);
         let bytes = if reserved.is_some() { wanted as usize } else { 3 * self.limits.bytes };
         let layout = store.layout().clone();
-        let new_store = |_: &OpenNode| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
+        let new_store = |_: &NodeId| Mutex::new(PageStore::new(layout.clone(), self.budget, self.spill));
         let stores: Vec<Mutex<PageStore<'a>>> = nodes.iter().map(new_store).collect();
         let mut place_of = vec![u32::MAX; tree.len()];
-        nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
+        nodes.iter().enumerate().for_each(|(place, &node)| place_of[node as usize] = place as u32);
         let walk = Walk::new(tree);
         let row_bytes = self.limits.bytes / self.limits.rows;
         let buffer_bytes = bytes / 3 / (nodes.len() * threads).max(1);
-        let buffer_rows = (buffer_bytes / row_bytes).clamp(64, PAGE_ROWS);
-        let flush = |place: usize, rows: Rows| {
-            PageStore::push_shared(&stores[place], Page { rows, payload: Travelling::default() })
-        };
+        let empty = |rows: usize| Page { rows: layout.empty(rows), payload: Travelling::default() };
+        let flush = |place: usize, page: Page| PageStore::push_shared(&stores[place], page);
         let source = Mutex::new((store, 0));
         let worker = |_| -> Result<()> {
-            let mut buffers: Vec<Rows> = nodes.iter().map(|_| layout.empty(0)).collect();
+            let mut buffers: Vec<Page> = nodes.iter().map(|_| empty(0)).collect();
             let mut sorted = RowsByNode::default();
-            while let Some(rows) = self.next_shared(&source)? {
-                sorted.sort(&walk, &rows, &place_of, nodes.len());
+            while let Some(page) = self.next_shared(&source)? {
+                sorted.sort(&walk, &page.rows, &place_of, nodes.len());
+                let starts = page.payload.starts();
+                let wide = row_bytes + page.payload.bytes.len() / page.rows.len().max(1);
+                let buffer_rows = (buffer_bytes / wide).clamp(64, PAGE_ROWS);
                 for (place, buffer) in buffers.iter_mut().enumerate() {
                     let mut own = sorted.of(place);
                     while !own.is_empty() {
-                        let (now, later) = own.split_at(own.len().min(buffer_rows - buffer.len()));
-                        buffer.extend_rows(&rows, now)?;
+                        let room = buffer_rows.saturating_sub(buffer.rows.len()).max(1);
+                        let (now, later) = own.split_at(own.len().min(room));
+                        buffer.rows.extend_rows(&page.rows, now)?;
+                        buffer.payload.extend_rows(&page.payload, &starts, now);
                         own = later;
-                        if buffer.len() >= buffer_rows || buffer.list_bytes() > buffer_bytes {
-                            let room = layout.empty(if layout.lists == Lists::One { buffer_rows } else { 0 });
+                        let listed = buffer.rows.list_bytes().max(buffer.payload.bytes.len());
+                        if buffer.rows.len() >= buffer_rows || listed > buffer_bytes {
+                            let room = empty(if layout.lists == Lists::One { buffer_rows } else { 0 });
                             flush(place, std::mem::replace(buffer, room))?;
                         }
                     }
                 }
             }
-            let rest = buffers.into_iter().enumerate().filter(|(_, buffer)| !buffer.is_empty());
+            let rest = buffers.into_iter().enumerate().filter(|(_, buffer)| !buffer.rows.is_empty());
             rest.into_iter().try_for_each(|(place, buffer)| flush(place, buffer))
         };
         (0..threads).into_par_iter().try_for_each(worker)?;
@@ -253,7 +260,7 @@ impl<'a> Distribution<'a> {
     }
 
     /// The next page of a store that several threads empty.
-    fn next_shared(&self, source: &Mutex<(&mut PageStore<'_>, usize)>) -> Result<Option<Rows>> {
+    fn next_shared(&self, source: &Mutex<(&mut PageStore<'_>, usize)>) -> Result<Option<Page>> {
         let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
         let (store, next) = &mut *source;
         *next += 1;
@@ -264,14 +271,15 @@ impl<'a> Distribution<'a> {
     }
 }
 
-/// The codes of the next page, taken out of the store if it is not needed again.
-fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<Option<Rows>> {
+/// The next page, taken out of the store if it is not needed again; otherwise a copy of its codes.
+fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<Option<Page>> {
     match pages {
         Pages::Consumed => store.take(),
         Pages::Kept if number >= store.len() => Ok(None),
         Pages::Kept => {
             let mut scratch = store.layout().empty(0);
-            store.load(number, &mut scratch).cloned().map(Some)
+            let rows = store.load(number, &mut scratch)?.clone();
+            Ok(Some(Page { rows, payload: Travelling::default() }))
         }
     }
 }
@@ -281,7 +289,7 @@ pub(super) fn load_all(store: &mut PageStore<'_>, pages: Pages) -> Result<Rows> 
     let mut all = store.layout().empty(store.rows() as usize);
     let mut number = 0;
     while let Some(page) = next_page(store, number, pages)? {
-        all.append(page)?;
+        all.append(page.rows)?;
         number += 1;
     }
     Ok(all)

@@ -17,8 +17,27 @@ const SCRATCH_PER_ROW: usize = 32;
 /// Rows of a node that a thread collects before writing a page, if the budget allows.
 const WAITING_ROWS: u64 = 1 << 10;
 
-/// The largest node that is finished in memory. It depends only on the table and the policy, since it affects the order
-/// of decisions.
+/// The sizes that fix the order of decisions and where published files end. They are the same for every table, memory and
+/// machine: other sizes may give other groups and other files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CanonicalSizes {
+    /// Bytes of the codes of a node that is finished in memory.
+    pub subtree_bytes: usize,
+    /// Rows of a part, ascending: a larger node is first split into parts of at most so many rows, and each of them is
+    /// then grown on its own.
+    pub part_rows: [u64; 2],
+    /// A file of a published table ends at the first border between groups after every so many people.
+    pub file_people: u64,
+}
+
+impl Default for CanonicalSizes {
+    fn default() -> Self {
+        CanonicalSizes { subtree_bytes: SUBTREE_BYTES, part_rows: [1 << 24, 1 << 31], file_people: 1 << 24 }
+    }
+}
+
+/// The largest node that is finished in memory, and the largest parts of a table. They depend only on the table and the
+/// policy, since they affect the order of decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct SubtreeLimits {
     /// Bytes of codes.
@@ -27,11 +46,14 @@ pub struct SubtreeLimits {
     pub(super) rows: usize,
     /// Values in lists; 0 if every row has one value.
     pub(super) values: usize,
+    /// Rows of parts, ascending.
+    pub(super) part_rows: [u64; 2],
 }
 
 impl SubtreeLimits {
-    /// Creates the limits for rows of this layout; `subtree_bytes` is [`SUBTREE_BYTES`] except in tests.
-    pub fn new(layout: &Layout, subtree_bytes: usize) -> Self {
+    /// Creates the limits for rows of this layout.
+    pub fn new(layout: &Layout, sizes: &CanonicalSizes) -> Self {
+        let CanonicalSizes { subtree_bytes, part_rows, .. } = *sizes;
         let row_bytes = layout.row_bytes();
         // Lists are counted value by value, so a node of long lists has fewer rows.
         let (rows, values) = match layout.lists {
@@ -39,7 +61,13 @@ impl SubtreeLimits {
             Lists::Many => (subtree_bytes / 4 / row_bytes, (subtree_bytes / 8 / size_of::<u16>()).max(1)),
         };
         let rows = rows.clamp(1, SUBTREE_ROWS);
-        SubtreeLimits { bytes: rows * row_bytes + values * size_of::<u16>(), rows, values }
+        SubtreeLimits { bytes: rows * row_bytes + values * size_of::<u16>(), rows, values, part_rows }
+    }
+
+    /// The most rows of the parts that a node with so many people is first split into; `None` if it is no larger than a
+    /// part itself.
+    pub(super) fn part_rows_of(&self, people: u64) -> Option<u64> {
+        self.part_rows.iter().rev().copied().find(|&rows| people > rows)
     }
 
     /// Whether a node with so many people and sensitive values is finished in memory.

@@ -10,7 +10,7 @@
 //! | [`leaf`] | which node is a row in after a cut? |
 //!
 //! Rows in memory and rows on pages differ only in "how many" and "which leaf". [`grow`] runs the loop over the pages
-//! of a whole table, and then over each part that fits in memory.
+//! of a whole table, and then over each node that fits in memory ([`subtree`]).
 
 pub mod binning;
 pub mod candidates;
@@ -19,6 +19,8 @@ mod choice_tests;
 pub mod count;
 pub mod frontier;
 pub mod grow;
+#[cfg(test)]
+mod grow_tests;
 pub mod join;
 pub mod leaf;
 pub mod limits;
@@ -28,6 +30,7 @@ pub mod propose;
 pub mod rank;
 pub mod rows;
 pub mod small;
+pub mod subtree;
 #[cfg(test)]
 mod tests;
 pub mod triples;

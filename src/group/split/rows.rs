@@ -1,11 +1,10 @@
 //! The rows of open nodes: in memory, or on pages.
 
 use super::binning::Binning;
-use super::count::{COARSE_BINS, people_of};
+use super::count::COARSE_BINS;
 use super::limits::SubtreeLimits;
 use crate::encode::column::Column;
-use crate::encode::group_counts::GroupCounts;
-use crate::encode::page::PageStore;
+use crate::encode::page::{Lists, PageStore};
 use crate::encode::rows::Rows;
 use crate::resources::budget::Budget;
 use std::ops::Range;
@@ -42,23 +41,32 @@ pub struct OnPages<'a> {
     pub(super) store: &'a PageStore<'a>,
     pub(super) budget: &'a Arc<Budget>,
     /// Only larger nodes are split here.
-    pub(super) limits: SubtreeLimits,
+    pub(super) smallest: Smallest,
     /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
     pub(super) slots: usize,
     pub(super) coarse: Arc<[Binning]>,
 }
 
+/// How far nodes are split on pages.
+#[derive(Debug, Clone, Copy)]
+pub enum Smallest {
+    /// Until they can be finished in memory.
+    Subtree(SubtreeLimits),
+    /// Until they have at most so many rows.
+    Part(u64),
+}
+
 impl<'a> OnPages<'a> {
-    /// Creates it from the pages of a table; nodes within `limits` are not split.
+    /// Creates it from the pages of a table; nodes that are no larger than `smallest` are not split.
     pub fn new(
         columns: &'a [Column],
         store: &'a PageStore<'a>,
         budget: &'a Arc<Budget>,
-        whole: &GroupCounts,
-        limits: SubtreeLimits,
+        smallest: Smallest,
     ) -> Self {
-        let slots = whole.slots(people_of(store));
+        let layout = store.layout();
+        let slots = layout.values as usize + usize::from(layout.lists == Lists::Many);
         let coarse = columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
-        OnPages { columns, store, budget, limits, slots, coarse }
+        OnPages { columns, store, budget, smallest, slots, coarse }
     }
 }

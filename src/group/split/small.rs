@@ -6,11 +6,11 @@ use super::frontier::OpenNode;
 use super::grow::group;
 use super::plan::SplitPlan;
 use super::rows::InMemory;
+use super::subtree::Subtree;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::rows::Rows;
 use crate::error::Result;
 use crate::group::groups::Group;
-use crate::group::tree::CutTree;
 use crate::model::split::SplitTest;
 
 impl SplitPlan<'_> {
@@ -22,10 +22,12 @@ impl SplitPlan<'_> {
         criterion: &mut dyn SplitTest,
     ) -> Result<Option<Vec<Group>>> {
         criterion.accept(&[Part::of(whole)]);
-        let mut tree = CutTree::default();
         let mut rows = InMemory::new(self.columns, rows);
         let root = OpenNode::root(self.columns, whole);
-        let nodes = self.finish(&mut rows, root, &mut tree, criterion)?;
-        nodes.map(|nodes| nodes.into_iter().map(|node| group(&rows, &tree, node)).collect()).transpose()
+        let Some(Subtree { tree, leaves }) = self.finish(&mut rows, root, criterion)? else {
+            return Ok(None);
+        };
+        let groups: Result<_> = leaves.into_iter().map(|node| group(&rows, &tree, node)).collect();
+        groups.map(Some)
     }
 }

@@ -1,9 +1,9 @@
 use super::frontier::OpenNode;
 use super::grow::group;
-use super::limits::SubtreeLimits;
 use super::plan::SplitPlan;
 use super::rank::CutOrder;
-use super::rows::{InMemory, OnPages};
+use super::rows::{InMemory, OnPages, Smallest};
+use super::subtree::Subtree;
 use crate::encode::codes::Codes;
 use crate::encode::column::{CodeTree, Column, Splitting, Width};
 use crate::encode::group_counts::{GroupCounts, Part};
@@ -25,13 +25,13 @@ use std::sync::Mutex;
 
 /// A small table: codes per row, then the sensitive codes of the row.
 #[derive(Debug, Clone)]
-struct Sample {
-    columns: Vec<Column>,
-    rows: Vec<(Vec<u16>, Vec<u16>)>,
-    values: Values,
+pub(super) struct Sample {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<(Vec<u16>, Vec<u16>)>,
+    pub(super) values: Values,
     adversary: Adversary,
-    minimum: MinimumSizes,
-    order: CutOrder,
+    pub(super) minimum: MinimumSizes,
+    pub(super) order: CutOrder,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ enum Adversary {
 
 use Adversary::{Implications, Skyline};
 
-const DISTINCT: usize = 4;
+pub(super) const DISTINCT: usize = 4;
 
 fn tree_column() -> Column {
     let mut tree = CodeTree::new(6);
@@ -59,7 +59,7 @@ fn set_column() -> Column {
 }
 
 prop_compose! {
-    fn sample()(
+    pub(super) fn sample()(
         values in prop::sample::select(vec![Values::Single, Values::Set, Values::Multiset]),
         codes in prop::collection::vec((0u16..9, 0u16..6, 0u16..5), 1..60),
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
@@ -96,7 +96,7 @@ fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> Skylin
     SkylineState::new(values, DISTINCT, &[(ProtectedCodes::Every, point)])
 }
 
-fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
+pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     match sample.adversary {
         Skyline(l, k, m, confidence) => {
             let state = state(sample.values, (l, k, m, confidence));
@@ -109,7 +109,7 @@ fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     }
 }
 
-fn rows(sample: &Sample) -> Rows {
+pub(super) fn rows(sample: &Sample) -> Rows {
     let column = |i: usize| {
         let mut codes = Codes::with_capacity(sample.columns[i].codes, 0);
         sample.rows.iter().for_each(|(row, _)| codes.push(row[i]));
@@ -156,8 +156,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let store = store.into_inner().unwrap();
     let plan =
         SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
-    let limits = SubtreeLimits { bytes: 0, rows: 0, values: 0 };
-    let mut pages = OnPages::new(&sample.columns, &store, &budget, &whole, limits);
+    let mut pages = OnPages::new(&sample.columns, &store, &budget, Smallest::Part(0));
     let root = OpenNode::root(&sample.columns, &whole);
     let mut split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
     plan.find_obstacles(&pages, &tree, &mut split.leaves, &*criterion).unwrap();
@@ -173,22 +172,21 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     let rows = rows(sample);
     let whole = rows.total(DISTINCT);
     let mut criterion = criterion(sample);
-    let mut tree = CutTree::default();
     if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
-        return (tree, vec![]);
+        return (CutTree::default(), vec![]);
     }
     criterion.accept(&[Part::of(&whole)]);
     let plan =
         SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
     let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
-    let nodes = plan.finish(&mut rows, root, &mut tree, &mut *criterion).unwrap().unwrap();
-    let groups = nodes.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
+    let Subtree { tree, leaves } = plan.finish(&mut rows, root, &mut *criterion).unwrap().unwrap();
+    let groups = leaves.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
     (tree, groups)
 }
 
 /// A group of the naive model: numbers of its rows.
-type Naive = Vec<usize>;
+pub(super) type Naive = Vec<usize>;
 
 fn part(sample: &Sample, group: &Naive) -> GroupCounts {
     let mut part = GroupCounts { people: group.len() as u64, counts: vec![0; DISTINCT] };
@@ -197,7 +195,7 @@ fn part(sample: &Sample, group: &Naive) -> GroupCounts {
 }
 
 /// Whether a set of groups is safe, computed from scratch; in set and multiset mode, replaced groups also count.
-fn safe(sample: &Sample, groups: &[Naive]) -> bool {
+pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
     let verdict = match sample.adversary {
         Skyline(l, k, m, confidence) => {
@@ -218,7 +216,7 @@ fn safe(sample: &Sample, groups: &[Naive]) -> bool {
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.
-fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
+pub(super) fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)> {
     let code = |row: &usize, column: usize| sample.rows[*row].0[column];
     let width = |rows: &Naive, number: usize| {
         let mut codes: Vec<u16> = rows.iter().map(|row| code(row, number)).collect();

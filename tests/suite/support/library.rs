@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 use arrow_select::concat::concat_batches;
 use skyveil::Anonymize;
+use skyveil::CanonicalSizes;
 use skyveil::Policy;
 use skyveil::Progress;
 use skyveil::{ColumnRequest, Morsel, ReadOptions, Table};
@@ -61,7 +62,13 @@ impl<'a> Run<'a> {
 
     /// Runs with subtrees so small that most nodes of small tables are split like those of large tables.
     pub fn outcome(&self) -> Result<Outcome> {
-        self.with_job(|job| job.subtree_bytes = job.subtree_bytes.min(1 << 14))
+        self.with_job(|job| job.sizes.subtree_bytes = job.sizes.subtree_bytes.min(1 << 14))
+    }
+
+    /// Runs with parts of at most 600 rows inside of parts of at most 2,500, and files that end after every 700 people.
+    pub fn in_small_parts(&self) -> Result<Outcome> {
+        let sizes = CanonicalSizes { subtree_bytes: 1 << 11, part_rows: [600, 2_500], file_people: 700 };
+        self.with_job(|job| job.sizes = sizes)
     }
 
     /// Runs the model "robust", with parts of this many people.

@@ -99,6 +99,43 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
 }
 
 #[test]
+fn by_default_pairs_of_columns_are_known_as_far_as_their_people_support_it() {
+    let place = Place::new(1200, "r = 2");
+    place.released("default", &[]);
+    let checked = place.check("default", &["--json"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
+    let manifest = std::fs::read_to_string(place.path("default").join("manifest.json")).unwrap();
+    assert!(manifest.contains("support = 100"), "{manifest}");
+    assert!(manifest.contains("[\\\"age\\\", \\\"sex\\\"]"), "{manifest}");
+    // Known as they are, the same pairs leave many people without a group.
+    let suppressed = |name: &str| {
+        let list = std::fs::read_to_string(place.path(&format!("{name}.suppressed.csv"))).unwrap();
+        list.lines().count()
+    };
+    let raw = std::fs::read_to_string(&place.policy).unwrap().replace("r = 2", "r = 2\nsupport = 0");
+    std::fs::write(&place.policy, raw).unwrap();
+    place.released("raw", &[]);
+    assert!(
+        suppressed("default") * 10 < suppressed("raw"),
+        "{} {}",
+        suppressed("default"),
+        suppressed("raw")
+    );
+}
+
+#[test]
+fn support_is_for_estimated_distributions() {
+    let place = Place::new(100, "r = 2\nsupport = 5\ndistributions = \"known.csv\"");
+    let output = place.anonymize("out", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        printed(&output).contains("distributions from a file are taken as they are"),
+        "{}",
+        printed(&output)
+    );
+}
+
+#[test]
 fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order() {
     // In the second case no prior distinguishes people of the same sex, so they are distributed over the parts.
     for privacy in [KNOWN, "r = 2\nknown = [[\"sex\"]]"] {

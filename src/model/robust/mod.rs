@@ -82,6 +82,7 @@ impl KnownDistributions {
         let _scratch = budget.reserve("estimating distributions", scratch)?;
         let mut builder = PriorsBuilder::new(census.sensitive.len() as u32);
         let (mut sets, mut bytes) = (Vec::new(), 0);
+        let support = (robust.support > 0).then(|| support_counts(&census.value_counts(), robust.support));
         for set in &robust.known {
             let places = places(&columns, set)?;
             let mut signatures: Map<Box<[u32]>, u32> = Map::default();
@@ -104,8 +105,15 @@ impl KnownDistributions {
                     None => merged.push((signature, value, rows)),
                 }
             }
-            bytes += signatures.len() as u64 * SIGNATURE_BYTES + merged.len() as u64 * PRIOR_BYTES;
+            let priors = match &support {
+                Some(support) => signatures.len() as u64 * support.len() as u64,
+                None => merged.len() as u64,
+            };
+            bytes += signatures.len() as u64 * SIGNATURE_BYTES + priors * PRIOR_BYTES;
             room.resize("the known distributions", bytes)?;
+            if let Some(support) = &support {
+                merged = with_support(&merged, signatures.len() as u32, support)?;
+            }
             builder.estimated(signatures.len() as u32, merged)?;
             sets.push(KnownSet { columns: places, signatures });
         }
@@ -233,6 +241,32 @@ impl KnownDistributions {
     }
 }
 
+/// How many people of each value are added to every combination: `support` people distributed like the whole table,
+/// rounded up, so that a value which occurs is impossible for nobody.
+fn support_counts(values: &[u64], support: u32) -> Vec<u32> {
+    let total: u64 = values.iter().sum();
+    let share = |count: &u64| (u128::from(*count) * u128::from(support)).div_ceil(u128::from(total.max(1)));
+    // A share of `support` is at most `support`.
+    values.iter().map(|count| share(count) as u32).collect()
+}
+
+/// The counts of every signature and value with the support added; `counts` is sorted.
+fn with_support(
+    counts: &[(u32, u32, u32)],
+    signatures: u32,
+    support: &[u32],
+) -> Result<Vec<(u32, u32, u32)>> {
+    let mut counts = counts.iter().copied().peekable();
+    let mut all = Vec::with_capacity(signatures as usize * support.len());
+    for signature in 0..signatures {
+        for (value, &added) in (0u32..).zip(support) {
+            let own = counts.next_if(|own| (own.0, own.1) == (signature, value)).map_or(0, |own| own.2);
+            all.push((signature, value, own.checked_add(added).ok_or_else(too_many_rows)?));
+        }
+    }
+    Ok(all)
+}
+
 fn places(columns: &[String], set: &[String]) -> Result<Vec<usize>> {
     let place = |name: &String| {
         columns.iter().position(|column| column == name).ok_or_else(|| {
@@ -256,4 +290,24 @@ fn too_many_rows() -> Error {
 fn probability(text: &str) -> Option<Rational> {
     crate::math::exact::parse_fraction(text)
         .filter(|value| *value >= Rational::ZERO && *value <= Rational::ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn support_leaves_no_value_impossible_and_many_people_almost_as_they_are() {
+        let support = support_counts(&[899, 100, 1], 100);
+        assert_eq!(support, [90, 10, 1]);
+        let counts = [(0, 0, 800), (0, 1, 100), (1, 2, 1)];
+        let all = with_support(&counts, 2, &support).unwrap();
+        assert_eq!(all, [(0, 0, 890), (0, 1, 110), (0, 2, 1), (1, 0, 90), (1, 1, 10), (1, 2, 2)]);
+        assert!(with_support(&[(0, 0, u32::MAX)], 1, &[1, 1]).is_err());
+    }
+
+    #[test]
+    fn a_table_without_people_has_no_support() {
+        assert_eq!(support_counts(&[0, 0], 100), [0, 0]);
+    }
 }

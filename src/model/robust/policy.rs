@@ -11,7 +11,12 @@ use crate::model::{Privacy, Target};
 use crate::policy::{Columns, Item, Mistakes, Section, fraction_text, list_text, name_of, quoted};
 
 /// All keys.
-pub(in crate::model) const KEYS: [&str; 4] = ["r", "known", "distributions", "test"];
+pub(in crate::model) const KEYS: [&str; 5] = ["r", "known", "support", "distributions", "test"];
+
+/// The support of statistics where the policy leaves open what is known.
+const DEFAULT_SUPPORT: u32 = 100;
+/// The largest support; counts of a combination stay far below 2^32.
+const MOST_SUPPORT: u64 = 1_000_000;
 
 /// The adversary who knows distributions.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +25,9 @@ pub struct RobustModel {
     pub r: Rational,
     /// The sets of quasi-identifiers whose distributions are known; each sorted.
     pub known: Vec<Vec<String>>,
+    /// How many people a statistic needs to be trusted: as many, distributed like the whole table, are added to every
+    /// combination; 0 takes the counts as they are. Only for estimated distributions.
+    pub support: u32,
     /// Where the distributions come from.
     pub distributions: Distributions,
     /// How a group is tested.
@@ -79,13 +87,11 @@ impl RobustModel {
         };
         let mut known = match section.get("known") {
             Some(item) => read_known(&item, columns, mistakes),
-            None => {
-                let all: Vec<String> = columns.quasi.iter().map(|column| column.name.clone()).collect();
-                let mut known: Vec<Vec<String>> = all.iter().map(|name| vec![name.clone()]).collect();
-                known.push(all);
-                known
-            }
+            None => columns_and_pairs(columns),
         };
+        for set in &mut known {
+            set.sort();
+        }
         known.sort();
         known.dedup();
         let distributions =
@@ -97,9 +103,20 @@ impl RobustModel {
             }
             _ => Distributions::Estimated,
         };
+        let default = match (section.get("known"), &distributions) {
+            (None, Distributions::Estimated) => DEFAULT_SUPPORT,
+            _ => 0,
+        };
+        let support = section.get("support").and_then(|item| read_support(&item, &distributions, mistakes));
         let test =
             section.get("test").and_then(|item| read_test(&item, mistakes)).unwrap_or(RobustTest::Ratio);
-        RobustModel { r: r.unwrap_or(Rational::ONE), known, distributions, test }
+        RobustModel {
+            r: r.unwrap_or(Rational::ONE),
+            known,
+            support: support.unwrap_or(default),
+            distributions,
+            test,
+        }
     }
 
     /// What must hold for every group of a policy that protects `target` by this model.
@@ -112,11 +129,34 @@ impl RobustModel {
         writeln!(text, "model = \"robust\"\nr = {}", fraction_text(&self.r))?;
         let set = |names: &Vec<String>| list_text(names.iter().map(|name| quoted(name)));
         writeln!(text, "known = {}", list_text(self.known.iter().map(set)))?;
+        if self.support > 0 {
+            writeln!(text, "support = {}", self.support)?;
+        }
         if let Distributions::File { given, .. } = &self.distributions {
             writeln!(text, "distributions = {}", quoted(given))?;
         }
         writeln!(text, "test = \"{}\"", name_of(&RobustTest::NAMES, self.test))
     }
+}
+
+/// What public statistics show: every quasi-identifier alone, and every two of them.
+fn columns_and_pairs(columns: &Columns) -> Vec<Vec<String>> {
+    let names: Vec<&String> = columns.quasi.iter().map(|column| &column.name).collect();
+    let mut known = Vec::new();
+    for (at, one) in names.iter().enumerate() {
+        known.push(vec![one.to_string()]);
+        known.extend(names[at + 1..].iter().map(|other| vec![one.to_string(), other.to_string()]));
+    }
+    known
+}
+
+fn read_support(item: &Item, distributions: &Distributions, mistakes: &mut Mistakes) -> Option<u32> {
+    if *distributions != Distributions::Estimated {
+        let problem = "distributions from a file are taken as they are";
+        item.wrong(problem, "remove support, or write distributions = \"estimated\"", mistakes);
+        return None;
+    }
+    item.whole(0..=MOST_SUPPORT, mistakes).map(|support| support as u32)
 }
 
 fn read_test(item: &Item, mistakes: &mut Mistakes) -> Option<RobustTest> {

@@ -86,9 +86,8 @@ fn write_quasi(quasi: &Quasi, text: &mut String) -> fmt::Result {
     if let Some(ends) = &quasi.domain {
         writeln!(text, "domain = {}", list_text(ends.iter().map(end)))?;
     }
-    match &quasi.grid {
-        Some(grid) => writeln!(text, "grid = {}", grid.text())?,
-        None => {}
+    if let Some(grid) = &quasi.grid {
+        writeln!(text, "grid = {}", grid.text())?;
     }
     if let Some(name) = &quasi.other {
         writeln!(text, "other = {}", quoted(name))?;

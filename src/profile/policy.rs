@@ -3,6 +3,7 @@
 //! The text is TOML with the reason for every line in a comment. It is parsed before it is returned, so the printed
 //! text is a valid policy for this table.
 
+use super::privacy::ProposedProtection;
 use super::role::{PolicyProposal, Proposed, QuasiForm};
 use super::scan::ColumnCombination;
 use crate::error::{Error, Result, number_of};
@@ -12,7 +13,7 @@ use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// How the table was read, where this was declared: the policy must declare it too.
+/// How the table is to be read: the policy declares it, so that a cell of another type is an error.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingOptions {
     /// The delimiter of a CSV file.
@@ -20,6 +21,18 @@ pub struct ReadingOptions {
     /// Types of CSV columns.
     pub types: BTreeMap<String, ColumnType>,
 }
+
+/// What a policy says of a word that stands for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Harmless {
+    /// It is named in a comment, for the owner to decide.
+    Commented,
+    /// It is declared not to be sensitive.
+    Declared,
+}
+
+/// Candidates that are listed.
+const MOST_CANDIDATES: usize = 8;
 
 const HEADER: &str = "\
 # This is a start, not a verdict: names and counts were looked at, nobody knows what others know of these people.
@@ -30,14 +43,14 @@ const HEADER: &str = "\
 #         drop       not published
 #         keep       published as it is; every such column is a risk, so none is proposed
 #
-# No value of the table is printed here. Ranges are rounded, and leave out the lowest and the highest hundred rows or more.
+# No value of the table is printed here, except words such as \"none\". Ranges are rounded, and leave out the lowest and
+# the highest hundred rows or more.
 ";
 
 impl PolicyProposal<'_> {
     /// The commented policy of a table called `table`.
     pub fn to_policy(&self, table: &str, reading: &ReadingOptions) -> Result<String> {
-        let mut text = String::new();
-        self.write(table, reading, &mut text).expect("writing to a string cannot fail");
+        let text = self.text(table, reading, &self.protection, Harmless::Commented);
         let names: Vec<&str> = self.profile.columns.iter().map(|column| column.name.as_str()).collect();
         let read = Policy::parse(&text, "the proposed policy").and_then(|policy| policy.bind(&names));
         match read {
@@ -49,7 +62,32 @@ impl PolicyProposal<'_> {
         }
     }
 
-    fn write(&self, table: &str, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    /// The same with other requirements.
+    pub(super) fn text(
+        &self,
+        table: &str,
+        reading: &ReadingOptions,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+    ) -> String {
+        let mut text = String::new();
+        let written = self.write_head(table, &mut text).and_then(|()| {
+            self.write_columns(reading, protection, harmless, &mut text)?;
+            self.write_quasi(&mut text)?;
+            write_privacy(protection, &mut text)?;
+            write_types(reading, &mut text)
+        });
+        written.expect("writing to a string cannot fail");
+        text
+    }
+
+    /// The most frequent value of the sensitive column that stands for nothing, with its rows.
+    pub(super) fn nothing(&self) -> Option<(&str, u64)> {
+        let column = &self.profile.columns[self.sensitive];
+        column.nothings.first().map(|(word, rows)| (word.as_str(), *rows))
+    }
+
+    fn write_head(&self, table: &str, text: &mut String) -> fmt::Result {
         let (rows, columns) = (self.profile.rows, self.profile.columns.len() as u64);
         let table: String = table.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         writeln!(
@@ -63,9 +101,27 @@ impl PolicyProposal<'_> {
             writeln!(text, "#\n# DECIDE: {}", on_one_line(warning))?;
         }
         self.write_alone(text)?;
-        self.write_columns(reading, text)?;
-        self.write_quasi(text)?;
-        self.write_privacy(text)
+        self.write_candidates(text)
+    }
+
+    /// The other columns that could be protected.
+    fn write_candidates(&self, text: &mut String) -> fmt::Result {
+        if self.candidates.len() < 2 {
+            return Ok(());
+        }
+        writeln!(
+            text,
+            "#\n# Columns that could be protected, best first; --sensitive COLUMN proposes for another:"
+        )?;
+        for candidate in self.candidates.iter().take(MOST_CANDIDATES) {
+            let name = shown(&self.profile.columns[candidate.column].name);
+            writeln!(text, "#   {name}: {}", on_one_line(&candidate.why))?;
+        }
+        let more = self.candidates.len().saturating_sub(MOST_CANDIDATES);
+        if more > 0 {
+            writeln!(text, "#   and {more} more")?;
+        }
+        Ok(())
     }
 
     fn names(&self, wanted: impl Fn(&Proposed) -> bool) -> impl Iterator<Item = (usize, &str, &str)> {
@@ -103,28 +159,24 @@ impl PolicyProposal<'_> {
         Ok(())
     }
 
-    fn write_columns(&self, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    fn write_columns(
+        &self,
+        reading: &ReadingOptions,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+        text: &mut String,
+    ) -> fmt::Result {
         let column = &self.profile.columns[self.sensitive];
         writeln!(text, "\n[columns]")?;
         if let Some(byte) = reading.delimiter {
             writeln!(text, "delimiter = {}", quoted(&char::from(byte).to_string()))?;
         }
-        if !reading.types.is_empty() {
-            let types =
-                reading.types.iter().map(|(name, kind)| format!("{} = \"{}\"", quoted(name), kind.name()));
-            writeln!(text, "types = {{ {} }}", types.collect::<Vec<_>>().join(", "))?;
+        let why = on_one_line(&self.roles[self.sensitive].1);
+        if self.nothing().is_none() {
+            writeln!(text, "# {why}")?;
+            writeln!(text, "sensitive = {}", quoted(&column.name))?;
         }
-        writeln!(text, "# {}", on_one_line(&self.roles[self.sensitive].1))?;
-        if let Some(share) = self.protection.largest_share {
-            writeln!(
-                text,
-                "# The most frequent value has {:.1} % of the people. If it is not sensitive (such as \"none\"), protect the\n\
-                 # others only: for = [\"...\"] below [[privacy.skyline]].",
-                100.0 * share
-            )?;
-        }
-        writeln!(text, "sensitive = {}", quoted(&column.name))?;
-        if self.protection.values == Values::Single && column.nulls > 0 {
+        if protection.values == Values::Single && column.nulls > 0 {
             let rows = number_of(column.nulls, "row has", "rows have");
             writeln!(text, "# {rows} no value; published as this one, and protected like any other.")?;
             writeln!(text, "null_is = \"unknown\"")?;
@@ -140,6 +192,17 @@ impl PolicyProposal<'_> {
                 writeln!(text, "    {},  # {}", quoted(name), on_one_line(why))?;
             }
             writeln!(text, "]")?;
+        }
+        if let Some((word, rows)) = self.nothing() {
+            let share = 100.0 * rows as f64 / self.profile.rows.max(1) as f64;
+            writeln!(text, "\n# {why}")?;
+            writeln!(text, "[columns.sensitive.{}]", quoted_key(&column.name))?;
+            writeln!(
+                text,
+                "# {share:.1} % of the rows have this value. If it is harmless, remove the # before the line:"
+            )?;
+            let mark = if harmless == Harmless::Commented { "# " } else { "" };
+            writeln!(text, "{mark}not_sensitive = [{}]", quoted(word))?;
         }
         Ok(())
     }
@@ -171,39 +234,55 @@ impl PolicyProposal<'_> {
         }
         Ok(())
     }
+}
 
-    fn write_privacy(&self, text: &mut String) -> fmt::Result {
-        let protection = &self.protection;
-        writeln!(text, "\n[privacy]")?;
-        if protection.values != Values::Single {
-            writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
-        }
-        writeln!(text, "# At least so many people share every published group.")?;
-        writeln!(text, "k_anonymity = {}", protection.group_size)?;
-        let Some(point) = &protection.point else {
-            writeln!(
-                text,
-                "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
-                 # promised. A group may then consist of people with the same value, and membership reveals it."
-            )?;
-            return Ok(());
-        };
-        let confidence = point.confidence.parse::<f64>().unwrap_or(1.0);
+fn write_privacy(protection: &ProposedProtection, text: &mut String) -> fmt::Result {
+    writeln!(text, "\n[privacy]")?;
+    if protection.values != Values::Single {
+        writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
+    }
+    writeln!(text, "# At least so many people share every published group.")?;
+    writeln!(text, "k_anonymity = {}", protection.group_size)?;
+    let Some(point) = &protection.point else {
         writeln!(
             text,
-            "\n# Somebody looks for a person in the release. They may know beforehand\n\
-             #   l   values that the person does not have,\n\
-             #   k   other people, with their values,\n\
-             #   m   people who, if one of them has a value, then the person has it too (a family),\n\
-             # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
-             # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
-             # already; a confidence near that leaves few groups.",
-            (1000.0 * point.whole_table).ceil() / 10.0
+            "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
+             # promised. A group may then consist of people with the same value, and membership reveals it."
         )?;
-        writeln!(text, "[[privacy.skyline]]")?;
-        writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
-        writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
+        return Ok(());
+    };
+    let confidence = point.confidence.parse::<f64>().unwrap_or(1.0);
+    writeln!(
+        text,
+        "\n# Somebody looks for a person in the release. They may know beforehand\n\
+         #   l   values that the person does not have,\n\
+         #   k   other people, with their values,\n\
+         #   m   people who, if one of them has a value, then the person has it too (a family),\n\
+         # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
+         # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
+         # already; a confidence near that leaves few groups.",
+        (1000.0 * point.whole_table).ceil() / 10.0
+    )?;
+    writeln!(text, "[[privacy.skyline]]")?;
+    writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
+    writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
+}
+
+/// The type of every column of a CSV file.
+fn write_types(reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    if reading.types.is_empty() {
+        return Ok(());
     }
+    writeln!(
+        text,
+        "\n# How the cells of a CSV file are read: a cell that does not fit is an error. Numbers that are codes are read as\n\
+         # text, and published as they are or as sets."
+    )?;
+    writeln!(text, "[columns.types]")?;
+    for (name, kind) in &reading.types {
+        writeln!(text, "{} = \"{}\"", quoted_key(name), kind.name())?;
+    }
+    Ok(())
 }
 
 /// A name as a key, without quotes if possible.

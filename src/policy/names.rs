@@ -120,7 +120,9 @@ pub fn hint(name: &str) -> Hint {
         || words.iter().any(|word| ends_like(word, &ENDINGS));
     if has(IDENTIFIERS) || of_a_person || words == ["name"] {
         Hint::Identifier
-    } else if matches!(&words[..], [only] if in_list(WEIGHTS_ALONE, only)) {
+    } else if matches!(&words[..], [only] if in_list(WEIGHTS_ALONE, only))
+        && !name.contains(|c: char| c.is_ascii_digit())
+    {
         Hint::Weight
     } else if has(PERSONS) && (has(NUMBERS) || words.len() == 1) {
         Hint::Person
@@ -185,6 +187,7 @@ pub fn is_id(name: &str) -> bool {
     match hint(name) {
         Hint::Person => true,
         Hint::Identifier => has(OFFICIAL),
+        Hint::Number if has("num") && has("child children kids dependents") => has("id key no nr number"),
         Hint::Number => has(NUMBERED) && !KNOWN.iter().any(|(_, list)| has(list)) && !has("name"),
         _ => false,
     }
@@ -224,7 +227,7 @@ mod tests {
         for id in ["patient_id", "person", "ssn", "ID", "record", "customerNumber", "email"] {
             assert!(is_id(id) && !is_no_id(id), "{id}");
         }
-        for other in ["name", "last_name", "county_no", "cost", "street", "zip", "fnlwgt"] {
+        for other in ["name", "last_name", "county_no", "cost", "street", "zip", "fnlwgt", "child18num"] {
             assert!(!is_id(other), "{other}");
         }
         assert!(is_no_id("zip") && is_no_id("fnlwgt") && is_no_id("age") && !is_no_id("cost"));
@@ -273,6 +276,7 @@ mod tests {
             ("Total", Hint::Weight),
             ("language", Hint::Known),
             ("stage", Hint::Nothing),
+            ("n1820", Hint::Nothing),
             ("RECID", Hint::Number),
             ("h_seq", Hint::Number),
             ("a_lineno", Hint::Number),

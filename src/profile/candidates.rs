@@ -27,7 +27,10 @@ pub struct SensitiveCandidate {
 const MOST_VALUES: u64 = 60;
 
 /// A value that more people have than this leaves little to hide.
-const FREQUENT: f64 = 0.8;
+const FREQUENT: f64 = 0.7;
+
+/// With more rows without a value than this, something else is protected better.
+const GAPS: f64 = 0.1;
 
 /// The candidates, best first; at least one. Says in `warnings` what the owner should decide.
 pub(super) fn candidates(
@@ -72,6 +75,8 @@ fn by_name(profile: &Profile, person: Option<usize>) -> Vec<SensitiveCandidate> 
 /// What candidates are compared by, in this order; less is better.
 #[derive(Debug, PartialEq)]
 struct Rank {
+    /// Whether many rows have no value.
+    gaps: bool,
     /// Whether one value leaves little to hide.
     frequent: bool,
     /// Whether there are 2 values (1) or too many (2).
@@ -93,19 +98,21 @@ impl Rank {
             _ => 2,
         };
         let coded = column.kind != Some(ColumnKind::Text);
-        Rank { frequent: share > FREQUENT, values, secrecy, coded, share }
+        let gaps = column.nulls as f64 > GAPS * profile.rows as f64;
+        Rank { gaps, frequent: share > FREQUENT, values, secrecy, coded, share }
     }
 
     fn drawback(&self) -> &'static str {
-        match (self.frequent, self.values) {
-            (true, _) => "; one value leaves little to hide",
-            (_, 2) => "; many values, which are hard to protect one by one",
+        match (self.gaps, self.frequent, self.values) {
+            (true, ..) => "; many rows have no value",
+            (_, true, _) => "; one value leaves little to hide",
+            (_, _, 2) => "; many values, which are hard to protect one by one",
             _ => "",
         }
     }
 
     fn total_cmp(&self, other: &Rank) -> std::cmp::Ordering {
-        let order = |rank: &Rank| (rank.frequent, rank.values, rank.secrecy, rank.coded);
+        let order = |rank: &Rank| (rank.gaps, rank.frequent, rank.values, rank.secrecy, rank.coded);
         order(self).cmp(&order(other)).then_with(|| self.share.total_cmp(&other.share))
     }
 }

@@ -31,6 +31,16 @@ pub(super) enum Harmless {
     Declared,
 }
 
+impl Harmless {
+    /// What stands before a line about the word.
+    fn mark(self) -> &'static str {
+        match self {
+            Harmless::Commented => "# ",
+            Harmless::Declared => "",
+        }
+    }
+}
+
 /// Candidates that are listed.
 const MOST_CANDIDATES: usize = 8;
 
@@ -74,7 +84,7 @@ impl PolicyProposal<'_> {
         let written = self.write_head(table, &mut text).and_then(|()| {
             self.write_columns(reading, protection, harmless, &mut text)?;
             self.write_quasi(&mut text)?;
-            write_privacy(protection, &mut text)?;
+            self.write_privacy(protection, harmless, &mut text)?;
             write_types(reading, &mut text)
         });
         written.expect("writing to a string cannot fail");
@@ -199,10 +209,9 @@ impl PolicyProposal<'_> {
             writeln!(text, "[columns.sensitive.{}]", quoted_key(&column.name))?;
             writeln!(
                 text,
-                "# {share:.1} % of the rows have this value. If it is harmless, remove the # before the line:"
+                "# {share:.1} % of the rows have this value. If it is harmless, remove the # here and before except below."
             )?;
-            let mark = if harmless == Harmless::Commented { "# " } else { "" };
-            writeln!(text, "{mark}not_sensitive = [{}]", quoted(word))?;
+            writeln!(text, "{}not_sensitive = [{}]", harmless.mark(), quoted(word))?;
         }
         Ok(())
     }
@@ -234,38 +243,47 @@ impl PolicyProposal<'_> {
         }
         Ok(())
     }
-}
 
-fn write_privacy(protection: &ProposedProtection, text: &mut String) -> fmt::Result {
-    writeln!(text, "\n[privacy]")?;
-    if protection.values != Values::Single {
-        writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
-    }
-    writeln!(text, "# At least so many people share every published group.")?;
-    writeln!(text, "k_anonymity = {}", protection.group_size)?;
-    let Some(point) = &protection.point else {
+    /// What must hold.
+    fn write_privacy(
+        &self,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+        text: &mut String,
+    ) -> fmt::Result {
+        writeln!(text, "\n[privacy]")?;
+        if protection.values != Values::Single {
+            writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
+        }
+        writeln!(text, "# At least so many people share every published group.")?;
+        writeln!(text, "k_anonymity = {}", protection.group_size)?;
+        let Some(point) = &protection.point else {
+            writeln!(
+                text,
+                "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
+                 # promised. A group may then consist of people with the same value, and membership reveals it."
+            )?;
+            return Ok(());
+        };
+        let confidence = point.confidence.parse::<f64>().unwrap_or(1.0);
         writeln!(
             text,
-            "# No more is proposed: one value is too frequent, or the values are too many, for anything beyond that to be\n\
-             # promised. A group may then consist of people with the same value, and membership reveals it."
+            "\n# Somebody looks for a person in the release. They may know beforehand\n\
+             #   l   values that the person does not have,\n\
+             #   k   other people, with their values,\n\
+             #   m   people who, if one of them has a value, then the person has it too (a family),\n\
+             # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
+             # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
+             # already; a confidence near that leaves few groups.",
+            (1000.0 * point.whole_table).ceil() / 10.0
         )?;
-        return Ok(());
-    };
-    let confidence = point.confidence.parse::<f64>().unwrap_or(1.0);
-    writeln!(
-        text,
-        "\n# Somebody looks for a person in the release. They may know beforehand\n\
-         #   l   values that the person does not have,\n\
-         #   k   other people, with their values,\n\
-         #   m   people who, if one of them has a value, then the person has it too (a family),\n\
-         # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
-         # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
-         # already; a confidence near that leaves few groups.",
-        (1000.0 * point.whole_table).ceil() / 10.0
-    )?;
-    writeln!(text, "[[privacy.skyline]]")?;
-    writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
-    writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
+        writeln!(text, "[[privacy.skyline]]")?;
+        if let Some((word, _)) = self.nothing() {
+            writeln!(text, "{}except = [{}]", harmless.mark(), quoted(word))?;
+        }
+        writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
+        writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
+    }
 }
 
 /// The type of every column of a CSV file.

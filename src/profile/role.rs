@@ -3,7 +3,7 @@
 //! Rules of thumb based on names and counts, each with its reason in words. A column that no rule recognizes is dropped.
 //! No column is ever proposed to be published unchanged.
 
-use super::candidates::{SensitiveCandidate, candidates};
+use super::candidates::{SensitiveCandidate, candidates, largest_share};
 use super::column::ColumnProfile;
 use super::known::{KnownColumns, known_columns, why_known};
 use super::privacy::{ProposedProtection, protection};
@@ -171,6 +171,9 @@ struct Rules<'a> {
     known: KnownColumns,
 }
 
+/// A column in which a larger share of the rows than this has the same value tells people apart too rarely.
+const ALIKE: f64 = 0.98;
+
 /// More different whole numbers than this are not taken for codes.
 const MOST_CODES: u64 = 100;
 
@@ -223,8 +226,8 @@ impl Rules<'_> {
         if self.person.is_some_and(|persons| persons.varies[at]) {
             return Some(format!("{described}; it differs between the rows of one person"));
         }
-        if column.counted.distinct < 2 && column.nulls == 0 {
-            return Some("everybody has the same value".to_string());
+        if largest_share(profile, column) > ALIKE {
+            return Some(format!("{described}; nearly all rows are alike in it"));
         }
         let known = topic(&column.name);
         let work = known.is_some_and(|(topic, _)| topic == Topic::Work);

@@ -13,9 +13,20 @@ use crate::policy::quoted;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
+/// How a policy stands to the proposed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrictnessRank {
+    /// It is the proposed one.
+    Proposed,
+    /// It requires more, or less.
+    Other,
+}
+
 /// A policy that is tried.
 #[derive(Debug, Clone)]
 pub struct Strictness {
+    /// Whether it is the proposed one.
+    pub rank: StrictnessRank,
     /// What it requires, in a few words.
     pub label: String,
     /// The policy.
@@ -31,6 +42,9 @@ pub struct TriedPolicy {
     pub trial: Trial,
 }
 
+/// With a larger error of queries than this, a proposal is worth little, and one change that helps is looked for.
+const LARGE_ERROR: f64 = 0.1;
+
 /// A word that stands for nothing is worth a trial if this many people in a hundred have it.
 const WORTH_A_TRIAL: u64 = 5;
 
@@ -45,18 +59,19 @@ impl PolicyProposal<'_> {
         let mut tried = Vec::new();
         for &(l, k, m, confidence) in &POINTS[at.saturating_sub(1)..(at + 2).min(POINTS.len())] {
             let point = Feasible { l, k, m, confidence, ..point.clone() };
-            let same = Some(&point) == self.protection.point.as_ref();
-            let label = format!(
-                "l = {l}, k = {k}, m = {m}, confidence = {confidence}{}",
-                if same { " (proposed)" } else { "" }
-            );
+            let (rank, mark) = match Some(&point) == self.protection.point.as_ref() {
+                true => (StrictnessRank::Proposed, " (proposed)"),
+                false => (StrictnessRank::Other, ""),
+            };
+            let label = format!("l = {l}, k = {k}, m = {m}, confidence = {confidence}{mark}");
             let protection = ProposedProtection { point: Some(point), ..self.protection.clone() };
-            tried.push(Strictness { label, policy: self.parsed(reading, &protection, Harmless::Commented)? });
+            let policy = self.parsed(reading, &protection, Harmless::Commented)?;
+            tried.push(Strictness { rank, label, policy });
         }
         if let Some((word, _)) = self.nothing().filter(|(_, rows)| self.is_worth_a_trial(*rows)) {
             let policy = self.parsed(reading, &self.protection, Harmless::Declared)?;
-            let label = format!("as proposed, with not_sensitive = [{}]", quoted(word));
-            tried.push(Strictness { label, policy });
+            let label = format!("as proposed, with {} harmless", quoted(word));
+            tried.push(Strictness { rank: StrictnessRank::Other, label, policy });
         }
         Ok(tried)
     }
@@ -87,10 +102,29 @@ impl Strictness {
         let sample = TrialTable::read(table, &first.policy, most, resources)?;
         resources.progress.start("trying policies", None);
         let mut outcomes = Vec::new();
-        for Strictness { label, policy } in tried {
+        for Strictness { label, policy, .. } in tried {
             outcomes.push(TriedPolicy { label: label.clone(), trial: sample.try_policy(policy)? });
+        }
+        if let Some(better) = better(&sample, tried, &outcomes)? {
+            outcomes.push(better);
         }
         resources.progress.finish();
         Ok(Some((sample, outcomes)))
     }
+}
+
+/// The change of one line of the proposed policy that helps most, if the policy is worth little.
+fn better(
+    sample: &TrialTable,
+    tried: &[Strictness],
+    outcomes: &[TriedPolicy],
+) -> Result<Option<TriedPolicy>> {
+    let proposed = tried.iter().zip(outcomes).find(|(own, _)| own.rank == StrictnessRank::Proposed);
+    let Some((strictness, outcome)) = proposed else { return Ok(None) };
+    if outcome.trial.loss() <= LARGE_ERROR {
+        return Ok(None);
+    }
+    let relaxed = sample.try_relaxations(&strictness.policy, &outcome.trial.binds)?;
+    let best = relaxed.into_iter().next().filter(|best| best.trial.loss() < outcome.trial.loss());
+    Ok(best.map(|best| TriedPolicy { label: format!("as proposed, {}", best.change), trial: best.trial }))
 }

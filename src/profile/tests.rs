@@ -272,7 +272,7 @@ fn a_word_for_nothing_is_proposed_as_harmless_and_tried() {
             "l = 2, k = 5, m = 2, confidence = 0.5",
             "l = 1, k = 5, m = 1, confidence = 0.8 (proposed)",
             "l = 1, k = 3, m = 1, confidence = 0.9",
-            "as proposed, with not_sensitive = [\"Not in universe\"]",
+            "as proposed, with \"Not in universe\" harmless",
         ]
     );
     let harmless = |own: &Strictness| own.policy.columns.sensitive[0].not_sensitive.clone();

@@ -29,13 +29,14 @@ fn the_proposed_policy_runs_on_the_census() {
     for line in [
         "[columns.sensitive.diagnosis]",
         "# not_sensitive = [\"None\"]",
+        "# except = [\"None\"]",
         "[columns.quasi.age]",
         "    \"person_id\",  # 5000 different values",
         "\nage = \"integer\"\n",
         "\nregion = \"text\"\n",
         "# tried on all 5000 people:",
         "# l = 1, k = 5, m = 1, confidence = 0.8 (proposed)",
-        "# as proposed, with not_sensitive = [\"None\"]",
+        "# as proposed, with \"None\" harmless",
     ] {
         assert!(policy.contains(line), "{line}\n{policy}");
     }

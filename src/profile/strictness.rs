@@ -126,5 +126,12 @@ fn better(
     }
     let relaxed = sample.try_relaxations(&strictness.policy, &outcome.trial.binds)?;
     let best = relaxed.into_iter().next().filter(|best| best.trial.loss() < outcome.trial.loss());
-    Ok(best.map(|best| TriedPolicy { label: format!("as proposed, {}", best.change), trial: best.trial }))
+    Ok(best.map(|best| {
+        // Values are named by a dry run only.
+        let change = match best.change.starts_with("except") {
+            true => "one value excepted: a dry run names it",
+            false => best.change.as_str(),
+        };
+        TriedPolicy { label: format!("as proposed, {change}"), trial: best.trial }
+    }))
 }

@@ -154,7 +154,7 @@ fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
         return "finishing".to_string();
     }
     if done == 0 || elapsed < Duration::from_millis(500) {
-        return "starting".to_string();
+        return "no estimate yet".to_string();
     }
     let left = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
     match left.ceil() as u64 {
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn the_time_left_follows_from_the_pace_so_far() {
         let left = |done, total, seconds| time_left(done, total, Duration::from_secs(seconds));
-        assert_eq!(left(0, 100, 20), "starting");
-        assert_eq!(time_left(50, 100, Duration::from_millis(100)), "starting");
+        assert_eq!(left(0, 100, 20), "no estimate yet");
+        assert_eq!(time_left(50, 100, Duration::from_millis(100)), "no estimate yet");
         assert_eq!(left(25, 100, 10), "30 s left");
         assert_eq!(left(1, 100, 10), "17 min left");
         assert_eq!(left(100, 100, 10), "finishing");

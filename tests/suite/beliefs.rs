@@ -243,7 +243,7 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
 /// The same people, with a setting for how their column is published.
 fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
     let policy = format!(
-        "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
+        "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
     );
     text_file(folder, "shaped.toml", &policy)
 }

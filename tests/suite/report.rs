@@ -55,7 +55,7 @@ fn one_group_of_two_values_is_as_far_from_the_original_as_the_definition_says() 
         "r",
         &table,
         "",
-        "[columns.quasi.q]\ngrid = 1\n[privacy]\nk_anonymity = 8\ndistinct_l_diversity = 2\n",
+        "[columns.quasi.q]\n[privacy]\nk_anonymity = 8\ndistinct_l_diversity = 2\n",
     );
     let page = plain(&run(
         &[
@@ -107,7 +107,7 @@ fn ranges_cover_the_values_between_their_ends() {
 fn how_ranges_are_written_does_not_change_what_they_tell() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
-    let quasi = "[columns.quasi.age]\ndomain = [20, 70]\n[columns.quasi.city]\n[columns.quasi.born]\n";
+    let quasi = "[columns.quasi.age]\ndomain = [20, 70]\n[columns.quasi.city]\n[columns.quasi.born]\ngrid = \"day\"\n";
     let mut told = Vec::new();
     for ranges in ["label", "bounds"] {
         let publish = format!("{quasi}{POINT}[publish]\nranges = \"{ranges}\"\n");

@@ -6,6 +6,9 @@ use crate::encode::grid::GridOrigin;
 use crate::model::Policy;
 use crate::policy::{AcceptedRisk, Style};
 
+/// Up to this many numbers are like the names of categories: a set of them would show the same.
+const MOST_CATEGORIES: u32 = 20;
+
 /// The most columns that a message names.
 const MOST_NAMED: usize = 5;
 
@@ -18,7 +21,9 @@ impl Lints {
             return;
         }
         let with = |ends: LabelEnds| {
-            let own = attributes.iter().filter(move |own| own.coding.len() > 0 && own.label_ends() == ends);
+            let own = attributes
+                .iter()
+                .filter(move |own| own.coding.len() > MOST_CATEGORIES && own.label_ends() == ends);
             own.map(|own| own.name.as_str()).collect::<Vec<_>>()
         };
         let without_cells = with(LabelEnds::Grid(GridOrigin::Default));
@@ -26,13 +31,11 @@ impl Lints {
             self.add(
                 AcceptedRisk::EndsOfRanges,
                 Some(people),
+                format!("ranges end where people are, for the policy sets no cells for {}", named(&without_cells)),
                 format!(
-                    "the policy sets no cells for {}: their ranges end where people are",
-                    named(&without_cells)
-                ),
-                format!(
-                    "write domain = [low, high], what is possible and not what occurs, or grid = width below \
-                     [columns.quasi.{first}] and for each of them"
+                    "write domain = [low, high], what is possible and not what occurs, or grid = width, below \
+                     [columns.quasi.{first}]{}",
+                    others(&without_cells)
                 ),
             );
         }
@@ -41,11 +44,19 @@ impl Lints {
             self.add(
                 AcceptedRisk::EndsOfRanges,
                 Some(people),
-                format!("{} become ranges of texts, which show how people's texts begin", named(&texts)),
-                format!("write prefix = [3, 2, 1] or hierarchy = \"FILE\" below [columns.quasi.{first}] and for each of them"),
+                format!("ranges of texts show how the texts of people begin, in {}", named(&texts)),
+                format!(
+                    "write prefix = [3, 2, 1] or hierarchy = \"FILE\" below [columns.quasi.{first}]{}",
+                    others(&texts)
+                ),
             );
         }
     }
+}
+
+/// What to do with the columns after the first.
+fn others(columns: &[&str]) -> &'static str {
+    if columns.len() == 1 { "" } else { ", and so for the others" }
 }
 
 /// The columns in words, at most [`MOST_NAMED`] of them.

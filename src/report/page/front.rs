@@ -116,7 +116,13 @@ fn tightest(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
     let holding = claims.iter().filter(|claim| claim.is_safe()).count();
     let value = rows.rows.first().map(|row| {
         let point = &rows.points[row.tightest];
-        Closest { name: row.name, kind: "values", breach: row.breach.clone(), limit: &point.confidence, size: point.size }
+        Closest {
+            name: row.name,
+            kind: "values",
+            breach: row.breach.clone(),
+            limit: &point.confidence,
+            size: point.size,
+        }
     });
     let Some(closest) = value.or_else(|| closest_window(column)) else {
         return html! {

@@ -393,7 +393,7 @@ fn nobody_can_tell_where_people_stand_inside_their_cells() {
 /// their cells, and everything besides the rows follows from the rows.
 #[test]
 fn small_tables_show_their_cells_and_their_rows_and_nothing_else() {
-    for (style, least_alike) in [("generalized", 200), ("bucketized", 50)] {
+    for (style, least_alike) in [("generalized", 40), ("bucketized", 20)] {
         let policy = format!(
             "[columns]\nsensitive = \"s\"\ndrop = [\"name\"]\nquasi = {{ q = {{ domain = [0, 4], grid = 2 }} }}\n\
              [privacy]\n[[privacy.skyline]]\nconfidence = 0.8\n[publish]\nstyle = \"{style}\"\n"
@@ -401,7 +401,8 @@ fn small_tables_show_their_cells_and_their_rows_and_nothing_else() {
         let folder = Folder::new();
         let (mut by_cells, mut by_rows) = (BTreeMap::new(), BTreeMap::new());
         let mut tables_with_known_rows = 0;
-        for number in 0..256 {
+        // The fourth person stays where they are.
+        for number in 64..128 {
             let people: Vec<(usize, &str)> = "aabc"
                 .split("")
                 .filter(|s| !s.is_empty())

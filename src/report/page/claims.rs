@@ -96,7 +96,7 @@ pub(super) fn table(finding: &Finding) -> Markup {
         }
         @if !listed.is_empty() {
             div.scroll {
-                table {
+                table.claims {
                     thead {
                         tr {
                             th { "claim" } th { "verdict" } th { "adversary knows" } th { "measured" } th { "limit" }

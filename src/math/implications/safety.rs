@@ -67,6 +67,17 @@ impl Safety {
         verdict
     }
 
+    /// Whether another one is for the same number of implications and the same confidence.
+    pub fn is_for_the_same(&self, other: &Safety) -> bool {
+        self.admitted.up_to() == other.admitted.up_to() && self.confidence == other.confidence
+    }
+
+    /// The bytes that the minima take, about.
+    pub fn bytes(&self) -> u64 {
+        let levels = 3 * self.admitted.up_to() as u64 + 2;
+        levels * (256 + 24 * (self.admitted.up_to() as u64 + 1))
+    }
+
     /// The disclosure of all buckets ever admitted.
     #[cfg(test)]
     pub fn disclosure(&self) -> &Disclosure {

@@ -31,6 +31,8 @@ pub mod rank;
 pub mod rows;
 pub mod small;
 pub mod subtree;
+#[cfg(test)]
+mod subtree_tests;
 mod subtrees;
 #[cfg(test)]
 mod tests;

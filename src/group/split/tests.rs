@@ -12,12 +12,15 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::group::groups::{Group, Present};
 use crate::group::tree::CutTree;
 use crate::math::confidence::ThresholdVerdict;
+use crate::math::exact::ratio;
 use crate::math::implications::{Bucket, Scanner};
+use crate::math::shares::ShareRule;
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values};
 use crate::model::implications::split::ImplicationsTest;
 use crate::model::obstacle::ObstructingRule;
+use crate::model::shares::SharesTest;
 use crate::model::skyline::split::SkylineTest;
-use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+use crate::model::split::{Every, MinimumSizes, Scratch, SplitTest};
 use crate::resources::budget::Budget;
 use crate::resources::spill::Spill;
 use proptest::prelude::*;
@@ -38,9 +41,11 @@ pub(super) struct Sample {
 enum Adversary {
     Skyline(u64, u64, u64, &'static str),
     Implications(usize, &'static str),
+    /// A skyline, and no value has more than this share of a group.
+    Diverse(u64, u64, u64, &'static str, (u64, u64)),
 }
 
-use Adversary::{Implications, Skyline};
+use Adversary::{Diverse, Implications, Skyline};
 
 pub(super) const DISTINCT: usize = 4;
 
@@ -70,6 +75,7 @@ prop_compose! {
         implications in prop::sample::select(vec![
             None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
             Some(Implications(2, "0.95")), Some(Implications(2, "1")),
+            Some(Diverse(1, 0, 1, "0.95", (2, 3))), Some(Diverse(0, 1, 0, "1", (1, 2))),
         ]),
         people in 1u64..4, distinct in 1usize..3,
         order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain]),
@@ -105,6 +111,14 @@ pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
         Implications(known, confidence) => {
             let confidence = Confidence::parse(confidence).unwrap();
             Box::new(ImplicationsTest::new(known, confidence, sample.minimum))
+        }
+        Diverse(l, k, m, confidence, (share, of)) => {
+            let state = state(sample.values, (l, k, m, confidence));
+            let rule = ShareRule::LargestShare { most: ratio(share, of) };
+            Box::new(Every::new(vec![
+                Box::new(SkylineTest::new(state, sample.minimum, DISTINCT)),
+                Box::new(SharesTest::new(vec![rule])),
+            ]))
         }
     }
 }
@@ -197,8 +211,15 @@ fn part(sample: &Sample, group: &Naive) -> GroupCounts {
 /// Whether a set of groups is safe, computed from scratch; in set and multiset mode, replaced groups also count.
 pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
+    let diverse = match sample.adversary {
+        Diverse(.., (share, of)) => {
+            let holds = |part: &GroupCounts| part.counts.iter().all(|&n| n * of <= share * part.people);
+            parts.iter().all(holds)
+        }
+        _ => true,
+    };
     let verdict = match sample.adversary {
-        Skyline(l, k, m, confidence) => {
+        Skyline(l, k, m, confidence) | Diverse(l, k, m, confidence, _) => {
             let mut state = state(sample.values, (l, k, m, confidence));
             let mut ranking = Default::default();
             parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
@@ -212,7 +233,9 @@ pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
             scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
         }
     };
-    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
+    diverse
+        && verdict == ThresholdVerdict::Safe
+        && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.

@@ -269,5 +269,5 @@ impl Growth<'_> {
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, present, part: node.part.unpack(), obstacle: node.obstacle })
+    Ok(Group { node: node.id, present, part: node.part, obstacle: node.obstacle })
 }

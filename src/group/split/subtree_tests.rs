@@ -23,7 +23,8 @@ fn outcome(subtree: &Subtree) -> String {
 fn nodes(sample: &Sample, starts: &[usize]) -> Vec<(Rows, OpenNode)> {
     let ends = starts[1..].iter().copied().chain([sample.rows.len()]);
     let node = |(start, end): (usize, usize)| {
-        let own = Sample { rows: sample.rows[start..end].to_vec(), ..sample.clone() };
+        let mut own = sample.clone();
+        own.rows = sample.rows[start..end].to_vec();
         let rows = rows(&own);
         let root = OpenNode::root(&own.columns, &rows.total(DISTINCT));
         (rows, root)

@@ -121,9 +121,11 @@ impl<'a> GroupRows<'a> {
         let label = self.label(group);
         match self.columns.sensitive {
             None => self.push(number, &label, 0, group.part.people, &mut write),
-            Some(_) => group.part.counts().iter().try_for_each(|&(code, count)| {
-                self.push(number, &label, i32::from(code), count, &mut write)
-            }),
+            Some(_) => {
+                group.part.counts().iter().try_for_each(|&(code, count)| {
+                    self.push(number, &label, i32::from(code), count, &mut write)
+                })
+            }
         }
     }
 

@@ -193,7 +193,8 @@ impl Disclosure {
         let least = |level: &Minimum, rounded: &dyn Fn(&Placements) -> f64| {
             added.iter().map(rounded).fold(level.value.rounded(), f64::min)
         };
-        let without = (1..).zip(&minima.without).map(|(j, level)| least(level, &|own| own.without_rounded(j)));
+        let without =
+            (1..).zip(&minima.without).map(|(j, level)| least(level, &|own| own.without_rounded(j)));
         let with = (0..).zip(&minima.with).map(|(j, level)| least(level, &|own| own.with_rounded(j)));
         let rounded = least_ratio(&without.collect::<Vec<_>>(), &with.collect::<Vec<_>>());
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));

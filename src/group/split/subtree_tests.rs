@@ -60,10 +60,12 @@ fn grow_ahead(sample: &Sample, starts: &[usize], lags: &[usize]) -> Option<Vec<C
 #[test]
 fn a_node_grown_ahead_of_its_turn_is_what_it_would_be_in_its_turn() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (sample(), vec(1usize..60, 1..6), vec(0usize..5, 1..6));
+    let row = (0u16..9, 0u16..6, 0u16..5, 0u16..DISTINCT as u16);
+    let strategy = (sample(), vec(row, 60..240), vec(1usize..240, 1..6), vec(0usize..5, 1..6));
     let (mut as_grown, mut again) = (0, 0);
-    for _ in 0..1500 {
-        let (sample, starts, lags) = strategy.new_tree(&mut runner).unwrap().current();
+    for _ in 0..600 {
+        let (mut sample, rows, starts, lags) = strategy.new_tree(&mut runner).unwrap().current();
+        sample.rows = rows.into_iter().map(|(a, b, c, value)| (vec![a, b, c], vec![value])).collect();
         let mut starts: Vec<usize> = starts.into_iter().filter(|&start| start < sample.rows.len()).collect();
         starts.push(0);
         starts.sort_unstable();

@@ -70,11 +70,11 @@ prop_compose! {
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
         skyline in prop::sample::select(vec![
             Skyline(0, 0, 0, "0.6"), Skyline(1, 0, 0, "0.9"), Skyline(0, 2, 1, "0.8"), Skyline(1, 1, 1, "1"),
-            Skyline(2, 1, 2, "1"),
+            Skyline(2, 1, 2, "1"), Skyline(1, 0, 2, "0.75"), Skyline(1, 1, 3, "0.9"),
         ]),
         implications in prop::sample::select(vec![
             None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
-            Some(Implications(2, "0.95")), Some(Implications(2, "1")),
+            Some(Implications(2, "0.95")), Some(Implications(2, "1")), Some(Implications(2, "0.8")),
             Some(Diverse(1, 0, 1, "0.95", (2, 3))), Some(Diverse(0, 1, 0, "1", (1, 2))),
         ]),
         people in 1u64..4, distinct in 1usize..3,

@@ -41,11 +41,13 @@ pub(super) struct Sample {
 enum Adversary {
     Skyline(u64, u64, u64, &'static str),
     Implications(usize, &'static str),
+    /// A skyline for the first value alone: here groups breach together more often that do not alone.
+    FirstValue(u64, u64, u64, &'static str),
     /// A skyline, and no value has more than this share of a group.
     Diverse(u64, u64, u64, &'static str, (u64, u64)),
 }
 
-use Adversary::{Diverse, Implications, Skyline};
+use Adversary::{Diverse, FirstValue, Implications, Skyline};
 
 pub(super) const DISTINCT: usize = 4;
 
@@ -70,7 +72,8 @@ prop_compose! {
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
         skyline in prop::sample::select(vec![
             Skyline(0, 0, 0, "0.6"), Skyline(1, 0, 0, "0.9"), Skyline(0, 2, 1, "0.8"), Skyline(1, 1, 1, "1"),
-            Skyline(2, 1, 2, "1"), Skyline(1, 0, 2, "0.75"), Skyline(1, 1, 3, "0.9"),
+            Skyline(2, 1, 2, "1"), Skyline(1, 0, 2, "0.75"), FirstValue(2, 0, 4, "0.75"),
+            FirstValue(1, 0, 8, "0.6"),
         ]),
         implications in prop::sample::select(vec![
             None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
@@ -96,16 +99,24 @@ prop_compose! {
     }
 }
 
-fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> SkylineState {
+fn state(
+    values: Values,
+    protected: ProtectedCodes,
+    (l, k, m, confidence): (u64, u64, u64, &str),
+) -> SkylineState {
     let confidence = Confidence::parse(confidence).unwrap();
     let point = Point { knowledge: Knowledge { l, k, m }, confidence };
-    SkylineState::new(values, DISTINCT, &[(ProtectedCodes::Every, point)])
+    SkylineState::new(values, DISTINCT, &[(protected, point)])
 }
 
 pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     match sample.adversary {
         Skyline(l, k, m, confidence) => {
-            let state = state(sample.values, (l, k, m, confidence));
+            let state = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence));
+            Box::new(SkylineTest::new(state, sample.minimum, DISTINCT))
+        }
+        FirstValue(l, k, m, confidence) => {
+            let state = state(sample.values, ProtectedCodes::These(vec![0]), (l, k, m, confidence));
             Box::new(SkylineTest::new(state, sample.minimum, DISTINCT))
         }
         Implications(known, confidence) => {
@@ -113,7 +124,7 @@ pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
             Box::new(ImplicationsTest::new(known, confidence, sample.minimum))
         }
         Diverse(l, k, m, confidence, (share, of)) => {
-            let state = state(sample.values, (l, k, m, confidence));
+            let state = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence));
             let rule = ShareRule::LargestShare { most: ratio(share, of) };
             Box::new(Every::new(vec![
                 Box::new(SkylineTest::new(state, sample.minimum, DISTINCT)),
@@ -219,8 +230,12 @@ pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
         _ => true,
     };
     let verdict = match sample.adversary {
-        Skyline(l, k, m, confidence) | Diverse(l, k, m, confidence, _) => {
-            let mut state = state(sample.values, (l, k, m, confidence));
+        Skyline(l, k, m, confidence) | FirstValue(l, k, m, confidence) | Diverse(l, k, m, confidence, _) => {
+            let protected = match sample.adversary {
+                FirstValue(..) => ProtectedCodes::These(vec![0]),
+                _ => ProtectedCodes::Every,
+            };
+            let mut state = state(sample.values, protected, (l, k, m, confidence));
             let mut ranking = Default::default();
             parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
             state.verdict()
@@ -373,7 +388,7 @@ proptest! {
                 continue;
             }
             let refuses = |code: &u16| {
-                let point = state(sample.values, (l, k, m, confidence)).points().remove(0);
+                let point = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence)).points().remove(0);
                 let only = ProtectedCodes::These(vec![u32::from(*code)]);
                 let mut state = SkylineState::new(sample.values, DISTINCT, &[(only, point)]);
                 let mut ranking = Default::default();

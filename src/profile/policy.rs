@@ -9,6 +9,7 @@ use super::scan::ColumnCombination;
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::model::Policy;
+use crate::policy::hierarchy::decimal_text;
 use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -83,7 +84,7 @@ impl PolicyProposal<'_> {
         let mut text = String::new();
         let written = self.write_head(table, &mut text).and_then(|()| {
             self.write_columns(reading, protection, harmless, &mut text)?;
-            self.write_quasi(&mut text)?;
+            self.write_quasi(reading, &mut text)?;
             self.write_privacy(protection, harmless, &mut text)?;
             write_types(reading, &mut text)
         });
@@ -216,12 +217,12 @@ impl PolicyProposal<'_> {
         Ok(())
     }
 
-    fn write_quasi(&self, text: &mut String) -> fmt::Result {
+    fn write_quasi(&self, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
         if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(QuasiForm::Ranges)) {
             writeln!(
                 text,
-                "\n# Numbers become cells: every whole number is one, other numbers are told apart by two digits. To set \
-                 the cells and\n# the ends of a column add a line such as domain = [0, 120] below it: what is \
+                "\n# Numbers become cells of a width, grid, before anything else: nobody sees where people are inside them. To set \
+                 the\n# ends of a column as well, add a line such as domain = [0, 120] below it: what is \
                  possible, not what occurs."
             )?;
         }
@@ -230,7 +231,18 @@ impl PolicyProposal<'_> {
             writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
             let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
             match form {
-                QuasiForm::Categories | QuasiForm::Ranges => {}
+                // Codes that are not read as texts are cells of their own.
+                QuasiForm::Categories
+                    if self.codes.contains(&at) && reading.types.get(name) != Some(&ColumnType::Text) =>
+                {
+                    writeln!(text, "grid = 1")?;
+                }
+                QuasiForm::Categories => {}
+                QuasiForm::Ranges => {
+                    if let Some(width) = self.profile.columns[at].grid() {
+                        writeln!(text, "grid = {}", decimal_text(&width))?;
+                    }
+                }
                 QuasiForm::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
                 QuasiForm::Prefix(lengths) => {
                     writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?

@@ -17,6 +17,9 @@ pub(super) const MOST_QUASI: usize = 6;
 /// A place is fine enough if this many rows share it on average.
 const ROWS_OF_A_PLACE: u64 = 500;
 
+/// The doubt about a column that is recognized by what it holds: one with a telling name is better.
+const BY_CONTENT: usize = usize::MAX;
+
 /// The result of choosing.
 #[derive(Debug, Default)]
 pub(super) struct KnownColumns {
@@ -42,7 +45,10 @@ pub(super) fn known_columns(profile: &Profile, usable: &[usize], sensitive: usiz
             None => {}
         }
     }
-    for (topic, columns) in of_topic {
+    for (topic, mut columns) in of_topic {
+        if columns.iter().any(|(doubt, _)| *doubt < BY_CONTENT) {
+            columns.retain(|(doubt, _)| *doubt < BY_CONTENT);
+        }
         let best = match topic {
             Topic::Place => place(profile, &columns),
             _ => telling(profile, &columns),
@@ -76,7 +82,7 @@ pub(super) fn known_columns(profile: &Profile, usable: &[usize], sensitive: usiz
 
 /// The topic of a column, and how doubtful it is.
 fn recognized(column: &ColumnProfile) -> Option<(Topic, usize)> {
-    topic(&column.name).or_else(|| Some((by_content(column)?, usize::MAX)))
+    topic(&column.name).or_else(|| Some((by_content(column)?, BY_CONTENT)))
 }
 
 /// The topic of a column whose name says nothing.

@@ -20,6 +20,8 @@ pub enum StrictnessRank {
     Proposed,
     /// It requires more, or less.
     Other,
+    /// It is the proposed one with a harmless word.
+    Harmless,
 }
 
 /// A policy that is tried.
@@ -71,7 +73,7 @@ impl PolicyProposal<'_> {
         if let Some((word, _)) = self.nothing().filter(|(_, rows)| self.is_worth_a_trial(*rows)) {
             let policy = self.parsed(reading, &self.protection, Harmless::Declared)?;
             let label = format!("as proposed, with {} harmless", quoted(word));
-            tried.push(Strictness { rank: StrictnessRank::Other, label, policy });
+            tried.push(Strictness { rank: StrictnessRank::Harmless, label, policy });
         }
         Ok(tried)
     }
@@ -121,7 +123,8 @@ fn better(
 ) -> Result<Option<TriedPolicy>> {
     let proposed = tried.iter().zip(outcomes).find(|(own, _)| own.rank == StrictnessRank::Proposed);
     let Some((strictness, outcome)) = proposed else { return Ok(None) };
-    if outcome.trial.loss() <= LARGE_ERROR {
+    let mut same_point = tried.iter().zip(outcomes).filter(|(own, _)| own.rank != StrictnessRank::Other);
+    if same_point.any(|(_, own)| own.trial.loss() <= LARGE_ERROR) {
         return Ok(None);
     }
     let relaxed = sample.try_relaxations(&strictness.policy, &outcome.trial.binds)?;

@@ -44,10 +44,10 @@ const PROPOSALS: [Proposal; 5] = [
         table: "cps",
         sensitive: "agi_bin",
         quasi: &["age_head", "fips", "MARS"],
-        next: "other_ben",
-        columns: "e00200 mostly-zero | mcaid_ben mostly-zero | age_head 0-82 | age_spouse 0-66 | blind_head mostly-zero | \
+        next: "mcare_ben",
+        columns: "e00200 mostly-zero | mcare_ben mostly-zero 8 | age_head 0-82 | age_spouse 0-66 | blind_head mostly-zero | \
             fips 1-6 | h_seq id | a_lineno 1-15 | s006 1-900 | FLPDYR same | MARS 1-4 | XTOT 1-9 | nu18 0-9 | \
-            other_ben amounts | RECID id | agi_bin 0-16",
+            RECID id | agi_bin 0-16",
     },
     Proposal {
         table: "fars",
@@ -80,19 +80,9 @@ fn cell(kind: &[&str], row: usize, place: usize) -> String {
         }
         ["half-none", _] => "Not in universe".to_string(),
         ["rare"] => if row % 20 == 0 { "yes" } else { "__NA__" }.to_string(),
-        ["mostly-zero"] => {
-            if row % 10 == 0 {
-                (spread % 300).to_string()
-            } else {
-                "0".to_string()
-            }
-        }
-        ["amounts"] => {
-            if row % 2 == 0 {
-                (spread % 300).to_string()
-            } else {
-                "0".to_string()
-            }
+        ["mostly-zero", values @ ..] => {
+            let values = values.first().map_or(300, |values| values.parse::<usize>().unwrap());
+            if row % 10 == 0 { (spread % values).to_string() } else { "0".to_string() }
         }
         ["decimal"] => format!("{}.25", spread % 900),
         ["id"] => (100_000 + row).to_string(),

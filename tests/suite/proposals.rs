@@ -75,14 +75,14 @@ fn cell(kind: &[&str], row: usize, place: usize) -> String {
     let spread = row * 7919 + row / 13 + place * 31;
     match kind {
         ["text", values] => format!("v{}", spread % values.parse::<usize>().unwrap()),
-        ["half-none", values] if row % 2 == 0 => {
+        ["half-none", values] if row.is_multiple_of(2) => {
             format!("v{}", spread % (values.parse::<usize>().unwrap() - 1))
         }
         ["half-none", _] => "Not in universe".to_string(),
-        ["rare"] => if row % 20 == 0 { "yes" } else { "__NA__" }.to_string(),
+        ["rare"] => if row.is_multiple_of(20) { "yes" } else { "__NA__" }.to_string(),
         ["mostly-zero", values @ ..] => {
             let values = values.first().map_or(300, |values| values.parse::<usize>().unwrap());
-            if row % 10 == 0 { (spread % values).to_string() } else { "0".to_string() }
+            if row.is_multiple_of(10) { (spread % values).to_string() } else { "0".to_string() }
         }
         ["decimal"] => format!("{}.25", spread % 900),
         ["id"] => (100_000 + row).to_string(),

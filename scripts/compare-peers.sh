@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet anonypy==0.2.1 anjana==1.2.3 pycanon==1.3.5 duckdb pandas pyarrow
 python3 -m venv "$work/others"
-"$work/others/bin/pip" install --quiet project-lighthouse-anonymize==1.0.0 polarfrost==0.2.1 pyspark pandas pyarrow
+"$work/others/bin/pip" install --quiet project-lighthouse-anonymize==1.0.0 polarfrost==0.2.1 pyspark fastparquet
 export OTHER_PYTHON="$work/others/bin/python"
 [ "${1:-}" ] || out=
 "$work/venv/bin/python" scripts/peers.py "$PWD/target/release/skyveil" "$work" "$out" "${2:-10}" "${3:-1000000}"

@@ -90,11 +90,13 @@ def peer(name, table, quasi, sensitive, k):
         from polarfrost import mondrian_k_anonymity
 
         start = time.time()
-        frame = read(table)[quasi + [sensitive]]
-        texts = [column for column in quasi if frame[column].dtype == object]
-        released = mondrian_k_anonymity(polars.from_pandas(frame), quasi, sensitive, k, texts)
+        frame = polars.read_csv(table) if table.endswith(".csv") else polars.read_parquet(table)
+        frame = frame.select(quasi + [sensitive])
+        texts = [column for column in quasi if frame[column].dtype == polars.String]
+        people = mondrian_k_anonymity(frame, quasi, sensitive, k, texts)["count"].to_list()
         seconds = time.time() - start
-        return {"seconds": seconds, **sizes(released.to_pandas(), quasi, "count")}
+        squares = sum(size * size for size in people)
+        return {"seconds": seconds, "groups": len(people), "discernibility": squares, "people": sum(people)}
     if name == "pyCANON":
         from pycanon import anonymity
 

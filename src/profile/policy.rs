@@ -122,7 +122,7 @@ impl PolicyProposal<'_> {
         }
         writeln!(
             text,
-            "#\n# Columns that could be protected, best first; --sensitive COLUMN proposes for another:"
+            "#\n# Columns that could be protected, best first; name another one to init to get its policy:"
         )?;
         for candidate in self.candidates.iter().take(MOST_CANDIDATES) {
             let name = shown(&self.profile.columns[candidate.column].name);

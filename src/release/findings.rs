@@ -8,7 +8,7 @@ use crate::math::exact::Rational;
 use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, Finding, MOST_DIGITS, Total};
 
 /// Values of a point that a manifest lists one by one.
-const MOST_VALUES: usize = 100;
+const MOST_VALUES: usize = 1000;
 
 /// The risks of a finding as `points` of a manifest. Of a point with more values than [`MOST_VALUES`], those nearest to the
 /// limit and all that are not safe are listed; one object stands for the others.
@@ -138,7 +138,7 @@ mod tests {
         Claim {
             subject: ClaimSubject::Value(format!("v{value}")),
             knows: vec![("l", Datum::Count(1))],
-            measured: Measurement { name: "breach", amount: Amount::Exact(ratio(1, 1000 - value)) },
+            measured: Measurement { name: "breach", amount: Amount::Exact(ratio(1, 10_000 - value)) },
             limit: Limit { name: "confidence", side: Side::Below, value: ratio(1, 2) },
             verdict,
             ..Claim::minimum("people", 3, 2)
@@ -148,16 +148,16 @@ mod tests {
     #[test]
     fn values_far_from_the_limit_are_summarized_and_none_is_lost() {
         let all = |n: u64| (0..n).map(|value| claim(value, ClaimVerdict::Safe)).collect::<Vec<_>>();
-        let few = points(&Finding::new("c", "skyline", all(100)), None);
-        assert_eq!(few.len(), 100);
-        let mut claims = all(300);
+        let few = points(&Finding::new("c", "skyline", all(1000)), None);
+        assert_eq!(few.len(), 1000);
+        let mut claims = all(1200);
         claims[7].verdict = ClaimVerdict::Unsafe;
         let many = points(&Finding::new("c", "skyline", claims), None);
-        assert_eq!(many.len(), 101);
+        assert_eq!(many.len(), 1001);
         let others = many.iter().find(|point| point["other_values"].is_u64()).unwrap();
         assert_eq!((&others["other_values"], &others["safe"]), (&json!(200), &json!(true)));
-        // The worst of the rest: 99 safe values are listed, v299 to v201.
-        assert_eq!(others["breach_exact"], "1/800");
+        // The worst of the rest: 999 safe values are listed, v1199 to v201.
+        assert_eq!(others["breach_exact"], "1/9800");
         assert!(many.iter().any(|point| point["value"] == "v7" && point["safe"] == false));
         assert!(many.iter().all(|point| point["value"] != "v200"));
     }

@@ -116,7 +116,8 @@ impl Flow {
         let (mut circles, mut many) = (vec![usize::MAX; values], 0);
         for value in 0..values {
             if circles[value] == usize::MAX {
-                let back = |other: &usize| *other == value || (reached[value][*other] && reached[*other][value]);
+                let back =
+                    |other: &usize| *other == value || (reached[value][*other] && reached[*other][value]);
                 (value..values).filter(back).for_each(|other| circles[other] = many);
                 many += 1;
             }
@@ -216,8 +217,12 @@ mod tests {
     #[test]
     fn a_value_that_others_need_is_in_another_block() {
         // The last row must have the third value, so the others share the first two, and the second row cannot have the third.
-        let priors: [(&[f64], u64); 3] = [(&[0.5, 0.5, 0.0], 2), (&[0.2, 0.3, 0.5], 1), (&[0.0, 0.0, 1.0], 1)];
+        let priors: [(&[f64], u64); 3] =
+            [(&[0.5, 0.5, 0.0], 2), (&[0.2, 0.3, 0.5], 1), (&[0.0, 0.0, 1.0], 1)];
         let found = blocks(&priors, &[2, 1, 1]).unwrap();
-        assert_eq!(found, Blocks { of_priors: vec![0, 0, 1], of_values: vec![Some(0), Some(0), Some(1)], many: 2 });
+        assert_eq!(
+            found,
+            Blocks { of_priors: vec![0, 0, 1], of_values: vec![Some(0), Some(0), Some(1)], many: 2 }
+        );
     }
 }

@@ -86,8 +86,8 @@ impl Ceiling {
         ceiling
     }
 
-    /// As [`Ceiling::new`], with bounds refined by applying them to themselves: tighter for large groups, at
-    /// a higher cost.
+    /// As [`Ceiling::new`], with bounds refined by applying them to themselves, and those of [`Capacity`]: tighter
+    /// for large groups, at a higher cost.
     pub fn refined(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
         let mut ceiling = Ceiling::new(priors, counts, prior_error);
         if ceiling.error <= LARGEST_RELATIVE_ERROR {
@@ -102,7 +102,7 @@ impl Ceiling {
             let refined = large.refine(widened.collect());
             let closer = |(a, b): (&(f64, f64), &(f64, f64))| (a.0.max(b.0), a.1.min(b.1));
             ceiling.ranges = plain.iter().zip(&refined).map(closer).collect();
-            if std::env::var("NOCAP").is_err() { ceiling.capacity = Capacity::new(priors, counts, prior_error); }
+            ceiling.capacity = Capacity::new(priors, counts, prior_error);
         }
         ceiling
     }

@@ -182,7 +182,8 @@ impl<'a> Beliefs<'a> {
                 parts[block].1[value] = group.counts[value];
             }
         }
-        beliefs.blocks = parts.into_iter().map(|(members, counts)| block(adversary, members, counts)).collect();
+        beliefs.blocks =
+            parts.into_iter().map(|(members, counts)| block(adversary, members, counts)).collect();
         beliefs
     }
 

@@ -18,7 +18,7 @@
 //! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted. Not here:
 //! exact posteriors, which [`comparison`] receives; tables, files, threads.
 
-mod blocks;
+pub mod blocks;
 mod capacity;
 pub mod ceiling;
 pub mod combinations;
@@ -33,6 +33,6 @@ pub mod prior;
 mod refinement;
 mod roundings;
 pub mod smoothing;
-mod tilt;
 #[cfg(test)]
 mod tests;
+mod tilt;

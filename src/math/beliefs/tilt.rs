@@ -82,7 +82,8 @@ impl Rows {
         (tilt.distance(wanted) < 1e-2).then(|| {
             let off = self.rows.iter().sum::<f64>()
                 * (2.0 * self.error + relative_error((self.rows.len() + self.values + 16) as u64));
-            tilt.missed = tilt.means.iter().zip(wanted).map(|(mean, wanted)| (mean - wanted).abs() + off).collect();
+            tilt.missed =
+                tilt.means.iter().zip(wanted).map(|(mean, wanted)| (mean - wanted).abs() + off).collect();
             tilt
         })
     }
@@ -96,7 +97,8 @@ impl Rows {
             return None;
         }
         let (mut total, mut size) = (0.0, 0.0);
-        let (mut means, mut shared, mut own) = (vec![0.0; values], vec![0.0; values * values], vec![0.0; values]);
+        let (mut means, mut shared, mut own) =
+            (vec![0.0; values], vec![0.0; values * values], vec![0.0; values]);
         for (prior, rows) in self.priors.chunks_exact(values).zip(&self.rows) {
             let mut sum = 0.0;
             for ((own, prior), weight) in own.iter_mut().zip(prior).zip(&weights) {
@@ -126,7 +128,8 @@ impl Rows {
         let rows: f64 = self.rows.iter().sum();
         let total_error = rows * (self.error + relative_error(values as u64 + 8))
             + size * relative_error(self.rows.len() as u64 + 8);
-        let logarithms = logarithms.iter().zip(wanted).map(|(own, wanted)| if *wanted > 0.0 { *own } else { 0.0 });
+        let logarithms =
+            logarithms.iter().zip(wanted).map(|(own, wanted)| if *wanted > 0.0 { *own } else { 0.0 });
         let logarithms = logarithms.collect();
         Some(Tilt { weights, logarithms, total, total_error, missed: Vec::new(), shared, means })
     }

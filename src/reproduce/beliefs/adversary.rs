@@ -204,7 +204,8 @@ impl PaperAdversary {
             for &place in &places {
                 attack.vulnerable += u64::from(verdicts[place] == DistanceVerdict::Beyond);
                 attack.undecided += u64::from(verdicts[place] == DistanceVerdict::Undecided);
-                let beyond = !matches!(threshold.place(omegas[place], omegas[place]), DistanceVerdict::Within);
+                let beyond =
+                    !matches!(threshold.place(omegas[place], omegas[place]), DistanceVerdict::Within);
                 attack.vulnerable_by_omega += u64::from(beyond);
             }
         }

@@ -1,7 +1,9 @@
 //! Figures 4 to 6: what do the tables cost in time and in utility?
 
 use super::adversary::PaperAdversary;
-use super::{BANDWIDTHS, ESTIMATED, MODELS, PROVED, QUASI, Release, Study, TABLE_V, by_model, parameters_axis};
+use super::{
+    BANDWIDTHS, ESTIMATED, MODELS, PROVED, QUASI, Release, Study, TABLE_V, by_model, parameters_axis,
+};
 use crate::error::Result;
 use crate::report::chart::{Axis, Chart, Series};
 use crate::report::utility::{Design, Workload};

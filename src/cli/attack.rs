@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
-use super::Answer;
 use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
 use super::receipt::ReceiptFlags;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
+use super::{Answer, replay};
 use crate::check::Subject;
 use crate::check::beliefs::{GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
@@ -33,6 +33,7 @@ use crate::table::read::Table;
 #[command(after_help = "\
 Examples:
   skyveil attack release --original people.parquet --bandwidth 0.3
+  skyveil attack release --original people.parquet --replay
   skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
@@ -43,7 +44,14 @@ pub struct AttackArgs {
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
     #[command(flatten)]
-    receipt: ReceiptFlags,
+    pub(super) receipt: ReceiptFlags,
+    /// Repeat the choice of the groups instead: how many people does somebody become sure of who knows the algorithm
+    /// and everybody's quasi-identifiers?
+    #[arg(long, conflicts_with_all = ["bandwidth", "smooth", "group", "quasi", "sensitive"])]
+    pub replay: bool,
+    /// Arrangements of each group's values that a replay tries.
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "replay", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub samples: u64,
     /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
     /// each; default: as in the policy, if it has the model "beliefs".
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
@@ -71,7 +79,7 @@ pub struct AttackArgs {
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
     #[command(flatten)]
-    resources: ResourceFlags,
+    pub(super) resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -103,6 +111,9 @@ impl Bandwidth {
 
 /// Attacks, and prints who is vulnerable.
 pub fn run(args: &AttackArgs) -> Result<Answer> {
+    if args.replay {
+        return replay::run(args);
+    }
     let policy = args.policy.as_ref().map(Policy::read).transpose()?;
     let report = match &args.paths[..] {
         [directory] if is_release(directory) => match on_release(args, directory, policy)? {

@@ -17,6 +17,7 @@ mod flags;
 mod generate;
 mod init;
 mod receipt;
+mod replay;
 mod report;
 mod reproduce;
 mod robust;

@@ -167,6 +167,23 @@ impl<'s> CodedTable<'s> {
         })
     }
 
+    /// Writes the groups of blind cuts, and returns how they were chosen; `None` if nothing may be published.
+    fn choose_blindly(
+        &self,
+        job: &Anonymize<'_>,
+        columns: &[Column],
+        files: &mut GroupFiles<'_>,
+    ) -> Result<Option<Value>> {
+        let blind = BlindGroups {
+            attributes: &self.attributes,
+            columns,
+            requirements: &BlindRequirements::new(job.policy, &self.sensitive)?,
+            least_people: job.policy.privacy.minimum_group_size,
+            budget: &files.resources.budget,
+        };
+        files.choose_blindly(&blind, &self.store, &self.whole)
+    }
+
     fn write_groups(
         mut self,
         job: &Anonymize<'_>,
@@ -186,27 +203,13 @@ impl<'s> CodedTable<'s> {
             sensitive,
             payload,
         };
-        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let mut files = GroupFiles {
-            output: Output::create(folder, &shape, spill, job.part_options())?,
-            measure: measure(job.table, source, &self.attributes)?,
-            obstacles: ObstacleTally::default(),
-            tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
-            resources: &workplace.resources,
-        };
+        let mut files =
+            GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
         let mut audit = None;
         let grown = match job.search {
             Search::Tree if job.policy.publish.cuts == Cuts::Blind => {
-                let requirements = &BlindRequirements::new(job.policy, sensitive)?;
-                let least_people = job.policy.privacy.minimum_group_size;
-                let budget = &workplace.resources.budget;
-                let attributes = &self.attributes;
-                let blind = BlindGroups { attributes, columns: &columns, requirements, least_people, budget };
-                audit = files.choose_blindly(&blind, &self.store, &self.whole)?;
-                if audit.is_none() {
-                    return Ok(Attempt::Nothing(Outcome::Withheld(BLIND_CUTS_FAILED.to_string())));
-                }
-                Some(None)
+                audit = self.choose_blindly(job, &columns, &mut files)?;
+                audit.is_some().then_some(None)
             }
             Search::Tree => {
                 let growth = Growth {
@@ -222,9 +225,9 @@ impl<'s> CodedTable<'s> {
                 growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
-                let budget = &workplace.resources.budget;
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
+                let budget = &workplace.resources.budget;
                 let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
                 Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
@@ -232,7 +235,11 @@ impl<'s> CodedTable<'s> {
         };
         drop(test);
         let Some(searched) = grown else {
-            return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
+            let reason = match job.policy.publish.cuts {
+                Cuts::Blind => BLIND_CUTS_FAILED,
+                Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+            };
+            return Ok(Attempt::Nothing(Outcome::Withheld(reason.to_string())));
         };
         progress.start("writing", None);
         drop(self.store);
@@ -266,6 +273,24 @@ struct GroupFiles<'a> {
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
     resources: &'a Resources<'a>,
+}
+
+impl<'a> GroupFiles<'a> {
+    fn create(
+        job: &Anonymize<'_>,
+        workplace: &'a Workplace<'_>,
+        shape: &'a ReleaseShape<'a>,
+        measure: Measure<'a>,
+    ) -> Result<Self> {
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        Ok(GroupFiles {
+            output: Output::create(folder, shape, spill, job.part_options())?,
+            measure,
+            obstacles: ObstacleTally::default(),
+            tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
+            resources: &workplace.resources,
+        })
+    }
 }
 
 impl GroupFiles<'_> {

@@ -26,6 +26,7 @@ mod show;
 mod signals;
 mod skyline;
 mod subject;
+mod suite;
 mod terminal;
 mod verdict;
 

@@ -20,6 +20,22 @@ use std::path::Path;
 const POINTS: [([u64; 3], &str); 4] =
     [([0, 0, 0], "2/3"), ([1, 0, 0], "1/2"), ([1, 0, 0], "4/5"), ([2, 3, 2], "4/5")];
 
+const HEADINGS: [&str; 13] = [
+    "table",
+    "cuts",
+    "(l,k,m)",
+    "confidence",
+    "people",
+    "groups",
+    "groups that tell something",
+    "tried exhaustively",
+    "surely",
+    "estimated",
+    "at most",
+    "estimated share",
+    "certain",
+];
+
 const CUTS: [&str; 2] = ["best", "mondrian"];
 
 const CENSUS: &str = "[columns]\nsensitive = \"diagnosis\"\nquasi = [\"age\", \"sex\", \"region\", \"education\", \"marital\"]\nrest = \"drop\"\n";
@@ -53,25 +69,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
         }
         false => run.push("UCI Adult was not fetched, and is left out.".to_string()),
     }
-    let mut found = ResultTable::new(
-        "replay",
-        "People whom a replay brings to the confidence",
-        &[
-            "table",
-            "cuts",
-            "(l,k,m)",
-            "confidence",
-            "people",
-            "groups",
-            "groups that tell something",
-            "tried exhaustively",
-            "surely",
-            "estimated",
-            "at most",
-            "estimated share",
-            "certain",
-        ],
-    );
+    let mut found = ResultTable::new("replay", "People whom a replay brings to the confidence", &HEADINGS);
     let (mut compared, mut series) = (vec![], vec![]);
     for (name, path, columns) in cases {
         for cuts in CUTS {

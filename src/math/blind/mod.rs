@@ -17,5 +17,5 @@ mod tests;
 mod tree;
 
 pub use limits::{ShareLimits, least_leaf};
-pub use point::{BlindPoint, ProtectedCodes};
+pub use point::{BlindPoint, BlindTargets};
 pub use tree::{CandidateNode, CandidateTree, Counting};

@@ -5,7 +5,7 @@ use crate::math::exact::Rational;
 
 /// The values that a point protects, by code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProtectedCodes {
+pub enum BlindTargets {
     /// Every value, also those that do not occur.
     Every,
     /// These.
@@ -18,7 +18,7 @@ pub enum ProtectedCodes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlindPoint {
     /// The protected values.
-    pub protected: ProtectedCodes,
+    pub protected: BlindTargets,
     /// Values that the target is known not to have.
     pub l: usize,
     /// Other people whose values are known.
@@ -31,7 +31,7 @@ pub struct BlindPoint {
 
 impl BlindPoint {
     /// The point; an error if nothing is proved about replays of it.
-    pub fn new(protected: ProtectedCodes, [l, k, m]: [usize; 3], confidence: Rational) -> Result<Self> {
+    pub fn new(protected: BlindTargets, [l, k, m]: [usize; 3], confidence: Rational) -> Result<Self> {
         let refused = |problem: &str, remedy: &str| {
             Err(Error::input(format!("the skyline point ({l},{k},{m}) {problem}"), remedy))
         };
@@ -57,9 +57,9 @@ impl BlindPoint {
     /// Whether a value is protected.
     pub(super) fn protects(&self, value: usize) -> bool {
         match &self.protected {
-            ProtectedCodes::Every => true,
-            ProtectedCodes::These(these) => these.contains(&value),
-            ProtectedCodes::Except(others) => !others.contains(&value),
+            BlindTargets::Every => true,
+            BlindTargets::These(these) => these.contains(&value),
+            BlindTargets::Except(others) => !others.contains(&value),
         }
     }
 

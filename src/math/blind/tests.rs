@@ -2,7 +2,7 @@
 
 use super::limits::LimitRule;
 use super::tree::{CandidateNode, CandidateTree, Publication};
-use super::{BlindPoint, ProtectedCodes, ShareLimits};
+use super::{BlindPoint, BlindTargets, ShareLimits};
 use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::math::random::Random;
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl Nested {
 }
 
 fn point([l, k, m]: [usize; 3], confidence: &str) -> BlindPoint {
-    BlindPoint::new(ProtectedCodes::Every, [l, k, m], parse_fraction(confidence).unwrap()).unwrap()
+    BlindPoint::new(BlindTargets::Every, [l, k, m], parse_fraction(confidence).unwrap()).unwrap()
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn nobody_who_replays_the_counted_rule_reaches_the_confidence() {
 /// A point that protects the first of two values.
 fn point_of_one(knowledge: [usize; 3], confidence: &str) -> BlindPoint {
     let confidence = parse_fraction(confidence).unwrap();
-    BlindPoint::new(ProtectedCodes::These(vec![0]), knowledge, confidence).unwrap()
+    BlindPoint::new(BlindTargets::These(vec![0]), knowledge, confidence).unwrap()
 }
 
 #[test]
@@ -526,9 +526,9 @@ fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
 #[test]
 fn what_is_not_proved_is_refused() {
     let confidence = |text: &str| parse_fraction(text).unwrap();
-    assert!(BlindPoint::new(ProtectedCodes::Every, [0, 0, 2], confidence("1/2")).is_err());
-    assert!(BlindPoint::new(ProtectedCodes::Every, [0, 0, 1], Rational::ONE).is_err());
-    assert!(BlindPoint::new(ProtectedCodes::Every, [0, 0, 0], confidence("0")).is_err());
+    assert!(BlindPoint::new(BlindTargets::Every, [0, 0, 2], confidence("1/2")).is_err());
+    assert!(BlindPoint::new(BlindTargets::Every, [0, 0, 1], Rational::ONE).is_err());
+    assert!(BlindPoint::new(BlindTargets::Every, [0, 0, 0], confidence("0")).is_err());
     assert!(ShareLimits::new(&[point([0, 6, 0], "1/2")], &[]).is_err());
     assert!(ShareLimits::new(&[point([0, 0, 0], "1/2")], &[Some(0.6)]).is_err());
 }

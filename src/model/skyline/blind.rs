@@ -3,7 +3,7 @@
 use super::policy::ProtectedValues;
 use crate::encode::combination::SensitiveColumns;
 use crate::error::{Error, Result};
-use crate::math::blind::{BlindPoint, ProtectedCodes, ShareLimits};
+use crate::math::blind::{BlindPoint, BlindTargets, ShareLimits};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 
@@ -57,12 +57,12 @@ impl BlindRequirements {
         let mut points = vec![];
         for point in &model.points {
             let protected = match &point.values {
-                ProtectedValues::Every => ProtectedCodes::Every,
+                ProtectedValues::Every => BlindTargets::Every,
                 ProtectedValues::These(these) => {
-                    ProtectedCodes::These(these.iter().map(|name| code(name)).collect())
+                    BlindTargets::These(these.iter().map(|name| code(name)).collect())
                 }
                 ProtectedValues::Except(others) => {
-                    ProtectedCodes::Except(others.iter().map(|name| code(name)).collect())
+                    BlindTargets::Except(others.iter().map(|name| code(name)).collect())
                 }
                 ProtectedValues::Near(_) => {
                     return refused("does not cover windows of numbers", "leave out within");

@@ -300,7 +300,7 @@ impl<'a> LimitRule<'a> {
         let (known, allowed) = (known as f64, value.allowed?);
         let mean = known + highest as f64 * left.narrowest / (people as f64 - known);
         let short = allowed * (left.narrowest - known) - mean;
-        if !(short > MARGIN * people as f64) {
+        if short.is_nan() || short <= MARGIN * people as f64 {
             return None;
         }
         left.ln_left = left.ln_left.min(short.ln());

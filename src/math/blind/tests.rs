@@ -8,6 +8,9 @@ use crate::math::random::Random;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// What anybody sees of a publication: the groups with their counts.
+type Seen = Vec<(usize, Vec<u64>)>;
+
 /// A tree with the people of each node.
 struct Nested {
     tree: CandidateTree,
@@ -74,7 +77,7 @@ impl Nested {
     }
 
     /// What anybody sees: the groups with their counts; nothing if the rule fails.
-    fn seen(&self, published: &Publication, counts: &[Vec<u64>]) -> Option<Vec<(usize, Vec<u64>)>> {
+    fn seen(&self, published: &Publication, counts: &[Vec<u64>]) -> Option<Seen> {
         Some(published.nodes.as_ref()?.iter().map(|&node| (node, counts[node].clone())).collect())
     }
 }
@@ -208,7 +211,7 @@ fn replay(
     publish: impl Fn(&[Vec<u64>]) -> Publication,
 ) -> Replayed {
     let all: Vec<Vec<usize>> = tables(nested.people.last().unwrap().len(), values).collect();
-    let mut seen: BTreeMap<Vec<(usize, Vec<u64>)>, Vec<&Vec<usize>>> = BTreeMap::new();
+    let mut seen: BTreeMap<Seen, Vec<&Vec<usize>>> = BTreeMap::new();
     let mut replayed = Replayed::default();
     let mut of_counts: BTreeMap<Vec<Vec<u64>>, Publication> = BTreeMap::new();
     for table in &all {
@@ -316,7 +319,7 @@ fn the_test_notices_a_rule_that_forgets_how_it_got_there() {
         nodes[2].children = vec![0, 1];
         let nested = Nested { tree: CandidateTree::new(nodes.clone()), people };
         let point = point([0, 0, 0], "3/4");
-        sum.add(replay(&nested, &[point.clone()], 3, |counts| {
+        sum.add(replay(&nested, std::slice::from_ref(&point), 3, |counts| {
             let safe = |node: usize| {
                 ratio(*counts[node].iter().max().unwrap(), counts[node].iter().sum()) < point.confidence
             };
@@ -512,9 +515,7 @@ fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
     // One leaf with too many of the first value: its block is published as a whole.
     let moved = leaf / 5;
     counts[3][0] += moved;
-    for value in 3..9 {
-        counts[3][value] -= moved / 6;
-    }
+    counts[3][3..9].iter_mut().for_each(|count| *count -= moved / 6);
     counts[3][9] -= moved - 6 * (moved / 6);
     tree.add_up(&mut counts);
     let published = tree.publish(&counts, &points, &limits);

@@ -6,7 +6,7 @@
 use super::boxes::{Axes, QuasiBox};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
@@ -160,7 +160,7 @@ impl BlindGroups<'_> {
         let codes = |extent: &std::ops::Range<u32>| extent.clone().map(|code| code as u16).collect();
         let present = self.columns.iter().zip(&own.extent);
         let present = present.map(|(column, extent)| Present::new(column, codes(extent))).collect();
-        Group { node, present, part, obstacle: None }
+        Group { node, present, part: Part::of(&part), obstacle: None }
     }
 }
 

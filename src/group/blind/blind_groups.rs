@@ -113,7 +113,7 @@ impl BlindGroups<'_> {
         })
     }
 
-    /// Cuts boxes for as long as all parts have enough people; a refused cut ends a box.
+    /// Cuts boxes for as long as all parts have enough people.
     fn grow(&self, store: &PageStore<'_>, people: u64, least: u64) -> Result<BoxTree> {
         let axes = Axes::new(self.attributes, self.columns);
         let mut grown = BoxTree {
@@ -121,32 +121,35 @@ impl BlindGroups<'_> {
             people: vec![people],
             boxes: BTreeMap::from([(CutTree::ROOT, axes.whole())]),
         };
-        let mut open = vec![CutTree::ROOT];
+        // With the cut that is to be tried next.
+        let mut open = vec![(CutTree::ROOT, 0)];
         while !open.is_empty() {
             let mut tried = vec![];
-            for node in open.drain(..).filter(|&node| grown.people[node as usize] >= 2 * least) {
-                let Some((cut, parts)) = axes.cut(&grown.boxes[&node]) else { continue };
+            for (node, number) in open.drain(..).filter(|&(node, _)| grown.people[node as usize] >= 2 * least)
+            {
+                let Some((cut, parts)) = axes.cut(&grown.boxes[&node], number) else { continue };
                 let first = grown.tree.split(node, cut);
                 let children = first..first + parts.len() as NodeId;
                 grown.boxes.extend(children.clone().zip(parts));
-                tried.push((node, children));
+                tried.push((node, number, children));
             }
             if tried.is_empty() {
                 break;
             }
             let counted = count_people(store, &grown.tree)?;
             grown.people.resize(counted.len(), 0);
-            for (node, children) in tried {
+            for (node, number, children) in tried {
                 let refused = children.clone().any(|child| counted[child as usize] < least);
                 if refused {
                     grown.tree.join(node);
+                    open.push((node, number + 1));
                 }
                 for child in children {
                     match refused {
                         true => drop(grown.boxes.remove(&child)),
                         false => {
                             grown.people[child as usize] = counted[child as usize];
-                            open.push(child);
+                            open.push((child, 0));
                         }
                     }
                 }

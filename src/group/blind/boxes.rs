@@ -1,7 +1,8 @@
 //! How is a box of quasi-identifiers cut without looking at anybody's values?
 //!
 //! The widest column is cut at the grid line in its middle; a column with a hierarchy is cut into the children of its
-//! node. Which column and which line depends on the box alone, and the whole box is the label of a group.
+//! node. If a part would have too few people, the next column is tried. Where a column is cut depends on the box alone,
+//! and the whole box is the label of a group.
 
 use crate::encode::attribute::{Attribute, Coding};
 use crate::encode::column::{CodeTree, Column, Splitting};
@@ -52,14 +53,17 @@ impl<'a> Axes<'a> {
         QuasiBox { sides: self.axes.iter().map(Axis::whole).collect(), extent }
     }
 
-    /// The cut of a box, and its parts; `None` if no line crosses it.
-    pub(super) fn cut(&self, of: &QuasiBox) -> Option<(Cut, Vec<QuasiBox>)> {
+    /// A cut of a box, and its parts: the first one is that of the widest column, and the others follow by width. `None`
+    /// if there are not so many.
+    pub(super) fn cut(&self, of: &QuasiBox, number: usize) -> Option<(Cut, Vec<QuasiBox>)> {
         let lines = self.axes.iter().zip(&of.sides).zip(&of.extent).enumerate();
         let lines = lines.filter_map(|(column, ((axis, side), extent))| {
             let parts = axis.parts(side, extent)?;
             Some((axis.width(side), column, parts))
         });
-        let (_, column, parts) = lines.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let (_, column, parts) = lines.into_iter().nth(number)?;
         let boundaries = parts.iter().skip(1).map(|(_, extent)| extent.start).collect();
         let boxes = parts.into_iter().map(|(side, extent)| {
             let mut part = of.clone();

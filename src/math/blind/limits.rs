@@ -44,12 +44,15 @@ const EXPECTED_FAILURES: f64 = 0.01;
 pub struct ShareLimits {
     /// By code of the value.
     values: Vec<ValueLimit>,
+    /// The declared shares, by code.
+    declared: Vec<f64>,
     /// People whose values are known.
     known: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ValueLimit {
+    /// Where limits begin: the declared share, or a larger one that costs the other values nothing.
     usual: f64,
     /// Shares must stay below this; `None` if nothing limits them.
     allowed: Option<f64>,
@@ -71,8 +74,12 @@ impl ShareLimits {
         // Some values that nobody declared may occur as well.
         let negated = points.iter().map(|point| point.l).max().unwrap_or(0);
         let unlisted = std::iter::repeat_n(&None, negated + 2);
-        let usual: Vec<f64> =
+        let declared: Vec<f64> =
             declared.iter().chain(unlisted).map(|share| share.unwrap_or(0.0).max(LEAST_USUAL)).collect();
+        // Only l + 1 shares occur together in a condition: all others may be as large as the least of the l + 1 largest.
+        let mut ranked = declared.clone();
+        ranked.sort_by(|a, b| b.total_cmp(a));
+        let usual: Vec<f64> = declared.iter().map(|share| share.max(ranked[negated])).collect();
         let limited = |value: usize| negated > 0 || points.iter().any(|point| point.protects(value));
         let at = |spread: f64| -> Vec<f64> {
             let allowed = |(value, &usual): (usize, &f64)| match limited(value) {
@@ -98,7 +105,7 @@ impl ShareLimits {
             usual: usual[value],
             allowed: (limited(value) && allowed[value] < 1.0).then_some(allowed[value]),
         };
-        Ok(ShareLimits { values: (0..usual.len()).map(limit).collect(), known })
+        Ok(ShareLimits { values: (0..usual.len()).map(limit).collect(), declared, known })
     }
 
     /// The limit of a code; codes beyond the declared ones belong to values that nobody declared.
@@ -109,9 +116,10 @@ impl ShareLimits {
     /// An upper bound of the chance that a leaf of so many people fails if their values are drawn by the declared
     /// shares.
     pub fn chance_of_failure(&self, people: u64) -> f64 {
-        let above =
-            |value: &ValueLimit| binomial_above(people, value.usual, value.most(0, people, self.known));
-        self.values.iter().map(above).sum::<f64>().min(1.0)
+        let above = |(value, &share): (&ValueLimit, &f64)| {
+            binomial_above(people, share, value.most(0, people, self.known))
+        };
+        self.values.iter().zip(&self.declared).map(above).sum::<f64>().min(1.0)
     }
 }
 
@@ -194,6 +202,14 @@ struct Proved {
     narrowest: f64,
 }
 
+/// Why a node may not publish itself.
+enum Unproved {
+    /// Too little is proved about this part of it.
+    Part(usize),
+    /// Its own limits are too high.
+    Node,
+}
+
 impl<'a> LimitRule<'a> {
     pub(super) fn new(tree: &CandidateTree, limits: &'a ShareLimits) -> Self {
         let people: Vec<u64> = tree.nodes().iter().map(|node| node.people).collect();
@@ -204,26 +220,43 @@ impl<'a> LimitRule<'a> {
                 classes.push(*value);
             }
         }
-        // The nodes that may publish themselves below each node, or the node itself.
-        let mut standing: Vec<Vec<usize>> = vec![];
+        // The nodes that may publish themselves next below each node.
+        let mut below: Vec<Vec<usize>> = vec![];
         let mut proofs: Vec<Vec<Proved>> = vec![];
         for (at, node) in tree.nodes().iter().enumerate() {
-            let parts: Vec<usize> = node.children.iter().flat_map(|&child| standing[child].clone()).collect();
-            let level = parts.iter().filter_map(|&part| rule.levels[part]).max().map_or(0, |level| level + 1);
-            let proof: Option<Vec<Proved>> = match parts.is_empty() {
-                true => {
-                    let widest = node.people as f64;
-                    Some(classes.iter().map(|_| Proved { ln_left: 0.0, widest, narrowest: widest }).collect())
-                }
-                false => {
-                    let of_class = |(class, value): (usize, &ValueLimit)| {
-                        rule.prove(value, (at, level), &parts, |part| proofs[part][class])
-                    };
-                    classes.iter().enumerate().map(of_class).collect()
+            let standing = |&child: &usize| match rule.levels[child] {
+                Some(_) => vec![child],
+                None => below[child].clone(),
+            };
+            let mut parts: Vec<usize> = node.children.iter().flat_map(standing).collect();
+            if parts.is_empty() {
+                let widest = node.people as f64;
+                proofs.push(
+                    classes.iter().map(|_| Proved { ln_left: 0.0, widest, narrowest: widest }).collect(),
+                );
+                rule.levels.push(Some(0));
+                below.push(parts);
+                continue;
+            }
+            // A part that leaves too little room for a proof never publishes itself; its own parts take its place.
+            let (level, proof) = loop {
+                let level =
+                    parts.iter().filter_map(|&part| rule.levels[part]).max().map_or(0, |level| level + 1);
+                let of_class = |(class, value): (usize, &ValueLimit)| {
+                    rule.prove(value, (at, level), &parts, |part| proofs[part][class])
+                };
+                match classes.iter().enumerate().map(of_class).collect::<Result<Vec<Proved>, Unproved>>() {
+                    Ok(proof) => break (level, Some(proof)),
+                    Err(Unproved::Part(part)) => {
+                        rule.levels[part] = None;
+                        let place = parts.iter().position(|&own| own == part).unwrap_or(0);
+                        parts.splice(place..=place, below[part].clone());
+                    }
+                    Err(Unproved::Node) => break (level, None),
                 }
             };
             rule.levels.push(proof.is_some().then_some(level));
-            standing.push(if proof.is_some() { vec![at] } else { parts });
+            below.push(parts);
             proofs.push(proof.unwrap_or_default());
         }
         rule
@@ -245,14 +278,15 @@ impl<'a> LimitRule<'a> {
         (node, level): (usize, i32),
         parts: &[usize],
         proved: impl Fn(usize) -> Proved,
-    ) -> Option<Proved> {
+    ) -> Result<Proved, Unproved> {
         let known = self.limits.known;
         let people = self.people[node];
         let highest = value.proved(level, people);
         let lowest = value.most(level, people, known) + 1;
         let mut left = Proved { ln_left: f64::INFINITY, widest: 0.0, narrowest: f64::INFINITY };
         for &part in parts {
-            let part_level = self.levels[part]?;
+            let part_level = self.levels[part].ok_or(Unproved::Part(part))?;
+            let bound = value.bound(self.people[part], known).ok_or(Unproved::Node)?;
             let own = proved(part);
             for placed in PlacedKnown::all(known) {
                 let part_people = self.people[part];
@@ -265,9 +299,9 @@ impl<'a> LimitRule<'a> {
                     0 => match high.mean_above(near - shift) {
                         None => None,
                         Some(mean) => {
-                            let short = value.bound(part_people, known)? - (mean + shift as f64);
-                            if short <= MARGIN * part_people as f64 {
-                                return None;
+                            let short = bound - (mean + shift as f64);
+                            if short.is_nan() || short <= MARGIN * part_people as f64 {
+                                return Err(Unproved::Node);
                             }
                             Some(short.ln())
                         }
@@ -279,8 +313,8 @@ impl<'a> LimitRule<'a> {
                         let limit = own.ln_left - ln_add(own.ln_left, own.widest.ln());
                         if farther == f64::NEG_INFINITY {
                             Some(own.ln_left)
-                        } else if farther >= limit - MARGIN {
-                            return None;
+                        } else if farther.is_nan() || limit.is_nan() || farther >= limit - MARGIN {
+                            return Err(Unproved::Part(part));
                         } else {
                             Some(own.ln_left + (-(farther - limit).exp()).ln_1p())
                         }
@@ -297,14 +331,14 @@ impl<'a> LimitRule<'a> {
             left.narrowest = left.narrowest.min(own.narrowest);
         }
         // Where another child fails, the mean of the leaf's count must be below its bound by as much.
-        let (known, allowed) = (known as f64, value.allowed?);
+        let (known, allowed) = (known as f64, value.allowed.ok_or(Unproved::Node)?);
         let mean = known + highest as f64 * left.narrowest / (people as f64 - known);
         let short = allowed * (left.narrowest - known) - mean;
         if short.is_nan() || short <= MARGIN * people as f64 {
-            return None;
+            return Err(Unproved::Node);
         }
         left.ln_left = left.ln_left.min(short.ln());
-        Some(left)
+        Ok(left)
     }
 }
 

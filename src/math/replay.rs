@@ -210,11 +210,12 @@ mod tests {
             codes[0] == codes[1]
         });
         assert_eq!((seen.len(), group.tried, group.left, group.exhaustive), (30, 30, 6, true));
-        // Two of the three others have the pair that the first two do not.
+        // The first two have one of two values, the others each value equally often.
         let reached = |l, confidence| group.reached(&[point(l, confidence)], &EFFORT, 1.0);
         assert_eq!(reached(0, ratio(1, 2)), Reached { surely: 2, estimated: 2, at_most: 2 });
         assert_eq!(reached(0, ratio(2, 3)), Reached::default());
-        assert_eq!(reached(1, ratio(2, 3)).surely, 5);
+        assert_eq!(reached(1, ratio(2, 3)).surely, 2);
+        assert_eq!(reached(1, ratio(1, 2)).surely, 5);
         assert_eq!((group.certain(), group.tells_something()), (0, true));
         let sure = ReplayedGroup::new(&[0, 0, 1], 2, &EFFORT, &mut random, |codes| codes[2] == 1);
         assert_eq!((sure.certain(), sure.left), (3, 1));

@@ -45,7 +45,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
         [] => setting.scale.pick(&paper[..], &small[..], &[20_000, 30_000]),
         rows => rows,
     };
-    let (flag, mebibytes) = setting.scale.pick(("256MiB", 256), ("48MiB", 48), ("48MiB", 48));
+    let (flag, mebibytes) = setting.scale.pick(("256MiB", 256), ("64MiB", 64), ("64MiB", 64));
     let budget = MemoryBudget { flag, bytes: mebibytes << 20 };
     let work = setting.scratch("scale-up")?;
     let mut runs: Vec<Measured> = Vec::new();

@@ -102,6 +102,8 @@ const CASES: &[Case] = &[
             ("report t --group q --sensitive s --out t.html --memory 16MiB", Refuses("sensitive value")),
             ("report t --group q --sensitive s --out t.html --memory 512MiB", Works),
             ("check t --group q --sensitive s --point 0,1,0,0.9 --memory 128MiB", Works),
+            ("anonymize t --policy p.toml --out r --temp . --memory 16MiB", Refuses("of memory")),
+            ("anonymize t --policy p.toml --out r --temp . --memory 512MiB", Works),
         ],
     },
     Case {

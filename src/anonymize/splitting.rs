@@ -192,7 +192,7 @@ impl<'s> CodedTable<'s> {
                     progress,
                 };
                 test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
                 let budget = &workplace.resources.budget;

@@ -15,7 +15,7 @@ use crate::check::Subject;
 use crate::check::beliefs::{GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, Setting, number_of};
-use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
+use crate::math::exact::{Rational, decimal_at_least, parse_fraction, ratio};
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
@@ -32,7 +32,8 @@ use crate::table::read::Table;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  skyveil attack release --original people.parquet --bandwidth 0.3
+  skyveil attack release --original people.parquet
+  skyveil attack release --original people.parquet --bandwidth 0.1 --t 0.2
   skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
@@ -45,7 +46,7 @@ pub struct AttackArgs {
     #[command(flatten)]
     receipt: ReceiptFlags,
     /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
-    /// each; default: as in the policy, if it has the model "beliefs".
+    /// each; default: as in the policy, if it has the model "beliefs", otherwise 0.3.
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
     pub bandwidth: Option<Bandwidth>,
     /// Thresholds to compare each move with.
@@ -199,12 +200,7 @@ fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
                 .map(|point| point.bandwidth.iter().filter(known).map(own).collect())
                 .collect()
         }
-        (None, None) => {
-            return Err(Error::input(
-                "no bandwidth is given",
-                "say how finely the adversary knows the table: --bandwidth 0.3",
-            ));
-        }
+        (None, None) => vec![Bandwidth::All(ratio(3, 10)).of(&names)?],
     };
     bandwidths.dedup();
     let smooth = match &args.smooth {
@@ -274,7 +270,7 @@ fn to_text(report: &AttackReport) -> String {
 
 fn point_text(report: &AttackReport, point: &PointReport) -> String {
     let head = ["moved by more than", "vulnerable", "share", "undecided", "share at most", "by Omega"];
-    let share = |people: u64| decimal_at_least(&crate::math::exact::ratio(people, report.rows.max(1)), 4);
+    let share = |people: u64| decimal_at_least(&ratio(people, report.rows.max(1)), 4);
     let rows = point.thresholds.iter().map(|at| {
         [
             at.t.to_string(),

@@ -5,7 +5,10 @@
 //! is an estimate, unless all people are in the sample.
 //! Memory: pages of codes in the budget, then the sample, its copy, and its groups.
 
+mod replay;
 mod sample;
+
+pub use replay::ReplayReport;
 
 use super::splitting::plan;
 use crate::encode::attribute::{Attribute, Coding};
@@ -26,7 +29,7 @@ use crate::model::obstacle::{Binding, ObstacleTally};
 use crate::model::protection::Protection;
 use crate::model::split::Scratch;
 use crate::model::{Grouping, Policy};
-use crate::policy::{Quasi, QuasiShape, Style};
+use crate::policy::{Cuts, Quasi, QuasiShape, Style};
 use crate::release::covers::Cover;
 use crate::release::penalty::Measure;
 use crate::report::utility::{Design, QueryErrors, Released, Workload};
@@ -84,6 +87,9 @@ impl TrialTable {
         };
         if protection.judges_rows() || policy.grouping() != Grouping::Split {
             return Err(unfit("a release whose groups are not made by counts"));
+        }
+        if policy.publish.cuts == Cuts::Blind {
+            return Err(unfit("a release whose cuts are blind"));
         }
         if policy.publish.style != Style::Generalized {
             return Err(unfit("a release that publishes quasi-identifiers exactly"));

@@ -10,6 +10,7 @@ mod anonymize;
 mod architecture;
 mod audit;
 mod beliefs;
+mod blind;
 mod check;
 mod closeness;
 mod columns;

@@ -22,7 +22,7 @@ mod trial;
 mod written;
 
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
-pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable};
+pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;

@@ -15,7 +15,7 @@ use crate::check::Subject;
 use crate::check::beliefs::{Exposure, GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, Setting, number_of};
-use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
+use crate::math::exact::{Rational, decimal_at_least, parse_fraction, ratio};
 use crate::math::replay::ReplayEffort;
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
@@ -33,7 +33,8 @@ use crate::table::read::Table;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  skyveil attack release --original people.parquet --bandwidth 0.3
+  skyveil attack release --original people.parquet
+  skyveil attack release --original people.parquet --bandwidth 0.3 --t 0.2
   skyveil attack release --original people.parquet --replay
   skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
@@ -54,7 +55,8 @@ pub struct AttackArgs {
     #[arg(long, value_name = "N", default_value_t = 2000, requires = "replay", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub samples: u64,
     /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
-    /// each; default: as in the policy, if it has the model "beliefs".
+    /// each; default: as in the policy, if it has the model "beliefs"; without either, correlations are
+    /// not attacked.
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
     pub bandwidth: Option<Bandwidth>,
     /// Thresholds to compare each move with.
@@ -301,7 +303,7 @@ fn to_text(report: &AttackReport) -> String {
 
 fn point_text(report: &AttackReport, point: &PointReport) -> String {
     let head = ["moved by more than", "vulnerable", "share", "undecided", "share at most", "by Omega"];
-    let share = |people: u64| decimal_at_least(&crate::math::exact::ratio(people, report.rows.max(1)), 4);
+    let share = |people: u64| decimal_at_least(&ratio(people, report.rows.max(1)), 4);
     let rows = point.thresholds.iter().map(|at| {
         [
             at.t.to_string(),

@@ -33,6 +33,7 @@ mod limits;
 mod memory;
 mod parts;
 mod policy_reference;
+mod proposals;
 #[cfg(unix)]
 mod races;
 mod receipts;

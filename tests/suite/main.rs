@@ -8,6 +8,7 @@
 mod altered;
 mod anonymize;
 mod architecture;
+mod attacks;
 mod audit;
 mod beliefs;
 mod blind;

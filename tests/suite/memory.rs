@@ -99,10 +99,7 @@ const CASES: &[Case] = &[
         make: many_values,
         memory: [32, 64],
         commands: &[
-            (
-                "report t --group q --sensitive s --out t.html --memory 16MiB",
-                Refuses("sensitive value"),
-            ),
+            ("report t --group q --sensitive s --out t.html --memory 16MiB", Refuses("sensitive value")),
             ("report t --group q --sensitive s --out t.html --memory 512MiB", Works),
             ("check t --group q --sensitive s --point 0,1,0,0.9 --memory 128MiB", Works),
         ],

@@ -268,7 +268,11 @@ fn write_policy(folder: &Path, name: &str, text: &str) {
     let kept = if text.contains("keep = ") { ", \"unique kept values\"" } else { "" };
     let lists = if text.contains("values = \"set\"") { ", \"distinct numbers\"" } else { "" };
     let more = format!("{kept}{lists}");
-    std::fs::write(folder.join(name), format!("accept = [\"unprotected values\"{more}]\n{text}")).unwrap();
+    std::fs::write(
+        folder.join(name),
+        format!("accept = [\"unprotected values\", \"ends of ranges\"{more}]\n{text}"),
+    )
+    .unwrap();
 }
 
 fn many_values(folder: &Path, size: Size) {

@@ -234,7 +234,7 @@ impl<'a> Collector<'a> {
                 *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
                 for key in (0..keys.values.len()).filter_map(|row| keys.get(row)) {
                     let bit = seen.bit(key, distinct.len());
-                    if !bit.as_ref().is_some_and(|(word, bit)| **word & bit > 0) {
+                    if bit.as_ref().is_none_or(|(word, bit)| **word & bit == 0) {
                         match grain.cell(*scale, key) {
                             Some(cell) => {
                                 distinct.insert(cell.first);

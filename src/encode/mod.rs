@@ -6,6 +6,7 @@
 //! rows alone.
 
 pub mod attribute;
+mod cell_table;
 pub mod cells;
 pub mod codes;
 pub mod column;

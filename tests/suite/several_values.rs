@@ -68,8 +68,8 @@ fn long_lists_give_the_same_release_for_any_memory_threads_and_order() {
         assert!(summary.groups > 20, "{values}: {}", summary.groups);
         let expected = (contents(&first.out), std::fs::read(beside(&first.out, ".tree")).unwrap());
         for (name, paths, memory, threads) in [
-            ("tight", &forward, 1 << 20, 1),
-            ("order", &backward, 1 << 21, 3),
+            ("tight", &forward, 4 << 20, 1),
+            ("order", &backward, 8 << 20, 3),
             ("wide", &backward, 256 << 20, 2),
         ] {
             let out = place(&format!("{values}-{name}"));

@@ -1,6 +1,6 @@
 //! Which weights of the values make independent rows expect given numbers of them?
 //!
-//! CountedPriors that choose independently, each value in proportion to its prior times a weight, expect some number of every value.
+//! Rows that choose independently, each value in proportion to its prior times a weight, expect some number of every value.
 //! The weights at which these numbers are the ones wanted maximize the entropy of the rows; they are found by Newton's method
 //! on a convex function. Nothing relies on how well that succeeds: what is missing is returned with the result.
 //!
@@ -22,7 +22,7 @@ pub(super) struct CountedPriors {
     error: f64,
 }
 
-/// CountedPriors that choose independently with weights of the values.
+/// Rows that choose independently with weights of the values.
 #[derive(Debug, Clone)]
 pub(super) struct Tilt {
     /// The weights; 0 for a value that nobody may choose.

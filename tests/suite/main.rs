@@ -40,6 +40,7 @@ mod receipts;
 mod report;
 mod reproduce;
 mod robust;
+mod several_values;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

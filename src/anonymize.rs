@@ -85,6 +85,7 @@ impl Anonymize<'_> {
                 finding: judged.finding.clone(),
             })
         });
+        workplace.resources.progress.go_on()?;
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;

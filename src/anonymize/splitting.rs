@@ -261,6 +261,7 @@ impl GroupFiles<'_> {
 
 impl GroupSink for GroupFiles<'_> {
     fn group(&mut self, number: u64, group: Group) -> Result<()> {
+        self.resources.progress.go_on()?;
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);

@@ -1,7 +1,7 @@
 //! `skyveil init`: profile a table and propose a policy to start from.
 
 use super::Answer;
-use super::flags::{ResourceFlags, csv_type, open_table, read_delimiter};
+use super::flags::{ResourceFlags, open_table, read_delimiter};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
@@ -93,7 +93,7 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
 fn options(reading: &ReadingOptions) -> ReadOptions {
     ReadOptions {
         delimiter: reading.delimiter,
-        types: reading.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
+        types: reading.types.iter().map(|(name, declared)| (name.clone(), (*declared).into())).collect(),
         ..ReadOptions::default()
     }
 }

@@ -17,6 +17,7 @@ mod policy;
 mod privacy;
 mod role;
 mod scan;
+mod starting_policy;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -26,3 +27,4 @@ pub use hierarchy::hierarchy_of;
 pub use policy::ReadingOptions;
 pub use role::{OwnerChoices, PolicyProposal, Proposed, propose};
 pub use scan::{ColumnCombination, Profile};
+pub use starting_policy::StartingPolicy;

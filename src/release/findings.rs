@@ -5,7 +5,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::math::exact::Rational;
-use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, MOST_DIGITS, Total};
+use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, Finding, MOST_DIGITS, Total};
+
+/// The claims about a column as elements of `points`; with its name if there are several columns.
+pub fn points(finding: &Finding, several: bool) -> Vec<Value> {
+    finding.risks().map(|claim| point(claim, several.then_some(&finding.column))).collect()
+}
 
 /// A claim as an element of `points` in a manifest: with its evidence, without anything that depends on the original.
 pub fn point(claim: &Claim, column: Option<&String>) -> Value {
@@ -34,8 +39,16 @@ pub fn fields(claim: &Claim, exact: impl Fn(&Rational) -> Option<String>) -> Map
     object
 }
 
+/// The claims that rule out every release of a table: those that do not even hold for all people in one group.
+pub fn obstacles(findings: &[Finding]) -> Vec<Value> {
+    let of_column = |finding: &Finding| {
+        finding.failing().map(|claim| obstacle(claim, &finding.column)).collect::<Vec<_>>()
+    };
+    findings.iter().flat_map(of_column).collect()
+}
+
 /// A claim that rules out every release of a table.
-pub fn obstacle(claim: &Claim, column: &str) -> Value {
+fn obstacle(claim: &Claim, column: &str) -> Value {
     let mut object = match (&claim.subject, &claim.measured.amount) {
         (ClaimSubject::Size(what), Amount::Count(has)) => {
             let needs = u64::try_from(claim.limit.value.numerator().clone()).unwrap_or(u64::MAX);

@@ -311,7 +311,7 @@ impl Table {
             parts.push(FileScan { path: file.path(), rows_found: &file.rows_found, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
-        let outcome = scan::scan(parts, &room, means.threads, work, consume);
+        let outcome = scan::scan(parts, &room, means, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
         self.expect_unchanged()?;
         outcome

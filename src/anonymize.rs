@@ -18,10 +18,12 @@ mod receipts;
 mod similar;
 mod splitting;
 mod suppressed;
+mod tasks;
 mod trial;
 mod written;
 
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use tasks::EngineTask;
 pub use trial::{RelaxedTrial, Trial, TrialTable};
 
 use crate::error::{Error, Result};
@@ -39,6 +41,9 @@ impl Anonymize<'_> {
     /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let start = Instant::now();
+        if self.engine.is_some() {
+            tasks::expect_codes_to_suffice(self)?;
+        }
         let workplace = Workplace::open(self, progress)?;
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,

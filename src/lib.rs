@@ -81,6 +81,15 @@ pub use table::read::{
 pub use table::write::{OutputFormat, TableWriter, WriteOptions};
 pub use table::{ColumnKind, CsvTexts};
 
+/// For engines whose tasks read the rows of a table, such as the Python package on Spark: [`Anonymize::engine`] makes a
+/// release of what [`engine::EngineTask`] makes of parts of the table. Not part of the public interface: run and tasks must have
+/// the same version.
+#[doc(hidden)]
+pub mod engine {
+    pub use crate::anonymize::EngineTask;
+    pub use crate::encode::elsewhere::RowEngine;
+}
+
 /// What the benches measure. Not part of the public interface: it may change at any time.
 #[cfg(feature = "bench-internals")]
 #[doc(hidden)]

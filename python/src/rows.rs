@@ -72,7 +72,7 @@ impl Batches {
             let scanned = table.scan(
                 &columns,
                 1,
-                |morsel| morsel.try_for_each(|batch| send.send(Ok(batch?)).map_err(gone)),
+                |mut morsel| morsel.try_for_each(|batch| send.send(Ok(batch?)).map_err(gone)),
                 |()| Ok(()),
             );
             if let Err(error) = scanned {

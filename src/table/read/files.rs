@@ -244,6 +244,13 @@ impl Table {
         })
     }
 
+    /// The same table with only some of its files, by their positions; they keep the types that all files agree on.
+    pub fn with_files(mut self, positions: std::ops::Range<usize>) -> Self {
+        let mut position = 0..;
+        self.files.retain(|_| position.next().is_some_and(|own| positions.contains(&own)));
+        self
+    }
+
     /// The columns, in the order and with the types of the first file.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

@@ -106,7 +106,7 @@ def anonymize(
     }
     means = _means(memory, threads, temp, trust_disk)
     with display(progress) as show:
-        native, summary = _anonymize(table, policy, out, choices, means, show)
+        native, summary = _anonymize(table, policy, out, choices, means, show, None)
     for note in summary["notes"]:
         warnings.warn(note, stacklevel=2)
     release = Release.__new__(Release)

@@ -1,5 +1,5 @@
 import os
-from typing import Any, Callable, Protocol, Sequence
+from typing import Any, Callable, Iterable, Iterator, Protocol, Sequence
 
 class HasArrowStream(Protocol):
     """Anything that hands out its rows through the Arrow C stream interface."""
@@ -9,6 +9,21 @@ class HasArrowStream(Protocol):
 _Path = str | os.PathLike[str]
 _Table = _Path | Sequence[_Path] | HasArrowStream
 _Show = Callable[[str, int, int | None], None] | None
+
+class _Engine(Protocol):
+    def values(self) -> bytes: ...
+    def combinations(self, order: bytes) -> bytes: ...
+    def pages(self, order: bytes) -> Iterable[bytes]: ...
+
+_Rows = tuple[_Table, str, tuple[int, int] | None, dict[str, Any]]
+
+def canonical_policy(policy: _Path) -> str: ...
+def count_files(table: _Table, policy: str) -> int: ...
+def observe(rows: _Rows) -> bytes: ...
+def combine(rows: _Rows, order: bytes) -> bytes: ...
+def encode(rows: _Rows, order: bytes) -> Iterator[bytes]: ...
+def merge_values(policy: str, one: bytes, other: bytes) -> bytes: ...
+def merge_combinations(policy: str, one: bytes, other: bytes) -> bytes: ...
 
 class ReleaseRows:
     """The rows of a table of a release, which can be read once."""
@@ -28,6 +43,7 @@ def anonymize(
     choices: dict[str, Any],
     means: dict[str, Any],
     show: _Show,
+    engine: _Engine | None,
 ) -> tuple[NativeRelease, dict[str, Any]]: ...
 def examine(
     release: NativeRelease, original: _Table | None, means: dict[str, Any], show: _Show

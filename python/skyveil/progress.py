@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Callable, Optional, Union
 
@@ -115,9 +116,8 @@ class _Notebook(_Timed):
             self._put("")
 
     def _put(self, text: str) -> None:
-        from IPython.display import HTML, display as show_in_notebook
-
+        notebook: Any = import_module("IPython.display")
         if self._handle is None:
-            self._handle = show_in_notebook(HTML(text), display_id=True)
+            self._handle = notebook.display(notebook.HTML(text), display_id=True)
         else:
-            self._handle.update(HTML(text))
+            self._handle.update(notebook.HTML(text))

@@ -2,8 +2,10 @@
 //!
 //! The package `skyveil` wraps these functions: it shows progress and draws, and this crate converts. Tables come in by
 //! path or through the Arrow C stream interface ([`table`]), rows go out through the same interface ([`rows`]), errors
-//! become exceptions with their fields ([`errors`]), and long work runs without the lock of the interpreter ([`work`]).
+//! become exceptions with their fields ([`errors`]), the tasks of an engine
+//! such as Spark call [`engine`], and long work runs without the lock of the interpreter ([`work`]).
 
+mod engine;
 mod errors;
 mod release;
 mod rows;
@@ -15,6 +17,10 @@ use pyo3::prelude::*;
 /// The functions of skyveil as Python sees them.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::engine::{
+        TaskPages, canonical_policy, combine, count_files, encode, merge_combinations, merge_values, observe,
+    };
     #[pymodule_export]
     use crate::release::{NativeRelease, anonymize, examine, propose};
     #[pymodule_export]

@@ -7,46 +7,54 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use skyveil::engine::RowEngine;
 use skyveil::{
     Anonymize, Budget, Examined, LatticeMeasure, Outcome, OutputFormat, Policy, Progress, ReadOptions,
     Release, Resources, Result, Search, SpillForm, SpoolPlace, StartingPolicy, Strategy, Summary, Verdict,
     parse_size,
 };
 
+use crate::engine::GivenEngine;
 use crate::errors::{lint, no_release, raised};
 use crate::rows::ReleaseRows;
 use crate::table::GivenTable;
 use crate::work::run;
 
 /// What a call may use.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
 pub struct Means {
-    memory: GivenSize,
+    memory: u64,
     threads: Option<usize>,
     temp: Option<PathBuf>,
     trust_disk: bool,
 }
 
-struct GivenSize(u64);
-
-impl<'py> FromPyObject<'_, 'py> for GivenSize {
+impl<'py> FromPyObject<'_, 'py> for Means {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let bytes = match given.extract::<u64>() {
-            Ok(bytes) => Some(bytes),
-            Err(_) => parse_size(&given.extract::<String>()?),
-        };
-        let bytes = bytes.filter(|bytes| *bytes > 0);
-        bytes.map(GivenSize).ok_or_else(|| {
-            PyValueError::new_err("memory is a number of bytes, or a size such as \"512MiB\" or \"2GiB\"")
+        Ok(Means {
+            memory: size(&given.get_item("memory")?)?,
+            threads: given.get_item("threads")?.extract()?,
+            temp: given.get_item("temp")?.extract()?,
+            trust_disk: given.get_item("trust_disk")?.extract()?,
         })
     }
 }
 
+/// A number of bytes, or a size in words.
+fn size(given: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let bytes = match given.extract::<u64>() {
+        Ok(bytes) => Some(bytes),
+        Err(_) => given.extract::<String>().ok().and_then(|text| parse_size(&text)),
+    };
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        PyValueError::new_err("memory is a number of bytes, or a size such as \"512MiB\" or \"2GiB\"")
+    })
+}
+
 impl Means {
-    fn temp(&self) -> PathBuf {
+    /// Where data goes that does not fit in memory.
+    pub fn temp(&self) -> PathBuf {
         self.temp.clone().unwrap_or_else(std::env::temp_dir)
     }
 
@@ -54,12 +62,14 @@ impl Means {
         if self.trust_disk { SpillForm::Plain } else { SpillForm::Encrypted }
     }
 
-    fn spool(&self) -> SpoolPlace {
+    /// Where streams are copied.
+    pub fn spool(&self) -> SpoolPlace {
         SpoolPlace { directory: self.temp(), form: self.spill() }
     }
 
-    fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
-        let own = Resources::new(Budget::new(self.memory.0), progress);
+    /// All of them.
+    pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
+        let own = Resources::new(Budget::new(self.memory), progress);
         Resources {
             threads: self.threads.unwrap_or(own.threads),
             temp: self.temp(),
@@ -79,7 +89,8 @@ pub enum GivenPolicy {
 }
 
 impl GivenPolicy {
-    fn read(self) -> Result<Policy> {
+    /// Reads it.
+    pub fn read(self) -> Result<Policy> {
         match self {
             GivenPolicy::Text(text) if text.contains('\n') => Policy::parse(&text, "policy"),
             GivenPolicy::Text(path) => Policy::read(path),
@@ -135,11 +146,13 @@ pub fn anonymize<'py>(
     choices: Choices,
     means: Means,
     show: Option<Bound<'py, PyAny>>,
+    engine: Option<Py<PyAny>>,
 ) -> PyResult<(NativeRelease, Bound<'py, PyDict>)> {
+    let engine = engine.map(GivenEngine::new);
     let search = choices.search()?;
     let strategy = chosen("strategy", choices.strategy.as_deref(), &Strategy::NAMES)?;
     let format = chosen("format", choices.format.as_deref(), &OutputFormat::NAMES)?;
-    let (outcome, release) = run(py, show.as_ref(), |progress| {
+    let made = run(py, show.as_ref(), |progress| {
         let policy = policy.read()?;
         let table = table.open(&ReadOptions { spool: means.spool(), ..policy.read_options() })?;
         let functions = choices.functions.as_ref();
@@ -150,7 +163,7 @@ pub fn anonymize<'py>(
         let job = Anonymize {
             temp: resources.temp,
             spill: resources.spill,
-            memory: means.memory.0,
+            memory: means.memory,
             threads: resources.threads,
             search,
             strategy,
@@ -159,12 +172,15 @@ pub fn anonymize<'py>(
             suppressed: choices.suppressed.clone(),
             receipt: choices.receipt.clone(),
             key: choices.key.clone(),
+            engine: engine.as_ref().map(|engine| engine as &dyn RowEngine),
             ..Anonymize::new(&table, &policy, &out)
         };
         let outcome = job.run(progress)?;
         let release = matches!(outcome, Outcome::Published(_)).then(|| Release::open(&out)).transpose()?;
         Ok((outcome, release))
-    })?;
+    });
+    // An engine that failed knows better why.
+    let (outcome, release) = made.map_err(|error| engine.and_then(GivenEngine::failure).unwrap_or(error))?;
     match (outcome, release) {
         (Outcome::Published(made), Some(release)) => Ok((NativeRelease::new(release), summary(py, &made)?)),
         (Outcome::Impossible(findings), _) => Err(no_release(

@@ -65,7 +65,6 @@ pub use model::finding::{
 pub use policy::{AcceptedRisk, Strategy};
 pub use profile::StartingPolicy;
 pub use release::findings::obstacles;
-pub use release::manifest::{Manifest, ReleaseStyle};
 pub use release::penalty::{Penalty, Utility};
 pub use release::reader::{Cell, Covered, Label, LabelReader};
 pub use report::kept::KeptColumn;

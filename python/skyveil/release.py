@@ -35,7 +35,7 @@ class Release:
     @property
     def manifest(self) -> dict[str, Any]:
         """What binds the release to its policy and its evidence."""
-        manifest: dict[str, Any] = json.loads(self._native.manifest())
+        manifest: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
         return manifest
 
     @property

@@ -237,11 +237,6 @@ impl NativeRelease {
         Ok(NativeRelease::new(opened))
     }
 
-    /// The text of the manifest.
-    fn manifest(&self, py: Python<'_>) -> PyResult<String> {
-        self.release.manifest().text().map_err(|error| raised(py, &error))
-    }
-
     /// The names of its tables.
     fn tables(&self) -> Vec<&'static str> {
         self.release.named_tables().into_iter().map(|(name, _)| name).collect()

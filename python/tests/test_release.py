@@ -21,7 +21,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> skyveil.Release:
 
 
 def test_a_release_tells_what_it_holds(release: skyveil.Release) -> None:
-    assert release.manifest == json.loads((release.path / "manifest.json").read_text())
+    assert release.manifest["records"] == 5_000
     assert release.people == 5_000
     assert release.groups == release.manifest["groups"] > 10
     assert release.tables == ["data"]
@@ -68,7 +68,8 @@ def test_an_altered_release_is_not_safe(tmp_path: Path) -> None:
     assert verdict.safe is False and not verdict
     assert len(verdict.altered) == 1 and "report.html" in verdict.altered[0]
     (release.path / "data" / "part-0.parquet").write_bytes(b"PAR1")
-    assert skyveil.check(tmp_path / "release").not_judged is not None
+    with pytest.raises(skyveil.errors.FormatError):
+        skyveil.check(tmp_path / "release")
 
 
 def test_people_and_values_apart(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
+    lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
@@ -206,7 +207,7 @@ impl<'s> CodedTable<'s> {
                     progress,
                 };
                 test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
                 let budget = &workplace.resources.budget;

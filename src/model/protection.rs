@@ -134,7 +134,7 @@ impl<'a> Protection<'a> {
             let own = projected(whole, &code, texts.len());
             let values = value_texts(target, &name, &texts, sensitive);
             let test = self.coded(target, &values, &code, rows).split_test(&own)?;
-            tests.push(ProjectedTest { code, values: texts.len(), test });
+            tests.push(ProjectedTest { code: code.into(), values: texts.len(), test });
         }
         Ok(Box::new(Several::new(tests)))
     }

@@ -130,7 +130,11 @@ impl<'e> RowsElsewhere<'e> {
         let travels = if payload.is_some() { Travels::Something } else { Travels::Nothing };
         let store = Mutex::new(PageStore::new(layout.clone(), &resources.budget, spill));
         let (mut whole, mut fingerprint) = (GroupCounts::none(sensitive.len()), Fingerprint::default());
-        resources.progress.start("receiving rows", Some(self.order.values.rows));
+        let people = match source.columns.counted() {
+            Some(_) => self.order.values.people,
+            None => self.order.values.rows,
+        };
+        resources.progress.start("receiving rows", Some(people));
         self.engine.pages(&self.stamp.seal(&self.order), &mut |sealed| {
             resources.progress.go_on()?;
             let CodedPage { page, fingerprint: own } =
@@ -148,7 +152,7 @@ impl<'e> RowsElsewhere<'e> {
         })?;
         resources.progress.finish();
         // Whatever an engine does with tasks that failed or were slow, it must not lose or repeat their rows.
-        if fingerprint.rows != self.order.values.rows {
+        if whole.people != people {
             return Err(Error::Changed { file: None, column: None });
         }
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ mod written;
 
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 pub use tasks::EngineTask;
-pub use trial::{RelaxedTrial, Trial, TrialTable};
+pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;

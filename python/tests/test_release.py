@@ -92,7 +92,7 @@ def test_a_notebook_shows_summary_and_skyline(release: skyveil.Release) -> None:
 def test_a_proposed_policy_is_that_of_the_command(command: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.warns(UserWarning) if _warns(command) else _nothing():
         text = skyveil.init(CENSUS)
-    assert text == command("init", CENSUS).stdout
+    assert text == command("init", CENSUS, "--no-trial").stdout
     with pytest.warns(UserWarning) if _warns(command) else _nothing():
         of_frame = skyveil.init(polars.read_csv(CENSUS))
     assert of_frame.splitlines()[1:] == text.splitlines()[1:]

@@ -13,7 +13,7 @@ use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
 use crate::model::{Grouping, Policy};
-use crate::policy::Strategy;
+use crate::policy::{Cuts, Strategy};
 use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
@@ -105,6 +105,7 @@ impl<'a> Anonymize<'a> {
     pub(super) fn replay(&self) -> Replay {
         match self.grouping() {
             Grouping::GivenFunctions(_) => Replay::Withstood,
+            Grouping::Split if self.policy.publish.cuts == Cuts::Blind => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
     }

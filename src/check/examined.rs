@@ -4,6 +4,7 @@ use super::integrity::{self, Alterations};
 use super::release::Release;
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
+use crate::model::finding::Finding;
 use crate::release::findings;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -54,7 +55,7 @@ impl Verdict {
     /// The requirements with their results, in the form of a manifest.
     pub fn points(&self) -> Vec<Value> {
         let several = self.columns.len() > 1;
-        let of_column = |finding| findings::points(finding, several);
+        let of_column = |finding: &Finding| findings::points(finding, several.then_some(&finding.column));
         self.findings().flat_map(of_column).collect()
     }
 }

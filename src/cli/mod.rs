@@ -17,6 +17,7 @@ mod flags;
 mod generate;
 mod init;
 mod receipt;
+mod replay;
 mod report;
 mod reproduce;
 mod robust;
@@ -25,6 +26,7 @@ mod show;
 mod signals;
 mod skyline;
 mod subject;
+mod suite;
 mod terminal;
 mod verdict;
 

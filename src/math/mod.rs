@@ -3,6 +3,7 @@
 //! Formulas and exact decisions; nothing here depends on Arrow, files or threads.
 
 pub mod beliefs;
+pub mod blind;
 pub mod confidence;
 pub mod disclosure_sets;
 pub mod exact;
@@ -10,6 +11,7 @@ pub mod hash_sample;
 pub mod implications;
 pub mod posterior;
 pub mod random;
+pub mod replay;
 pub mod robust;
 pub mod shares;
 pub mod skyline;

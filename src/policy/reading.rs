@@ -44,7 +44,16 @@ impl From<ColumnType> for CsvType {
             ColumnType::Text => CsvType::Text,
             ColumnType::Boolean => CsvType::Boolean,
             ColumnType::Date => CsvType::Date,
+            ColumnType::DayMonthYear => CsvType::DayMonthYear,
+            ColumnType::MonthDayYear => CsvType::MonthDayYear,
             ColumnType::Timestamp => CsvType::Timestamp,
         }
+    }
+}
+
+impl ColumnType {
+    /// The type of a CSV column as a policy names it; `None` for timestamps with a zone, which have no name there.
+    pub fn of_csv(read: CsvType) -> Option<Self> {
+        ColumnType::NAMES.into_iter().map(|(_, own)| own).find(|own| CsvType::from(*own) == read)
     }
 }

@@ -26,7 +26,7 @@ impl StartingPolicy {
     ) -> Result<Self> {
         let profile = Profile::of(table, resources)?;
         let proposal = propose(&profile, &OwnerChoices { sensitive: sensitive.map(str::to_string) })?;
-        let text = proposal.to_policy(name, &ReadingOptions::default())?;
+        let text = proposal.to_policy(name, &ReadingOptions::default().pinned(table, &proposal))?;
         Ok(StartingPolicy { text, warnings: proposal.warnings })
     }
 }

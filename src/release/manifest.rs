@@ -158,8 +158,9 @@ impl Manifest {
             return Err(Error::defect("a release without a protected column has no manifest"));
         };
         let names: Vec<&str> = evidence.columns.iter().map(|column| column.finding.column.as_str()).collect();
-        let points =
-            evidence.columns.iter().flat_map(|column| findings::points(column.finding, names.len() > 1));
+        let points = evidence.columns.iter().flat_map(|column| {
+            findings::points(column.finding, (names.len() > 1).then_some(&column.finding.column))
+        });
         Ok(Manifest {
             skyveil: env!("CARGO_PKG_VERSION").to_string(),
             policy: evidence.policy.canonical(),

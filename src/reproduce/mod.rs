@@ -21,6 +21,7 @@ mod implications;
 mod machine;
 mod mondrian;
 pub mod page;
+mod replay;
 mod robust;
 mod run;
 mod scale_up;

@@ -20,6 +20,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod dry_run;
+mod engine;
 mod explore;
 mod fail_closed;
 mod failures;

@@ -217,7 +217,7 @@ impl Growth<'_> {
         order: &mut InOrder<'_>,
     ) -> Result<Option<PagedNodes>> {
         self.progress.start("splitting on pages", None);
-        let mut rows = OnPages::new(self.plan.columns, store, self.budget, smallest);
+        let mut rows = OnPages::new(self.plan.columns, store, self.budget, self.progress, smallest);
         let SplitNodes { mut leaves, left: mut small, .. } =
             self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut **order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {

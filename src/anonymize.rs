@@ -18,10 +18,12 @@ mod receipts;
 mod similar;
 mod splitting;
 mod suppressed;
+mod tasks;
 mod trial;
 mod written;
 
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use tasks::EngineTask;
 pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
@@ -39,6 +41,9 @@ impl Anonymize<'_> {
     /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let start = Instant::now();
+        if self.engine.is_some() {
+            tasks::expect_codes_to_suffice(self)?;
+        }
         let workplace = Workplace::open(self, progress)?;
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,
@@ -85,6 +90,7 @@ impl Anonymize<'_> {
                 finding: judged.finding.clone(),
             })
         });
+        workplace.resources.progress.go_on()?;
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;

@@ -1,5 +1,6 @@
 //! The input of a run, and its outcome.
 
+use crate::encode::elsewhere::RowEngine;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
@@ -70,6 +71,9 @@ pub struct Anonymize<'a> {
     pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
+    /// Who reads the rows, if `table` has only the columns; default: nobody else.
+    #[doc(hidden)]
+    pub engine: Option<&'a dyn RowEngine>,
 }
 
 impl<'a> Anonymize<'a> {
@@ -93,6 +97,7 @@ impl<'a> Anonymize<'a> {
             key: None,
             sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
+            engine: None,
         }
     }
 

@@ -5,17 +5,19 @@
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
+use super::tasks::stamp;
 use super::written::{Attempt, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::elsewhere::RowsElsewhere;
 use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::repeated_ids::RepeatedIds;
-use crate::encode::source::{Encoded, Source};
+use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
 use crate::group::blind::BlindGroups;
@@ -131,7 +133,14 @@ impl<'s> CodedTable<'s> {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
         let payload = source.payload()?;
-        let (mut attributes, sensitive, ids) = source.read_values()?;
+        let mut elsewhere = match job.engine {
+            Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
+            None => None,
+        };
+        let DecidedCodes { mut attributes, sensitive, ids } = match &mut elsewhere {
+            Some(rows) => rows.decide_codes(source)?,
+            None => source.read_values()?,
+        };
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
@@ -149,8 +158,14 @@ impl<'s> CodedTable<'s> {
         }
         let reserved = budget.reserve(STAGE, reserved)?;
         let hasher = source.hasher(&workplace.key);
-        let Encoded { store, whole, fingerprint: input } =
-            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
+        let Encoded { store, whole, fingerprint: input } = match &elsewhere {
+            Some(rows) => {
+                rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), &workplace.spill)?
+            }
+            None => {
+                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?
+            }
+        };
         drop(reserved);
         release_freed();
         Ok(CodedTable {
@@ -342,6 +357,7 @@ impl GroupFiles<'_> {
 
 impl GroupSink for GroupFiles<'_> {
     fn group(&mut self, number: u64, group: Group) -> Result<()> {
+        self.resources.progress.go_on()?;
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);

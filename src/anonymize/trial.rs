@@ -20,7 +20,7 @@ use crate::encode::grid::ColumnGrid;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::scale::Scale;
-use crate::encode::source::{Encoded, Source};
+use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, Present};
@@ -96,7 +96,7 @@ impl TrialTable {
         }
         let columns = SourceColumns::bound(table, policy, protection.values())?;
         let source = Source { table, columns, resources };
-        let (mut attributes, sensitive, _) = source.read_values()?;
+        let DecidedCodes { mut attributes, sensitive, .. } = source.read_values()?;
         let codes = attributes.iter().map(Attribute::memory).sum();
         let _codes = resources.budget.reserve("the codes of the quasi-identifiers", codes)?;
         let (spill, key) = (resources.new_spill()?, FingerprintKey::random()?);

@@ -13,6 +13,7 @@ use crate::math::skyline::Values;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
+use crate::resources::budget::Reservation;
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
 
@@ -99,6 +100,8 @@ pub struct CountedTable {
     rows: u64,
     scales: Vec<Option<Scale>>,
     spilled_bytes: u64,
+    /// The memory of the judge.
+    _room: Reservation,
 }
 
 /// Counts the groups of a table and has them judged.
@@ -143,13 +146,13 @@ pub fn count(
             }
         }
     };
-    let CountedRows { mut judge, rows, gaps } = counted;
+    let CountedRows { mut judge, rows, gaps, room } = counted;
     columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
     refuse_gaps(gaps.values, rows, columns)?;
     let (names, scales) = (codes.names(), codes.scales());
     let possible = &|text: &str| could_hold(&scales, text);
     judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, possible })?;
-    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes })
+    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes, _room: room })
 }
 
 fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {

@@ -52,7 +52,7 @@ pub enum Skylines {
 const CLAIM_BYTES: u64 = 1 << 10;
 
 /// What the knowledge skyline of a value takes in addition, until its part of a page is written.
-const SKYLINE_BYTES: u64 = 4 << 10;
+const SKYLINE_BYTES: u64 = 1 << 10;
 
 impl Check<'_> {
     /// Judges the groups by everything that is required.

@@ -20,6 +20,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+mod examined;
 mod explorable;
 mod groups;
 pub mod integrity;
@@ -38,6 +39,7 @@ mod tests;
 mod values;
 mod verdict;
 
+pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};

@@ -84,6 +84,14 @@ impl Release {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
     }
 
+    /// The tables by their names: `data`, or `quasi` and `sensitive` if people and values are apart.
+    pub fn named_tables(&self) -> Vec<(&'static str, &Table)> {
+        match &self.tables {
+            Tables::Generalized(table) => vec![("data", table)],
+            Tables::Bucketized { people, values } => vec![("quasi", people), ("sensitive", values)],
+        }
+    }
+
     /// Its folder.
     pub(super) fn directory(&self) -> &Path {
         &self.directory

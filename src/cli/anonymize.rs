@@ -374,9 +374,7 @@ pub(super) fn bound(binding: &Binding, people: u64) -> String {
 fn impossible(args: &AnonymizeArgs, findings: &[Finding]) -> String {
     let failing = || findings.iter().flat_map(|finding| finding.failing().map(move |claim| (finding, claim)));
     if args.json {
-        let obstacles: Vec<_> =
-            failing().map(|(finding, claim)| findings::obstacle(claim, &finding.column)).collect();
-        return format!("{}\n", json!({"safe": false, "obstacles": obstacles}));
+        return format!("{}\n", json!({"safe": false, "obstacles": findings::obstacles(findings)}));
     }
     let mut text = String::from("no safe release exists\n\n");
     for (finding, claim) in failing() {

@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::dry_run::{MOST_PEOPLE, compared, sampled};
-use super::flags::{ResourceFlags, csv_type, open_table, policy_type, read_delimiter, read_options};
+use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
@@ -15,7 +15,6 @@ use crate::table::ColumnKind;
 use crate::table::read::{ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -81,7 +80,7 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));
     }
-    let reading = pinned(declared, &table, &proposal);
+    let reading = declared.pinned(&table, &proposal);
     let names = args.paths.iter().map(|path| path.display().to_string());
     let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
@@ -99,18 +98,6 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
         }
     }
     Ok(Answer::Yes)
-}
-
-/// The types of all columns of CSV files, as they were read or declared; numbers that are codes become texts.
-fn pinned(declared: ReadingOptions, table: &Table, proposal: &PolicyProposal<'_>) -> ReadingOptions {
-    let read = table.csv_types().into_iter();
-    let read = read.filter_map(|(name, kind)| Some((name.to_string(), policy_type(kind)?)));
-    let mut types: BTreeMap<String, ColumnType> = read.collect();
-    for &at in &proposal.codes {
-        types.entry(proposal.profile.columns[at].name.clone()).and_modify(|kind| *kind = ColumnType::Text);
-    }
-    types.extend(declared.types);
-    ReadingOptions { types, ..declared }
 }
 
 /// What came of the policies that were tried.
@@ -168,7 +155,7 @@ impl Tried {
 fn options(reading: &ReadingOptions) -> ReadOptions {
     ReadOptions {
         delimiter: reading.delimiter,
-        types: reading.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
+        types: reading.types.iter().map(|(name, declared)| (name.clone(), (*declared).into())).collect(),
         ..ReadOptions::default()
     }
 }

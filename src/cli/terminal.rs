@@ -19,6 +19,35 @@ pub fn print(text: &str) -> Result<()> {
     write(&escape(text, |rest| rest.starts_with('\n')))
 }
 
+/// Writes a text that may hold codes of colours; whatever comes from a table or a policy in it is [`visible`] already.
+pub fn print_drawn(text: &str) -> Result<()> {
+    write(text)
+}
+
+/// Where a drawing of letters appears.
+#[derive(Debug, Clone, Copy)]
+pub struct Canvas {
+    /// Letters in a line; unlimited if nobody looks at it in a terminal.
+    pub columns: usize,
+    /// Whether it may be coloured.
+    pub colours: bool,
+}
+
+impl Canvas {
+    /// Not a terminal.
+    pub const PAPER: Canvas = Canvas { columns: usize::MAX, colours: false };
+
+    /// Standard output. Colours follow the usual variables, such as `NO_COLOR`.
+    pub fn of_output() -> Self {
+        if !io::stdout().is_terminal() {
+            return Canvas::PAPER;
+        }
+        let size = console::Term::stdout().size_checked();
+        let columns = size.map_or(80, |(_, columns)| usize::from(columns).max(20));
+        Canvas { columns, colours: console::colors_enabled() }
+    }
+}
+
 /// Writes a file to standard output: as it is, unless somebody looks at it in a terminal.
 pub fn print_file(contents: &str) -> Result<()> {
     if io::stdout().is_terminal() { print(contents) } else { write(contents) }

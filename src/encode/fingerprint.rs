@@ -90,7 +90,7 @@ pub struct Fingerprint {
     /// Number of rows.
     pub rows: u64,
     /// The wrapping sum of the rows' hashes.
-    sum: u128,
+    pub(super) sum: u128,
 }
 
 impl Fingerprint {

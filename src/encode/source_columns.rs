@@ -114,6 +114,14 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
+    /// The column that counts the people of a row, if there is one.
+    pub fn counted(&self) -> Option<&'a str> {
+        match self.rows {
+            RowsAre::Counted(name) => Some(name),
+            RowsAre::People | RowsAre::ValuesOf(_) => None,
+        }
+    }
+
     /// The columns that decide about groups: the column that determines what the rows represent, the
     /// quasi-identifiers, and the sensitive columns.
     pub fn deciding(&self) -> impl Iterator<Item = &'a str> {
@@ -147,10 +155,7 @@ impl<'a> SourceColumns<'a> {
             collectors.push(Mutex::new(Collector::new(name, &kind, None)));
         }
         self.expect_rows(table)?;
-        let counted = match self.rows {
-            RowsAre::Counted(name) => Some(name),
-            _ => None,
-        };
+        let counted = self.counted();
         let (rows, people, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let room = Mutex::new(FoundRoom {
             columns: vec![0; collectors.len()],
@@ -394,31 +399,28 @@ impl FirstScan<'_> {
         Ok(())
     }
 
-    /// Returns the result; a table without rows, or with invalid counts, is an error.
+    /// Returns the result for a whole table; one without rows, or with invalid counts, is an error.
     pub fn finish(self) -> Result<TableValues> {
-        if let Some(name) = self.counted {
-            RowCounts::judge(name, self.wrong_counts.into_inner())?;
-            if self.people.into_inner() > MOST_REPEATED_ROWS {
-                return Err(Error::input(
-                    format!(
-                        "the counts in column {name:?} stand for more than {MOST_REPEATED_ROWS} people, and a \
-                         release has a row for each"
-                    ),
-                    "publish the table in parts, such as one per district, or divide all counts by the same number",
-                ));
-            }
-        }
-        let rows = self.rows.into_inner();
-        if rows == 0 {
-            return Err(Error::input("the table has no rows", "give a table that holds people"));
-        }
+        let counted = self.counted;
+        self.of_part().judged(counted)
+    }
+
+    /// Returns the result for some of the rows.
+    pub fn of_part(self) -> TableValues {
         let collected = self.collectors.into_iter();
         let collected = collected.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut quasi: Vec<ColumnValues> = collected.map(Collector::finish).collect();
         let sensitive = quasi.split_off(self.quasi);
         let ids =
             self.ids.into_iter().map(|(_, own)| own.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Ok(TableValues { rows, quasi, sensitive, ids: ids.collect() })
+        TableValues {
+            rows: self.rows.into_inner(),
+            people: self.people.into_inner(),
+            wrong_counts: self.wrong_counts.into_inner(),
+            quasi,
+            sensitive,
+            ids: ids.collect(),
+        }
     }
 }
 
@@ -427,6 +429,10 @@ impl FirstScan<'_> {
 pub struct TableValues {
     /// Number of rows that represent at least one person.
     pub rows: u64,
+    /// The people that counted rows stand for.
+    pub people: u64,
+    /// Rows whose count is none.
+    pub wrong_counts: u64,
     /// The values of each quasi-identifier.
     pub quasi: Vec<ColumnValues>,
     /// The values of each sensitive column.
@@ -436,10 +442,31 @@ pub struct TableValues {
 }
 
 impl TableValues {
+    /// The result for all rows; `counted` is the column that counts the people of a row, if there is one.
+    pub fn judged(self, counted: Option<&str>) -> Result<Self> {
+        if let Some(name) = counted {
+            RowCounts::judge(name, self.wrong_counts)?;
+            if self.people > MOST_REPEATED_ROWS {
+                return Err(Error::input(
+                    format!(
+                        "the counts in column {name:?} stand for more than {MOST_REPEATED_ROWS} people, and a \
+                         release has a row for each"
+                    ),
+                    "publish the table in parts, such as one per district, or divide all counts by the same number",
+                ));
+            }
+        }
+        match self.rows {
+            0 => Err(Error::input("the table has no rows", "give a table that holds people")),
+            _ => Ok(self),
+        }
+    }
+
     /// Adds the result for other rows of the same table; commutative and associative.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: TableValues) -> Result<()> {
         self.rows += other.rows;
+        self.people = self.people.saturating_add(other.people);
+        self.wrong_counts += other.wrong_counts;
         self.ids.iter_mut().zip(other.ids).for_each(|(own, other)| own.merge(other));
         let own = self.quasi.iter_mut().chain(&mut self.sensitive);
         let others = other.quasi.into_iter().chain(other.sensitive);
@@ -450,6 +477,7 @@ impl TableValues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources::byte_form::PolicyStamp;
     use crate::table::read::{CsvType, Morsel, ReadOptions};
     use arrow_array::Int64Array;
     use arrow_array::cast::AsArray;
@@ -495,8 +523,11 @@ mod tests {
             let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
             let parts = [&rows[..low], &rows[low..high], &rows[high..]].map(values);
             let parts: Vec<TableValues> = parts.into_iter().flatten().collect();
+            // Every part travels as bytes.
+            let stamp = PolicyStamp::new("policy");
+            let sent = |part: &TableValues| stamp.open::<TableValues>(&stamp.seal(part)).unwrap();
             let merged = |parts: &mut dyn Iterator<Item = &TableValues>| {
-                parts.cloned().reduce(|mut all, part| all.merge(part).map(|()| all).unwrap())
+                parts.map(sent).reduce(|mut all, part| all.merge(part).map(|()| all).unwrap())
             };
             let whole = values(&rows);
             prop_assert_eq!(&merged(&mut parts.iter()), &whole);

@@ -20,6 +20,7 @@ mod names;
 mod parse;
 mod publish;
 mod quasi;
+mod reading;
 mod tree;
 
 pub use accept::AcceptedRisk;

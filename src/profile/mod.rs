@@ -20,6 +20,7 @@ mod policy;
 mod privacy;
 mod role;
 mod scan;
+mod starting_policy;
 mod strictness;
 mod tally;
 #[cfg(test)]
@@ -31,4 +32,5 @@ pub use hierarchy::hierarchy_of;
 pub use policy::ReadingOptions;
 pub use role::{OwnerChoices, PolicyProposal, Proposed, propose};
 pub use scan::{ColumnCombination, Profile};
+pub use starting_policy::StartingPolicy;
 pub use strictness::{Strictness, TriedPolicy};

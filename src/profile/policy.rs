@@ -11,6 +11,7 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::policy::hierarchy::decimal_text;
 use crate::policy::{ColumnType, quoted};
+use crate::table::read::Table;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
@@ -21,6 +22,21 @@ pub struct ReadingOptions {
     pub delimiter: Option<u8>,
     /// Types of CSV columns.
     pub types: BTreeMap<String, ColumnType>,
+}
+
+impl ReadingOptions {
+    /// The types of all columns of CSV files, as they were read or declared; numbers that are codes become texts.
+    pub fn pinned(self, table: &Table, proposal: &PolicyProposal<'_>) -> Self {
+        let read = table.csv_types().into_iter();
+        let read = read.filter_map(|(name, kind)| Some((name.to_string(), ColumnType::of_csv(kind)?)));
+        let mut types: BTreeMap<String, ColumnType> = read.collect();
+        for &at in &proposal.codes {
+            let name = proposal.profile.columns[at].name.clone();
+            types.entry(name).and_modify(|kind| *kind = ColumnType::Text);
+        }
+        types.extend(self.types);
+        ReadingOptions { types, ..self }
+    }
 }
 
 /// What a policy says of a word that stands for nothing.

@@ -84,8 +84,16 @@ pub fn fields(claim: &Claim, exact: impl Fn(&Rational) -> Option<String>) -> Map
     object
 }
 
+/// The claims that rule out every release of a table: those that do not even hold for all people in one group.
+pub fn obstacles(findings: &[Finding]) -> Vec<Value> {
+    let of_column = |finding: &Finding| {
+        finding.failing().map(|claim| obstacle(claim, &finding.column)).collect::<Vec<_>>()
+    };
+    findings.iter().flat_map(of_column).collect()
+}
+
 /// A claim that rules out every release of a table.
-pub fn obstacle(claim: &Claim, column: &str) -> Value {
+fn obstacle(claim: &Claim, column: &str) -> Value {
     let mut object = match (&claim.subject, &claim.measured.amount) {
         (ClaimSubject::Size(what), Amount::Count(has)) => {
             let needs = u64::try_from(claim.limit.value.numerator().clone()).unwrap_or(u64::MAX);

@@ -8,6 +8,7 @@
 mod altered;
 mod anonymize;
 mod architecture;
+mod attacks;
 mod audit;
 mod beliefs;
 mod blind;
@@ -19,6 +20,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod dry_run;
+mod engine;
 mod explore;
 mod fail_closed;
 mod failures;
@@ -39,6 +41,7 @@ mod receipts;
 mod report;
 mod reproduce;
 mod robust;
+mod several_values;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

@@ -18,9 +18,9 @@ use crate::resources::budget::Budget;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Candidates have up to this many times the people of the largest ones below them. With fewer, the limits of large
-/// trees are rarely proved.
-const SIZE_STEP: u64 = 16;
+/// Candidates have up to this many times the people of the largest ones below them; those for which too little can be
+/// proved are left out.
+const SIZE_STEP: u64 = 4;
 
 /// The inputs of a blind choice of groups.
 pub struct BlindGroups<'a> {

@@ -27,7 +27,7 @@
 //! Memory: 8 B x values^2 for each of at most 10 x values tilts. Work: different priors x values^3.
 
 use super::roundings::relative_error;
-use super::tilt::{Rows, Tilt, dot, ln_factorial, ln_factorial_error};
+use super::tilt::{CountedPriors, Tilt, dot, ln_factorial, ln_factorial_error};
 
 /// Groups with more different priors x values^3 are not examined.
 const MOST_WORK: f64 = 3e8;
@@ -81,7 +81,7 @@ impl Capacity {
         let held: Vec<f64> = present.iter().map(|value| counts[*value] as f64).collect();
         let people: f64 = held.iter().sum();
         let common = (0..held.len()).max_by(|a, b| held[*a].total_cmp(&held[*b]))?;
-        let rows = Rows::new(priors, &present, prior_error);
+        let rows = CountedPriors::new(priors, &present, prior_error);
         let middle = rows.tilt(&held, common, &vec![0.0; held.len()])?;
         let stars = held.iter().map(|own| own / people).collect();
         let mut capacity = Capacity { present, common, middle, stars, ends: Vec::new() };
@@ -198,7 +198,7 @@ impl Capacity {
 
 /// What all lines through a group have in common.
 struct Line<'a> {
-    rows: &'a Rows,
+    rows: &'a CountedPriors,
     held: &'a [f64],
     /// How many rows can have each value.
     able: &'a [f64],

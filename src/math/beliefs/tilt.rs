@@ -14,7 +14,7 @@ const STEPS: usize = 40;
 const CLOSE: f64 = 1e-4;
 
 /// The different priors of a group over the values that occur in it, each with its number of rows.
-pub(super) struct Rows {
+pub(super) struct CountedPriors {
     values: usize,
     priors: Vec<f64>,
     rows: Vec<f64>,
@@ -40,12 +40,12 @@ pub(super) struct Tilt {
     means: Vec<f64>,
 }
 
-impl Rows {
+impl CountedPriors {
     /// The rows of a group whose priors are off by at most `error`, relatively.
     pub(super) fn new(priors: &[(&[f64], u64)], present: &[usize], error: f64) -> Self {
         let rows = priors.iter().map(|(_, rows)| *rows as f64).collect();
         let priors = priors.iter().flat_map(|(prior, _)| present.iter().map(|value| prior[*value])).collect();
-        Rows { values: present.len(), priors, rows, error }
+        CountedPriors { values: present.len(), priors, rows, error }
     }
 
     /// How many rows can have a value.

@@ -244,6 +244,13 @@ impl Table {
         })
     }
 
+    /// The same table with only some of its files, by their positions; they keep the types that all files agree on.
+    pub fn with_files(mut self, positions: std::ops::Range<usize>) -> Self {
+        let mut position = 0..;
+        self.files.retain(|_| position.next().is_some_and(|own| positions.contains(&own)));
+        self
+    }
+
     /// The columns, in the order and with the types of the first file.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -320,7 +327,7 @@ impl Table {
             parts.push(FileScan { path: file.path(), rows_found: &file.rows_found, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
-        let outcome = scan::scan(parts, &room, means.threads, work, consume);
+        let outcome = scan::scan(parts, &room, means, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
         self.expect_unchanged()?;
         outcome

@@ -8,12 +8,14 @@
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) in
 //! addition.
 
+mod append;
 mod bucket_tables;
 #[cfg(test)]
 mod fault_tests;
 mod given;
 mod job;
 mod lints;
+mod newcomers;
 mod receipts;
 mod similar;
 mod splitting;
@@ -21,6 +23,7 @@ mod suppressed;
 mod trial;
 mod written;
 
+pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 pub use trial::{RelaxedTrial, Trial, TrialTable};
 
@@ -40,6 +43,15 @@ impl Anonymize<'_> {
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let start = Instant::now();
         let workplace = Workplace::open(self, progress)?;
+        if self.policy.nights.is_some() {
+            self.policy.expect_continuable()?;
+            if self.grouping() != Grouping::Split {
+                return Err(Error::input(
+                    "nights: a strategy chooses one function for all people, so its release cannot be continued",
+                    "leave out the strategy, or [nights]",
+                ));
+            }
+        }
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,
             Grouping::SimilarPeople => similar::write_groups(self, &workplace)?,

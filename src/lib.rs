@@ -46,7 +46,9 @@ mod reproduce;
 mod resources;
 mod table;
 
-pub use anonymize::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use anonymize::{
+    Anonymize, Append, Appended, Outcome, Search, Summary, Suppression, WaitingFor, WaitingPeople,
+};
 pub use check::release::Release;
 pub use check::{JudgedColumn, Order, Verdict};
 #[doc(hidden)]

@@ -11,13 +11,17 @@ use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
+use crate::model::published::PublishedGroups;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
+use crate::release::chain::ChainLink;
+use crate::release::ledger::LedgerHead;
+use crate::release::nightly_files::NightlyFiles;
 use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::ReceiptPaths;
-use crate::release::staging::Staging;
+use crate::release::staging::{Staging, Turn};
 use crate::report::kept::KeptColumn;
 use crate::report::scope::{Replay, ScopeLine};
 use crate::resources::Resources;
@@ -27,7 +31,8 @@ use crate::resources::spill::{Spill, SpillForm};
 use crate::table::CsvTexts;
 use crate::table::read::Table;
 use crate::table::write::{OutputFormat, WriteOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
 const PART_PEOPLE: u64 = 20_000;
@@ -112,6 +117,16 @@ impl<'a> Anonymize<'a> {
         PartOptions { write, format, file_people: self.sizes.file_people }
     }
 
+    fn resources<'p>(&self, progress: &'p Progress) -> Resources<'p> {
+        Resources {
+            threads: self.threads,
+            budget: Budget::new(self.memory),
+            temp: self.temp.clone(),
+            spill: self.spill,
+            progress,
+        }
+    }
+
     /// How groups are formed.
     pub(super) fn grouping(&self) -> Grouping {
         self.strategy.map_or_else(|| self.policy.grouping(), Grouping::GivenFunctions)
@@ -136,6 +151,36 @@ pub(super) struct Workplace<'a> {
     pub new_key: Option<PrivateFile>,
     pub spill: Spill,
     pub resources: Resources<'a>,
+    /// The ledger and those who wait, if the release is continued.
+    pub nightly: NightlyFiles,
+    /// What this night continues.
+    pub continued: Option<Continued>,
+    /// The files of the input.
+    pub inputs: Vec<PathBuf>,
+}
+
+/// What a night needs besides its job.
+pub(super) struct NightPlace<'a> {
+    /// The right to change the release.
+    pub turn: Arc<Turn>,
+    /// The key of its ledger.
+    pub key: FingerprintKey,
+    /// The release so far.
+    pub continued: Continued,
+    /// The table that the owner gave.
+    pub input: &'a Table,
+}
+
+/// A release that a night continues.
+pub(super) struct Continued {
+    /// The night.
+    pub link: ChainLink,
+    /// What its ledger says.
+    pub head: LedgerHead,
+    /// Whether the people of this night waited because of their values.
+    pub by_values: bool,
+    /// The key of its ledger.
+    pub key_path: PathBuf,
 }
 
 impl<'a> Workplace<'a> {
@@ -145,14 +190,31 @@ impl<'a> Workplace<'a> {
         // An older receipt is noticed before the table is read.
         drop((private.receipt_file()?, private.tree_file()?));
         let (key, new_key) = private.key()?;
-        let resources = Resources {
-            threads: job.threads,
-            budget: Budget::new(job.memory),
-            temp: job.temp.clone(),
-            spill: job.spill,
-            progress,
-        };
-        Ok(Workplace { staging, private, key, new_key, spill: resources.new_spill()?, resources })
+        let (nightly, resources) = (NightlyFiles::of(&job.out), job.resources(progress));
+        let (spill, inputs) = (resources.new_spill()?, input_paths(job.table));
+        Ok(Workplace { staging, private, key, new_key, spill, resources, nightly, continued: None, inputs })
+    }
+
+    /// The published groups that decide about those of this run.
+    pub(super) fn decisive(&self) -> &PublishedGroups {
+        const NONE: &PublishedGroups = &PublishedGroups::NONE;
+        self.continued.as_ref().map_or(NONE, |continued| &continued.head.decisive)
+    }
+
+    /// Where a night of a release is made.
+    pub(super) fn open_night(
+        job: &Anonymize<'_>,
+        release: &Path,
+        place: NightPlace<'_>,
+        progress: &'a Progress,
+    ) -> Result<Self> {
+        let NightPlace { turn, key, continued, input } = place;
+        let staging = Staging::of_night(turn, release, &job.out)?;
+        let private = ReceiptPaths::of_night(release, continued.link.number, &continued.key_path)?;
+        let (nightly, resources) = (NightlyFiles::of(release), job.resources(progress));
+        let (spill, inputs) = (resources.new_spill()?, input_paths(input));
+        let (new_key, continued) = (None, Some(continued));
+        Ok(Workplace { staging, private, key, new_key, spill, resources, nightly, continued, inputs })
     }
 
     /// The rows of the table and their keyed fingerprint, in a scan of its own.
@@ -163,6 +225,10 @@ impl<'a> Workplace<'a> {
         let fingerprint = source.fingerprint(&hasher)?;
         Ok((fingerprint.rows, hasher.seal(&fingerprint)))
     }
+}
+
+fn input_paths(table: &Table) -> Vec<PathBuf> {
+    table.files().iter().map(|file| file.path().to_path_buf()).collect()
 }
 
 /// The outcome of a run.

@@ -5,7 +5,8 @@
 
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::written::{Attempt, Written};
+use super::append::column_kinds;
+use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
@@ -30,6 +31,7 @@ use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
+use crate::model::published::DecisiveGroups;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
@@ -56,6 +58,14 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
             Setting::Search,
         ));
     }
+    let before = workplace.decisive();
+    if job.policy.nights.is_some() && job.search != Search::Tree {
+        return Err(Error::missing(
+            "a release that is continued cannot be searched in a lattice: later nights have other levels",
+            "search a tree, or leave out [nights]",
+            Setting::Search,
+        ));
+    }
     let resources = &workplace.resources;
     for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
         let name = target.name();
@@ -69,10 +79,11 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
+    lints.add_nights(job.policy, coded.whole.people, workplace.continued.as_ref().is_some_and(|own| own.by_values));
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
-    let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
+    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
@@ -114,7 +125,7 @@ impl<'s> CodedTable<'s> {
         if job.memory < least {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
-        let payload = source.payload()?;
+        let payload = source.payload(&workplace.key)?;
         let (mut attributes, sensitive, ids) = source.read_values()?;
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
@@ -152,6 +163,20 @@ impl<'s> CodedTable<'s> {
         })
     }
 
+    /// Watches for the groups that decide about later nights, if there may be some.
+    fn decisive(
+        &self,
+        job: &Anonymize<'_>,
+        protection: &Protection<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<Option<DecisiveGroups>> {
+        if job.policy.nights.is_none() {
+            return Ok(None);
+        }
+        let test = protection.split_test_after(workplace.decisive(), &self.sensitive, &self.whole, None)?;
+        Ok(Some(DecisiveGroups::after(test)))
+    }
+
     fn write_groups(
         mut self,
         job: &Anonymize<'_>,
@@ -170,6 +195,7 @@ impl<'s> CodedTable<'s> {
             labels,
             sensitive,
             payload,
+            groups_before: workplace.continued.as_ref().map_or(0, |own| own.link.groups_before),
         };
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
         let mut files = GroupFiles {
@@ -177,6 +203,7 @@ impl<'s> CodedTable<'s> {
             measure: measure(job.table, source, &self.attributes)?,
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
+            decisive: self.decisive(job, protection, workplace)?,
             resources: &workplace.resources,
         };
         let grown = match job.search {
@@ -208,8 +235,16 @@ impl<'s> CodedTable<'s> {
         };
         progress.start("writing", None);
         drop(self.store);
-        let GroupFiles { output, measure, obstacles, tree, .. } = files;
-        output.finish()?;
+        let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
+        let log = output.finish()?;
+        let night = match decisive {
+            None => None,
+            Some(decisive) => {
+                let decisive = decisive.finish(sensitive, workplace.decisive());
+                let decisive = protection.decisive(decisive, sensitive)?;
+                Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? })
+            }
+        };
         release_freed();
         let tree = tree.finish()?;
         progress.finish();
@@ -227,6 +262,7 @@ impl<'s> CodedTable<'s> {
             suppressed: None,
             veto: None,
             accepted: self.accepted,
+            night,
         })))
     }
 }
@@ -237,6 +273,8 @@ struct GroupFiles<'a> {
     measure: Measure<'a>,
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
+    /// If the release is continued.
+    decisive: Option<DecisiveGroups>,
     resources: &'a Resources<'a>,
 }
 
@@ -264,6 +302,9 @@ impl GroupSink for GroupFiles<'_> {
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);
+        if let Some(decisive) = &mut self.decisive {
+            decisive.observe(&Part::of(&group.part));
+        }
         self.output.push(number, &group)
     }
 

@@ -1,6 +1,7 @@
 //! `skyveil anonymize`: make a safe release of a table.
 
 use super::Answer;
+use super::append;
 use super::audit::open_functions;
 use super::dry_run;
 use super::flags::{ResourceFlags, open_table, read_options};
@@ -49,8 +50,12 @@ pub struct AnonymizeArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: PathBuf,
     /// The directory that the release becomes; it must not exist.
-    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["dry_run", "append"])]
     pub out: Option<PathBuf>,
+    /// Continue this release: the newcomers of the table become groups of their own, and all nights are safe together.
+    /// The policy needs [nights].
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["out", "dry_run", "strategy", "format", "functions", "suppressed", "receipt"])]
+    pub append: Option<PathBuf>,
     /// Publish nothing: estimate from a sample what a release would be like, and what each relaxation of the policy
     /// would gain, best first.
     #[arg(long, conflicts_with_all = ["strategy", "functions", "suppressed", "receipt", "key", "search"])]
@@ -88,7 +93,7 @@ pub struct AnonymizeArgs {
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     #[command(flatten)]
-    resources: ResourceFlags,
+    pub(super) resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -130,6 +135,9 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let table = open_table(&args.paths, &read_options(None, Some(&policy), args.resources.spool()))?;
     if args.dry_run {
         return dry_run::run(&table, &policy, &args.resources, args.json);
+    }
+    if let Some(release) = &args.append {
+        return append::run(args, release, &policy, &table);
     }
     let strategy = args.strategy.or(policy.publish.strategy);
     if strategy.is_none() && args.functions.is_some() {
@@ -194,7 +202,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
 }
 
 /// Names what the policy protects without need, and accepts without need.
-fn warn_of_policy(policy: &Policy, summary: &Summary) {
+pub(super) fn warn_of_policy(policy: &Policy, summary: &Summary) {
     summary.notes.iter().for_each(|note| complain("warning", note));
     summary.accepted.iter().for_each(|lint| complain("accepted", &lint.to_string()));
     for risk in &policy.accept {

@@ -5,6 +5,7 @@
 //! are decided here alone: 0 done or safe, 1 the answer is no, and those of [`failure`].
 
 mod anonymize;
+mod append;
 mod attack;
 mod audit;
 mod check;

@@ -9,6 +9,7 @@ use super::private_file::{PrivateFile, refuse_inside};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
 use crate::model::obstacle::{Binding, BindingRequirement};
+use crate::resources::disk;
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -50,6 +51,19 @@ impl ReceiptPaths {
         Ok(paths)
     }
 
+    /// The files of a night of a release: `NAME.night-00002.receipt.json`, and so on, with the key of the release. What a
+    /// run left that was killed before the night appeared is removed.
+    pub fn of_night(release: &Path, number: u64, key: &Path) -> Result<Self> {
+        let paths =
+            ReceiptPaths::of(&with_ending(release, &format!(".night-{number:05}")), None, Some(key))?;
+        for path in [&paths.receipt, &paths.tree] {
+            if path.symlink_metadata().is_ok() {
+                disk::remove_file(path).map_err(|source| Error::io(path, source))?;
+            }
+        }
+        Ok(paths)
+    }
+
     /// The receipt, to be written; fails if it exists.
     pub fn receipt_file(&self) -> Result<PrivateFile> {
         PrivateFile::new(&self.receipt, "the receipt")
@@ -70,7 +84,7 @@ impl ReceiptPaths {
 }
 
 /// The path with an ending appended to its name.
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
     name.push(ending);
     path.with_file_name(name)
@@ -146,6 +160,9 @@ pub struct Receipt {
     /// How a strategy chose the groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Value>,
+    /// What is not covered because people waited: they were enough, and not safe as one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<String>,
     /// What the run used.
     #[serde(default)]
     pub resources: Value,

@@ -6,6 +6,7 @@
 mod columns;
 mod found;
 mod kept;
+mod nights;
 mod unprotected;
 mod values;
 

@@ -67,6 +67,11 @@ impl Safety {
         verdict
     }
 
+    /// Whether admitting a bucket could lower a minimum.
+    pub fn could_change(&self, bucket: &Bucket) -> bool {
+        self.admitted.could_change(&self.placements(bucket))
+    }
+
     /// The disclosure of all buckets ever admitted.
     #[cfg(test)]
     pub fn disclosure(&self) -> &Disclosure {

@@ -163,7 +163,8 @@ impl Arrivals<'_> {
                 let kept = match chosen {
                     None => batch.clone(),
                     Some(set) => {
-                        let is_chosen = (row..row + batch.num_rows() as u64).map(|row| Some(set.contains(row)));
+                        let is_chosen =
+                            (row..row + batch.num_rows() as u64).map(|row| Some(set.contains(row)));
                         filter_record_batch(&batch, &is_chosen.collect::<BooleanArray>())
                             .map_err(|error| unfit(&error))?
                     }
@@ -193,13 +194,21 @@ impl Newcomers {
     /// Their rows as a table.
     pub fn open(&self, place: SpoolPlace) -> Result<Table> {
         let source = SpillReader { spill: self.rows.clone(), at: 0 };
-        Table::from_reader("newcomers", Box::new(source), &ReadOptions { spool: place, ..ReadOptions::default() })
+        Table::from_reader(
+            "newcomers",
+            Box::new(source),
+            &ReadOptions { spool: place, ..ReadOptions::default() },
+        )
     }
 }
 
 /// Opens the rows of those who wait.
 pub(super) fn open_waiting(rows: impl Read + Send + 'static, place: SpoolPlace) -> Result<Table> {
-    Table::from_reader("people who wait", Box::new(rows), &ReadOptions { spool: place, ..ReadOptions::default() })
+    Table::from_reader(
+        "people who wait",
+        Box::new(rows),
+        &ReadOptions { spool: place, ..ReadOptions::default() },
+    )
 }
 
 fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {

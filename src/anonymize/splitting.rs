@@ -3,9 +3,9 @@
 //! Memory: pages of codes while they fit the budget, the triples of the nodes that are counted at once, one batch per
 //! table that is written.
 
+use super::append::column_kinds;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::append::column_kinds;
 use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -79,7 +79,11 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
-    lints.add_nights(job.policy, coded.whole.people, workplace.continued.as_ref().is_some_and(|own| own.by_values));
+    lints.add_nights(
+        job.policy,
+        coded.whole.people,
+        workplace.continued.as_ref().is_some_and(|own| own.by_values),
+    );
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };

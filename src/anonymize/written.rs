@@ -129,7 +129,10 @@ impl Written {
             let (ours, theirs) = (own.schema().fields(), first.schema().fields());
             if ours.len() != theirs.len() || ours.iter().zip(theirs).any(differs) {
                 return Err(Error::input(
-                    format!("night {} would publish other columns or types than the first night", continued.link.number),
+                    format!(
+                        "night {} would publish other columns or types than the first night",
+                        continued.link.number
+                    ),
                     "give the columns the types and the order of the first table: declare columns.types, or cast them",
                 ));
             }

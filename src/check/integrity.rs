@@ -252,7 +252,8 @@ impl Release {
     /// says about its own rows is compared night by night.
     fn sums_differ(&self, verdict: &Verdict) -> Alterations {
         let own = verdict.first();
-        let sum = |field: fn(&Manifest) -> u64| self.nights().iter().map(|night| field(&night.manifest)).sum();
+        let sum =
+            |field: fn(&Manifest) -> u64| self.nights().iter().map(|night| field(&night.manifest)).sum();
         let smallest = self.nights().iter().map(|night| night.manifest.smallest_group).min();
         let compared: [(&str, u64, u64); 4] = [
             ("records", sum(|manifest| manifest.records), own.records),

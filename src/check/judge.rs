@@ -64,8 +64,11 @@ impl Check<'_> {
     /// Judges the groups together with others that were published, which count as groups of the table.
     pub fn judge_beside(&self, published: &PublishedGroups, resources: &Resources<'_>) -> Result<Verdict> {
         self.tasks.iter().try_for_each(|task| task.requirements.validate())?;
-        let columns: Vec<JudgedColumn> =
-            self.tasks.iter().map(|task| self.judge_column(task, published, resources)).collect::<Result<_>>()?;
+        let columns: Vec<JudgedColumn> = self
+            .tasks
+            .iter()
+            .map(|task| self.judge_column(task, published, resources))
+            .collect::<Result<_>>()?;
         match columns.is_empty() {
             true => Err(Error::input("the policy protects nothing", "name a column in columns.sensitive")),
             false => Ok(Verdict { columns }),

@@ -7,6 +7,7 @@
 mod anonymize;
 mod append;
 mod attack;
+mod attack_several;
 mod audit;
 mod check;
 mod disclosure;

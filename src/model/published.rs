@@ -108,7 +108,8 @@ impl DecisiveGroups {
     pub fn finish(self, sensitive: &SensitiveColumns, before: &PublishedGroups) -> PublishedGroups {
         let columns: Vec<String> = sensitive.columns().iter().map(|column| column.name.clone()).collect();
         let texts: Vec<Vec<String>> = sensitive.columns().iter().map(|column| column.texts()).collect();
-        let text = |code: u16, column: usize| texts[column][usize::from(sensitive.value(code, column))].clone();
+        let text =
+            |code: u16, column: usize| texts[column][usize::from(sensitive.value(code, column))].clone();
         let group = |part: &Part| PublishedGroup {
             people: part.people,
             counts: part
@@ -120,13 +121,15 @@ impl DecisiveGroups {
         let mut groups: Vec<PublishedGroup> = self.found.iter().map(group).collect();
         let place = |name: &String| before.columns.iter().position(|own| own == name);
         let places: Vec<usize> = columns.iter().filter_map(place).collect();
-        groups.extend(before.groups.iter().map(|group| PublishedGroup {
-            people: group.people,
-            counts: group
-                .counts
-                .iter()
-                .map(|(values, count)| (places.iter().map(|&at| values[at].clone()).collect(), *count))
-                .collect(),
+        groups.extend(before.groups.iter().map(|group| {
+            PublishedGroup {
+                people: group.people,
+                counts: group
+                    .counts
+                    .iter()
+                    .map(|(values, count)| (places.iter().map(|&at| values[at].clone()).collect(), *count))
+                    .collect(),
+            }
         }));
         PublishedGroups { columns, groups }
     }
@@ -157,7 +160,10 @@ impl Policy {
     /// them in a way that further nights would not follow.
     pub fn expect_continuable(&self) -> Result<()> {
         let refuse = |what: &str, why: &str, remedy: &str| {
-            Err(Error::input(format!("nights: {what} {why}, so a release with it cannot be continued"), remedy))
+            Err(Error::input(
+                format!("nights: {what} {why}, so a release with it cannot be continued"),
+                remedy,
+            ))
         };
         let whole = "compares groups with the whole table, which every night changes";
         for target in &self.privacy.targets {

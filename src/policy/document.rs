@@ -84,8 +84,12 @@ impl<'a, 't> Document<'a, 't> {
             .map(|key| whole.get(key).and_then(|item| item.section(&format!("[{key}]"), &mut mistakes)));
         let accept = whole.get("accept").map_or(Vec::new(), |item| AcceptedRisk::read(&item, &mut mistakes));
         let rules = columns.as_ref().map(|columns| {
-            let sections =
-                RuleSections { columns, publish: publish.as_ref(), audit: audit.as_ref(), nights: nights.as_ref() };
+            let sections = RuleSections {
+                columns,
+                publish: publish.as_ref(),
+                audit: audit.as_ref(),
+                nights: nights.as_ref(),
+            };
             let rules = sections.read(file.to_path_buf(), &mut mistakes);
             TableRules { accept, ..rules }
         });

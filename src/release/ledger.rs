@@ -194,9 +194,10 @@ impl LedgerWriter {
     pub fn create(file: &mut PrivateFile, head: &LedgerHead, key: &FingerprintKey) -> Result<Self> {
         let path = file.path().to_path_buf();
         let text = serde_json::to_vec(head).map_err(|source| Error::io(&path, source.into()))?;
-        let length = u32::try_from(text.len()).ok().filter(|length| *length <= MOST_HEAD).ok_or_else(|| {
-            Error::input("the ledger's head is too long", "round or group the sensitive values")
-        })?;
+        let length =
+            u32::try_from(text.len()).ok().filter(|length| *length <= MOST_HEAD).ok_or_else(|| {
+                Error::input("the ledger's head is too long", "round or group the sensitive values")
+            })?;
         let mut writer = LedgerWriter {
             file: BufWriter::with_capacity(1 << 16, file.create()?),
             path,
@@ -224,9 +225,10 @@ impl LedgerWriter {
     pub fn merge(&mut self, mut before: Option<LedgerReader>, newcomers: Sorter<'_>) -> Result<()> {
         let mut next = before.as_mut().map_or(Ok(None), LedgerReader::next)?;
         newcomers.finish(|record| {
-            let record = record.try_into().map(LedgerRecord).map_err(|_| {
-                Error::defect("a person of the ledger has no group")
-            })?;
+            let record = record
+                .try_into()
+                .map(LedgerRecord)
+                .map_err(|_| Error::defect("a person of the ledger has no group"))?;
             while let Some(known) = next.filter(|known| known.0 < record.0) {
                 self.push(known)?;
                 next = before.as_mut().map_or(Ok(None), LedgerReader::next)?;

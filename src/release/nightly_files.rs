@@ -42,8 +42,9 @@ impl NightlyFiles {
             .is_ok_and(|next| next.head().manifest_sha256 == chain.last().manifest_sha256);
         match belongs {
             true => self.take_next(),
-            false => disk::remove_file(&self.next_ledger)
-                .map_err(|source| Error::io(&self.next_ledger, source)),
+            false => {
+                disk::remove_file(&self.next_ledger).map_err(|source| Error::io(&self.next_ledger, source))
+            }
         }
     }
 

@@ -168,7 +168,9 @@ impl<'a> Output<'a> {
                 return Err(Error::input("a row belongs to no group", "this is a defect; please report it"));
             };
             self.travelled += 1;
-            self.rows.push_row(self.shape.groups_before + group, label, code, payload, |batch| self.people.write(batch))
+            self.rows.push_row(self.shape.groups_before + group, label, code, payload, |batch| {
+                self.people.write(batch)
+            })
         })
     }
 

@@ -39,12 +39,7 @@ pub struct PendingHead {
 }
 
 /// Writes the people who wait to a file that is not in place yet; `rows` are the bytes of a table.
-pub fn write(
-    file: &mut PrivateFile,
-    head: &PendingHead,
-    rows: &Spill,
-    key: &FingerprintKey,
-) -> Result<()> {
+pub fn write(file: &mut PrivateFile, head: &PendingHead, rows: &Spill, key: &FingerprintKey) -> Result<()> {
     let path = file.path().to_path_buf();
     let io = |source| Error::io(&path, source);
     let salt: [u8; SALT_BYTES] = secret().map_err(|source| Error::io("random numbers", source))?;

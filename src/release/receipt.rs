@@ -54,8 +54,7 @@ impl ReceiptPaths {
     /// The files of a night of a release: `NAME.night-00002.receipt.json`, and so on, with the key of the release. What a
     /// run left that was killed before the night appeared is removed.
     pub fn of_night(release: &Path, number: u64, key: &Path) -> Result<Self> {
-        let paths =
-            ReceiptPaths::of(&with_ending(release, &format!(".night-{number:05}")), None, Some(key))?;
+        let paths = ReceiptPaths::of(&with_ending(release, &format!(".night-{number:05}")), None, Some(key))?;
         for path in [&paths.receipt, &paths.tree] {
             if path.symlink_metadata().is_ok() {
                 disk::remove_file(path).map_err(|source| Error::io(path, source))?;

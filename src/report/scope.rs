@@ -106,10 +106,13 @@ fn several_releases(policy: &Policy, people: u64) -> ScopeLine {
     let waited = policy.accept.contains(&AcceptedRisk::WaitedByValues);
     let (covered, words) = match policy.nights.as_ref().map(|nights| &nights.person) {
         None => (ScopeVerdict::Open, "the same people in another release can be compared with this one"),
-        Some(None) => (ScopeVerdict::Open, "nobody checked whether newcomers were published in an earlier night"),
-        Some(Some(_)) if waited => {
-            (ScopeVerdict::Open, "people may have waited because of their values, and what that tells is not covered")
+        Some(None) => {
+            (ScopeVerdict::Open, "nobody checked whether newcomers were published in an earlier night")
         }
+        Some(Some(_)) if waited => (
+            ScopeVerdict::Open,
+            "people may have waited because of their values, and what that tells is not covered",
+        ),
         Some(Some(_)) => (
             ScopeVerdict::Covered,
             "all nights of this release are judged together, and nobody is in two; other releases are not covered",

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use std::cmp::Ordering;
 
 pub use groups::{PeopleSource, PublishedValues};
-use labels::LabelledGroups;
+pub use labels::LabelledGroups;
 
 use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};

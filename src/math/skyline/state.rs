@@ -126,7 +126,9 @@ impl SkylineState {
     /// Whether adding a group could lower a statistic; `counts` are the values that occur.
     pub fn could_change(&self, group: &RankedGroup<'_>, counts: &[(u16, u64)]) -> bool {
         counts.iter().any(|&(code, count)| {
-            self.entries[self.entries_of(code)].iter().any(|entry| entry.statistics.would_change(group, count))
+            self.entries[self.entries_of(code)]
+                .iter()
+                .any(|entry| entry.statistics.would_change(group, count))
         })
     }
 

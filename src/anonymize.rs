@@ -10,6 +10,7 @@
 
 mod append;
 mod bucket_tables;
+mod erase;
 #[cfg(test)]
 mod fault_tests;
 mod given;
@@ -24,6 +25,7 @@ mod trial;
 mod written;
 
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
+pub use erase::{Erase, EraseMode, Erasure};
 pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 pub use trial::{RelaxedTrial, Trial, TrialTable};
 

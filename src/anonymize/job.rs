@@ -11,7 +11,7 @@ use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
-use crate::model::published::PublishedGroups;
+use crate::model::published::PastGroups;
 use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
 use crate::release::chain::ChainLink;
@@ -196,8 +196,8 @@ impl<'a> Workplace<'a> {
     }
 
     /// The published groups that decide about those of this run.
-    pub(super) fn decisive(&self) -> &PublishedGroups {
-        const NONE: &PublishedGroups = &PublishedGroups::NONE;
+    pub(super) fn decisive(&self) -> &PastGroups {
+        const NONE: &PastGroups = &PastGroups::NONE;
         self.continued.as_ref().map_or(NONE, |continued| &continued.head.decisive)
     }
 

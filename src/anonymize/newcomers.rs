@@ -211,6 +211,40 @@ pub(super) fn open_waiting(rows: impl Read + Send + 'static, place: SpoolPlace) 
     )
 }
 
+/// Copies the rows of those who wait whom `stays` keeps, by the canonical column of their names.
+pub(super) fn copy_rows(
+    table: &Table,
+    person: &str,
+    stays: impl Fn(&ArrayRef) -> Result<BooleanArray> + Sync,
+    resources: &Resources<'_>,
+) -> Result<(Arc<Spill>, u64)> {
+    let rows = Arc::new(resources.new_spill()?);
+    let schema = table.schema();
+    let mut writer = StreamWriter::try_new(SpillWriter(&rows), schema).map_err(|error| unfit(&error))?;
+    let all = schema.fields().iter().map(|field| ColumnRequest::as_is(field.name()));
+    let columns: Vec<ColumnRequest> = [ColumnRequest::canonical(person)].into_iter().chain(all).collect();
+    let work = |morsel: Morsel<'_>| {
+        let mut kept = Vec::new();
+        for batch in morsel {
+            let mut batch = batch?;
+            let stays = stays(&batch.remove_column(0))?;
+            kept.push(plain(&filter_record_batch(&batch, &stays).map_err(|error| unfit(&error))?, schema)?);
+        }
+        Ok(kept)
+    };
+    let mut people = 0;
+    table.scan(&columns, resources, work, |kept: Vec<RecordBatch>| {
+        for batch in kept {
+            people += batch.num_rows() as u64;
+            writer.write(&batch).map_err(|error| unfit(&error))?;
+        }
+        Ok(())
+    })?;
+    writer.finish().map_err(|error| unfit(&error))?;
+    drop(writer);
+    Ok((rows, people))
+}
+
 fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let column = |(array, field): (&ArrayRef, &Arc<Field>)| match array.data_type() == field.data_type() {
         true => Ok(array.clone()),

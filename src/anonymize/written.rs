@@ -8,7 +8,7 @@ use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::obstacle::Binding;
-use crate::model::published::PublishedGroups;
+use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
@@ -65,7 +65,7 @@ pub(super) struct NightRecord {
     /// Who went to which group.
     pub log: PersonLog,
     /// The groups that decide about later nights.
-    pub decisive: PublishedGroups,
+    pub decisive: PastGroups,
     /// The types of the columns that were hashed.
     pub kinds: BTreeMap<String, String>,
 }

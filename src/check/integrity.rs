@@ -7,7 +7,7 @@
 //!
 //! Memory: the names of the files; one batch per thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow_array::Array;
@@ -24,7 +24,9 @@ use crate::model::Policy;
 use crate::model::finding::{ClaimVerdict, Finding};
 use crate::policy::{Ranges, Style};
 use crate::release::chain::{self, NIGHTS, Night};
-use crate::release::manifest::{Evidence, MANIFEST, Manifest, PublishedColumn, REPORT, ReleaseStyle, hash};
+use crate::release::manifest::{
+    Evidence, MANIFEST, Manifest, ManifestFile, PublishedColumn, REPORT, ReleaseStyle, hash,
+};
 use crate::release::rows::{COUNT, GROUP};
 use crate::release::tables::COLUMNS;
 use crate::resources::Resources;
@@ -44,14 +46,20 @@ pub type Alterations = Vec<String>;
 pub fn nights(nights: &[Night], only: Option<u64>, progress: &Progress) -> Result<Alterations> {
     let mut altered = Vec::new();
     for night in nights.iter().filter(|night| only.is_none_or(|number| night.number == number)) {
-        altered.extend(files(&night.folder, &night.manifest, progress)?);
+        altered.extend(files(night, &chain::rewritten_files(nights, night), progress)?);
     }
     altered.extend(chain::breaks(nights));
     Ok(altered)
 }
 
-/// Compares the files of a release with its manifest, reading every file once, and the policy with its hash.
-pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Result<Alterations> {
+/// Compares the files of a night with its manifest, reading every file once, and the policy with its hash. Some were
+/// written again by a later erasure.
+fn files(
+    night: &Night,
+    rewritten: &BTreeMap<String, ManifestFile>,
+    progress: &Progress,
+) -> Result<Alterations> {
+    let (directory, manifest) = (&night.folder, &night.manifest);
     let mut altered = Vec::new();
     let mut add =
         |name: &str, problem: &str| altered.push(format!("{}: {problem}", directory.join(name).display()));
@@ -76,7 +84,8 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
     }
     let format = names.iter().find_map(|name| part_format(name));
     let form = ReleaseForm { style: manifest.style, format: format.unwrap_or(OutputFormat::Parquet) };
-    for name in form.expected(&names) {
+    let expected = if night.is_erasure() { vec![REPORT.to_string()] } else { form.expected(&names) };
+    for name in expected {
         if !names.contains(&name.as_str()) {
             add(&name, "every release has this file, and the manifest does not list it");
         }
@@ -90,6 +99,7 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
             None => add(name, "the manifest does not list this file"),
             Some(_) if !form.is_published(name) => add(name, "no release has such a file"),
             Some(own) => {
+                let own = rewritten.get(name).unwrap_or(own);
                 if hash(&directory.join(name))? != (own.bytes, own.sha256.clone()) {
                     add(name, "this file was changed after the release was published");
                 }
@@ -213,6 +223,7 @@ impl Release {
             altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
             let several = policy.privacy.targets.iter().any(|own| own.values != Values::Single);
             let numbers = match folder {
+                _ if self.is_rewritten() => Numbering::Ascending,
                 "sensitive" if several => Numbering::Ascending,
                 _ => Numbering::WithoutGaps,
             };
@@ -230,8 +241,10 @@ impl Release {
 
     /// Compares what the manifest says about the rows with what they show: `verdict` is by the policy of the manifest.
     pub fn statements_differ(&self, policy: &Policy, verdict: &Verdict) -> Result<Alterations> {
-        if self.nights().len() > 1 {
-            return Ok(self.sums_differ(verdict));
+        match self.nights() {
+            [_] if self.is_rewritten() => return Ok(Vec::new()),
+            [_] => {}
+            _ => return Ok(self.sums_differ(verdict)),
         }
         let mut promised: Vec<Finding> = verdict.findings().cloned().collect();
         // What needs the original was judged when the release was made.
@@ -252,9 +265,11 @@ impl Release {
     /// says about its own rows is compared night by night.
     fn sums_differ(&self, verdict: &Verdict) -> Alterations {
         let own = verdict.first();
-        let sum =
-            |field: fn(&Manifest) -> u64| self.nights().iter().map(|night| field(&night.manifest)).sum();
-        let smallest = self.nights().iter().map(|night| night.manifest.smallest_group).min();
+        // An erasure states what is left of everything before.
+        let last = self.nights().iter().rposition(Night::is_erasure).unwrap_or(0);
+        let nights = &self.nights()[last..];
+        let sum = |field: fn(&Manifest) -> u64| nights.iter().map(|night| field(&night.manifest)).sum();
+        let smallest = nights.iter().map(|night| night.manifest.smallest_group).min();
         let compared: [(&str, u64, u64); 4] = [
             ("records", sum(|manifest| manifest.records), own.records),
             ("individuals", sum(|manifest| manifest.individuals), own.individuals),

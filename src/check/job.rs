@@ -12,7 +12,7 @@ use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
-use crate::model::published::PublishedGroups;
+use crate::model::published::PastGroups;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Table};
@@ -174,7 +174,7 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
 
 impl CountedTable {
     /// Adds groups that were published elsewhere.
-    pub fn add_published(&mut self, columns: &ColumnRoles, published: &PublishedGroups) -> Result<()> {
+    pub fn add_published(&mut self, columns: &ColumnRoles, published: &PastGroups) -> Result<()> {
         let own = match columns.parts.is_empty() {
             true => vec![columns.sensitive.clone()],
             false => columns.parts.iter().map(|part| part.name.clone()).collect(),

@@ -13,7 +13,7 @@ use super::verdict::{JudgedColumn, Verdict};
 use crate::error::{Error, Result};
 use crate::model::beliefs::Question;
 use crate::model::judge::Basis;
-use crate::model::published::PublishedGroups;
+use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
 use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
@@ -58,11 +58,11 @@ const SKYLINE_BYTES: u64 = 4 << 10;
 impl Check<'_> {
     /// Judges the groups by everything that is required.
     pub fn judge(&self, resources: &Resources<'_>) -> Result<Verdict> {
-        self.judge_beside(&PublishedGroups::NONE, resources)
+        self.judge_beside(&PastGroups::NONE, resources)
     }
 
     /// Judges the groups together with others that were published, which count as groups of the table.
-    pub fn judge_beside(&self, published: &PublishedGroups, resources: &Resources<'_>) -> Result<Verdict> {
+    pub fn judge_beside(&self, published: &PastGroups, resources: &Resources<'_>) -> Result<Verdict> {
         self.tasks.iter().try_for_each(|task| task.requirements.validate())?;
         let columns: Vec<JudgedColumn> = self
             .tasks
@@ -78,7 +78,7 @@ impl Check<'_> {
     fn judge_column(
         &self,
         task: &Task,
-        published: &PublishedGroups,
+        published: &PastGroups,
         resources: &Resources<'_>,
     ) -> Result<JudgedColumn> {
         let Task { columns, requirements } = task;

@@ -11,7 +11,7 @@ use super::policy::{Task, columns, tasks};
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
-use crate::release::chain::{Chain, Night};
+use crate::release::chain::{Chain, Night, rewritten_files};
 use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle};
 use crate::release::rows::COUNT;
 pub use crate::release::rows::GROUP;
@@ -24,6 +24,8 @@ pub struct Release {
     directory: PathBuf,
     /// The nights that are open, at least one.
     nights: Vec<Night>,
+    /// Whether groups were withdrawn since.
+    rewritten: bool,
     tables: Tables,
 }
 
@@ -42,26 +44,31 @@ impl Release {
     /// Reads the manifest and opens the tables.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref();
-        Release::of_nights(directory, Chain::read(directory)?.into_nights())
+        let nights = Chain::read(directory)?.into_nights();
+        let rewritten = nights.iter().any(Night::is_erasure);
+        Release::of_nights(directory, nights, rewritten)
     }
 
     /// Opens one night of a release that was continued.
     pub fn open_night(directory: impl AsRef<Path>, number: u64) -> Result<Self> {
         let directory = directory.as_ref();
         let mut nights = Chain::read(directory)?.into_nights();
-        nights.retain(|night| night.number == number);
+        let rewritten = nights.iter().find(|night| night.number == number);
+        let rewritten = rewritten.is_some_and(|night| !rewritten_files(&nights, night).is_empty());
+        nights.retain(|night| night.number == number && !night.is_erasure());
         if nights.is_empty() {
             return Err(Error::input(
                 format!("{} has no night {number}", directory.display()),
-                "the first night is 1",
+                "the first night is 1; an erasure has a number and no rows",
             ));
         }
-        Release::of_nights(directory, nights)
+        Release::of_nights(directory, nights, rewritten)
     }
 
-    fn of_nights(directory: &Path, nights: Vec<Night>) -> Result<Self> {
+    fn of_nights(directory: &Path, nights: Vec<Night>, rewritten: bool) -> Result<Self> {
         let open = |name: &str| {
-            let folders: Vec<PathBuf> = nights.iter().map(|night| night.folder.join(name)).collect();
+            let with_rows = nights.iter().filter(|night| !night.is_erasure());
+            let folders: Vec<PathBuf> = with_rows.map(|night| night.folder.join(name)).collect();
             tables::open_all(&folders)
         };
         let tables = match nights[nights.len() - 1].manifest.style {
@@ -70,7 +77,12 @@ impl Release {
                 Tables::Bucketized { people: open("quasi")?, values: open("sensitive")? }
             }
         };
-        Ok(Release { directory: directory.to_owned(), nights, tables })
+        Ok(Release { directory: directory.to_owned(), nights, rewritten, tables })
+    }
+
+    /// Whether groups were withdrawn since these nights were published.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.rewritten
     }
 
     /// The nights that are open, in order; at least one.

@@ -9,13 +9,18 @@
 use super::beliefs::LabelledGroups;
 use crate::encode::fingerprint::{CellHasher, FingerprintKey};
 use crate::error::{Error, Result};
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::exact::Rational;
-use crate::math::joint_releases::{Cell, CellKnowledge, JointLimits, ValueCounts, know_cells};
+use crate::math::joint_releases::{CellKnowledge, JointCell, JointLimits, ValueCounts, know_cells};
+use crate::math::skyline::{ProtectedCodes, Ranking, SkylineState, Values};
 use crate::model::beliefs::{Original, Roles};
+use crate::model::skyline::ProtectedValues;
+use crate::model::skyline::judge::SkylinePoints;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
 use crate::table::read::{ColumnRequest, Morsel, Table};
-use arrow_array::ArrayRef;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray};
 use hashbrown::HashMap;
 
 type Hashed<V> = HashMap<u128, V, foldhash::fast::FixedState>;
@@ -63,21 +68,32 @@ pub struct JointExposure {
     pub stayed: u64,
     /// People whose value is certain.
     pub certain: u64,
-    /// People of whom somebody becomes surer of a value than the confidence allows, the certain ones included.
-    pub above: u64,
     /// Those of them who are in all of these releases.
-    pub above_stayed: u64,
+    pub certain_stayed: u64,
+    /// People in a cell that violates what is required of groups.
+    pub violating: u64,
+    /// Those of them who are in all of these releases.
+    pub violating_stayed: u64,
     /// People about whom it is not determined, which is not to say that they are safe.
     pub not_determined: u64,
     /// Cells.
     pub cells: u64,
 }
 
+/// What is required of a cell, as of any group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointRule {
+    /// Nobody may be as sure as this of anybody's value.
+    pub confidence: Rational,
+    /// Points that hold for the cell alone, if its values are determined.
+    pub points: SkylinePoints,
+}
+
 /// Follows people through several releases; each of them has one value.
 pub fn together(
     releases: &[JointRelease<'_>],
     person: &str,
-    confidence: &Rational,
+    rule: &JointRule,
     resources: &Resources<'_>,
 ) -> Result<JointReport> {
     let mut joined = Joined::new(resources)?;
@@ -85,8 +101,7 @@ pub fn together(
         joined.add_values(release, resources)?;
         joined.add_people(number, release, person, resources)?;
     }
-    let after =
-        (1..=releases.len()).map(|count| joined.exposure(count, confidence)).collect::<Result<_>>()?;
+    let after = (1..=releases.len()).map(|count| joined.exposure(count, rule)).collect::<Result<_>>()?;
     Ok(JointReport { people: joined.people.len() as u64, after })
 }
 
@@ -252,9 +267,9 @@ impl Joined {
     }
 
     /// What the first `count` releases give away.
-    fn exposure(&self, count: usize, confidence: &Rational) -> Result<JointExposure> {
+    fn exposure(&self, count: usize, rule: &JointRule) -> Result<JointExposure> {
         let mut places: HashMap<Vec<u32>, usize, foldhash::fast::FixedState> = HashMap::default();
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<JointCell> = Vec::new();
         for own in self.people.values() {
             let own: Vec<u32> = own.iter().take(count).copied().collect();
             let groups: Vec<usize> =
@@ -263,7 +278,7 @@ impl Joined {
                 continue;
             }
             let place = *places.entry(own).or_insert_with(|| {
-                cells.push(Cell { people: 0, groups });
+                cells.push(JointCell { people: 0, groups });
                 cells.len() - 1
             });
             cells[place].people += 1;
@@ -276,17 +291,59 @@ impl Joined {
             let stayed = cell.groups.len() == count;
             exposure.people += cell.people;
             exposure.stayed += if stayed { cell.people } else { 0 };
-            match known.surest() {
-                None => exposure.not_determined += cell.people,
-                Some(surest) if surest >= *confidence => {
-                    exposure.above += cell.people;
-                    exposure.above_stayed += if stayed { cell.people } else { 0 };
-                    exposure.certain += if CellKnowledge::is_certain(known) { cell.people } else { 0 };
-                }
-                Some(_) => {}
+            let mut add = |to: fn(&mut JointExposure) -> (&mut u64, &mut u64)| {
+                let (all, of_stayers) = to(&mut exposure);
+                *all += cell.people;
+                *of_stayers += if stayed { cell.people } else { 0 };
+            };
+            if known.is_certain() {
+                add(|exposure| (&mut exposure.certain, &mut exposure.certain_stayed));
+            }
+            if self.violates(known, rule)? {
+                add(|exposure| (&mut exposure.violating, &mut exposure.violating_stayed));
+            }
+            if *known == CellKnowledge::NotDetermined {
+                exposure.not_determined += cell.people;
             }
         }
         Ok(exposure)
+    }
+
+    /// Whether a cell is a group that the rule forbids.
+    fn violates(&self, known: &CellKnowledge, rule: &JointRule) -> Result<bool> {
+        if known.surest().is_some_and(|surest| surest >= rule.confidence) {
+            return Ok(true);
+        }
+        let CellKnowledge::Determined(counts) = known else { return Ok(false) };
+        let codes = |texts: &[String]| -> Result<Vec<u32>> {
+            let mut own = Vec::new();
+            for text in texts {
+                let value = self.values.get(&self.text(text)?);
+                own.extend(value.and_then(|value| counts.keys().position(|code| code == value)));
+            }
+            Ok(own.into_iter().map(|place| place as u32).collect())
+        };
+        let mut skyline = Vec::new();
+        for (values, point) in &rule.points {
+            let protected = match values {
+                ProtectedValues::Every => ProtectedCodes::Every,
+                ProtectedValues::These(texts) => ProtectedCodes::These(codes(texts)?),
+                ProtectedValues::Except(texts) => ProtectedCodes::Except(codes(texts)?),
+                ProtectedValues::Near(_) => continue,
+            };
+            skyline.push((protected, point.clone()));
+        }
+        let own: Vec<u64> = counts.values().copied().collect();
+        let mut state = SkylineState::new(Values::Single, own.len(), &skyline);
+        state.observe(&mut Ranking::default(), own.iter().sum(), &own, 0);
+        Ok(state.verdict() != ThresholdVerdict::Safe)
+    }
+
+    /// The hash of a text.
+    fn text(&self, text: &str) -> Result<u128> {
+        let array: DictionaryArray<Int32Type> = [text].into_iter().collect();
+        let hashes = self.hash(&[std::sync::Arc::new(array)], 1)?;
+        hashes.first().copied().ok_or_else(|| Error::defect("a text has no hash"))
     }
 }
 

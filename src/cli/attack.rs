@@ -73,7 +73,8 @@ pub struct AttackArgs {
     /// one of them, and each --original the table that it was made from.
     #[arg(long, value_name = "COL", conflicts_with_all = ["bandwidth", "smooth", "quasi", "receipt"])]
     pub person: Option<String>,
-    /// For several releases: how sure is too sure; default: the smallest confidence of the policies, or 1.
+    /// For several releases: nobody may be as sure as this of anybody's value; default: 1. The points of their policies
+    /// count as well.
     #[arg(long, value_name = "C", value_parser = read_confidence, requires = "person")]
     pub confidence: Option<Confidence>,
     /// The character between the cells of a CSV file.

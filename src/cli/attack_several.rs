@@ -7,11 +7,13 @@ use super::terminal::{print, with_progress};
 use super::verdict::aligned;
 use crate::check::Subject;
 use crate::check::release::{GROUP, Release, is_release};
-use crate::check::together::{JointExposure, JointPeople, JointRelease, JointReport, together};
+use crate::check::together::{JointExposure, JointPeople, JointRelease, JointReport, JointRule, together};
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::exact::Rational;
+use crate::model::Policy;
 use crate::model::beliefs::Roles;
-use crate::model::{Policy, Target};
+use crate::model::judge::Requirements;
+use crate::model::skyline::judge::SkylinePoints;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 
@@ -44,7 +46,7 @@ fn of_releases(args: &AttackArgs, person: &str) -> Result<JointReport> {
         ));
     }
     let mut opened: Vec<(Release, Table, Roles)> = Vec::new();
-    let mut least: Option<Rational> = None;
+    let mut points = SkylinePoints::new();
     for (path, original) in args.paths.iter().zip(&args.original) {
         let release = Release::open(path)?;
         let own = release.policy()?;
@@ -54,7 +56,7 @@ fn of_releases(args: &AttackArgs, person: &str) -> Result<JointReport> {
                 "give releases with one sensitive column",
             ));
         };
-        least = [least, least_confidence(target)].into_iter().flatten().min();
+        points.extend_from_slice(Requirements::of(&own, target)?.skyline());
         let options = read_options(args.delimiter, Some(&own), args.resources.spool());
         let original = open_table(std::slice::from_ref(original), &options)?;
         let roles = Roles::of(&own, target)?;
@@ -72,7 +74,7 @@ fn of_releases(args: &AttackArgs, person: &str) -> Result<JointReport> {
         let people = JointPeople::Labelled { original, roles };
         releases.push(JointRelease { table, groups: &groups, sensitive: &roles.sensitive, people });
     }
-    follow(args, &releases, person, least)
+    follow(args, &releases, person, points)
 }
 
 /// Tables of anybody, which hold a group, the sensitive value and the column that names people.
@@ -92,37 +94,44 @@ fn of_tables(args: &AttackArgs, person: &str) -> Result<JointReport> {
         .map(|path| open_table(std::slice::from_ref(path), &options))
         .collect::<Result<_>>()?;
     let release = |table| JointRelease { table, groups: &args.group, sensitive, people: JointPeople::Own };
-    let least = stated.as_ref().and_then(|own| own.privacy.targets.iter().filter_map(least_confidence).min());
-    follow(args, &tables.iter().map(release).collect::<Vec<_>>(), person, least)
-}
-
-/// The smallest confidence that a skyline states.
-fn least_confidence(target: &Target) -> Option<Rational> {
-    let points = target.model.skyline()?.points.iter();
-    points.filter_map(|point| Some(point.point().ok()?.confidence.value().clone())).min()
+    let points = match stated.as_ref().map(|own| (own, &own.privacy.targets[..])) {
+        Some((own, [target])) => Requirements::of(own, target)?.skyline().to_vec(),
+        _ => SkylinePoints::new(),
+    };
+    follow(args, &tables.iter().map(release).collect::<Vec<_>>(), person, points)
 }
 
 fn follow(
     args: &AttackArgs,
     releases: &[JointRelease<'_>],
     person: &str,
-    least: Option<Rational>,
+    points: SkylinePoints,
 ) -> Result<JointReport> {
-    let stated = args.confidence.as_ref().map(|confidence| confidence.value().clone());
-    let confidence = stated.or(least).unwrap_or(Rational::ONE);
-    with_progress(|progress| together(releases, person, &confidence, &args.resources.all(progress)))
+    let confidence = args.confidence.as_ref().map_or(Rational::ONE, |stated| stated.value().clone());
+    let rule = JointRule { confidence, points };
+    with_progress(|progress| together(releases, person, &rule, &args.resources.all(progress)))
 }
 
 fn to_text(report: &JointReport) -> String {
-    let head = ["after release", "people", "stayed", "certain", "above", "above, stayed", "not determined"];
+    let head = [
+        "after release",
+        "people",
+        "stayed",
+        "certain",
+        "of them stayed",
+        "violating",
+        "of them stayed",
+        "not determined",
+    ];
     let rows = (1..).zip(&report.after).map(|(number, after): (u64, &JointExposure)| {
         [
             number,
             after.people,
             after.stayed,
             after.certain,
-            after.above,
-            after.above_stayed,
+            after.certain_stayed,
+            after.violating,
+            after.violating_stayed,
             after.not_determined,
         ]
         .map(|number| number.to_string())
@@ -154,8 +163,9 @@ fn to_json(report: &JointReport) -> Value {
             "people": after.people,
             "stayed": after.stayed,
             "certain": after.certain,
-            "above": after.above,
-            "above_stayed": after.above_stayed,
+            "certain_stayed": after.certain_stayed,
+            "violating": after.violating,
+            "violating_stayed": after.violating_stayed,
             "not_determined": after.not_determined,
             "cells": after.cells,
         })

@@ -12,6 +12,7 @@ mod audit;
 mod check;
 mod disclosure;
 mod dry_run;
+mod erase;
 mod explain;
 mod explore;
 mod failure;
@@ -55,6 +56,7 @@ enum Command {
     Check(check::CheckArgs),
     Completions(shell::CompletionsArgs),
     Disclosure(disclosure::DisclosureArgs),
+    Erase(erase::EraseArgs),
     Explain(explain::ExplainArgs),
     Explore(explore::ExploreArgs),
     Generate(generate::GenerateArgs),
@@ -107,6 +109,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Check(args) => check::run(args),
         Command::Completions(args) => shell::completions(args),
         Command::Disclosure(args) => disclosure::run(args),
+        Command::Erase(args) => erase::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Explore(args) => explore::run(args),
         Command::Generate(args) => generate::run(args),

@@ -18,7 +18,7 @@ pub type ValueCounts = BTreeMap<u32, u64>;
 
 /// People who moved alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct JointCell {
     /// How many.
     pub people: u64,
     /// The numbers of their groups in all releases in which they are; at least one. Every release numbers its groups
@@ -76,7 +76,7 @@ impl CellKnowledge {
 /// Finds out what the published groups tell about each cell. `groups` are all groups of all releases.
 pub fn know_cells(
     groups: &[ValueCounts],
-    cells: &[Cell],
+    cells: &[JointCell],
     limits: JointLimits,
 ) -> Result<Vec<CellKnowledge>, Contradiction> {
     let mut peeling = Peeling::new(groups, cells)?;
@@ -98,7 +98,7 @@ pub fn know_cells(
 
 /// Groups whose determined cells are taken off.
 struct Peeling<'c> {
-    cells: &'c [Cell],
+    cells: &'c [JointCell],
     /// What is left of each group.
     left: Vec<ValueCounts>,
     /// The cells of each group that are not determined.
@@ -108,7 +108,7 @@ struct Peeling<'c> {
 }
 
 impl<'c> Peeling<'c> {
-    fn new(groups: &[ValueCounts], cells: &'c [Cell]) -> Result<Self, Contradiction> {
+    fn new(groups: &[ValueCounts], cells: &'c [JointCell]) -> Result<Self, Contradiction> {
         let mut open_cells = vec![Vec::new(); groups.len()];
         let mut people = vec![0u64; groups.len()];
         for (number, cell) in cells.iter().enumerate() {
@@ -158,7 +158,11 @@ fn take_off(counts: &mut ValueCounts, values: &ValueCounts) -> Result<(), Contra
 }
 
 /// The cells that are not determined, by what holds them together.
-fn components(cells: &[Cell], knowledge: &[CellKnowledge], open_cells: &[Vec<usize>]) -> Vec<Vec<usize>> {
+fn components(
+    cells: &[JointCell],
+    knowledge: &[CellKnowledge],
+    open_cells: &[Vec<usize>],
+) -> Vec<Vec<usize>> {
     let mut seen = vec![false; cells.len()];
     let mut components = Vec::new();
     for start in 0..cells.len() {
@@ -184,7 +188,7 @@ fn components(cells: &[Cell], knowledge: &[CellKnowledge], open_cells: &[Vec<usi
 /// Counts the arrangements of a component: every cell takes as many values as it has people, and every group is used up.
 struct Counting<'c> {
     component: &'c [usize],
-    cells: &'c [Cell],
+    cells: &'c [JointCell],
     left: BTreeMap<usize, ValueCounts>,
     /// The cells of each group that have no values yet.
     waiting: BTreeMap<usize, u64>,
@@ -200,7 +204,7 @@ impl Counting<'_> {
     /// The largest probability for each cell; `None` if there are too many arrangements.
     fn run(
         component: &[usize],
-        cells: &[Cell],
+        cells: &[JointCell],
         left: &[ValueCounts],
         limits: JointLimits,
     ) -> Result<Option<Vec<Rational>>, Contradiction> {
@@ -364,8 +368,8 @@ mod tests {
         counts
     }
 
-    fn cell(people: u64, groups: &[usize]) -> Cell {
-        Cell { people, groups: groups.to_vec() }
+    fn cell(people: u64, groups: &[usize]) -> JointCell {
+        JointCell { people, groups: groups.to_vec() }
     }
 
     #[test]
@@ -438,12 +442,12 @@ mod tests {
             let seen: Vec<usize> = (0..people).filter(|&person| !moves[person].is_empty()).collect();
             let own: Vec<Vec<usize>> = seen.iter().map(|&person| moves[person].clone()).collect();
             let with = enumerated(&own, &groups, values);
-            let mut cells: Vec<Cell> = Vec::new();
+            let mut cells: Vec<JointCell> = Vec::new();
             let mut of_person = Vec::new();
             for groups in &own {
                 let known = cells.iter().position(|cell| cell.groups == *groups);
                 let place = known.unwrap_or_else(|| {
-                    cells.push(Cell { people: 0, groups: groups.clone() });
+                    cells.push(JointCell { people: 0, groups: groups.clone() });
                     cells.len() - 1
                 });
                 cells[place].people += 1;

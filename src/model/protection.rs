@@ -7,7 +7,7 @@ use super::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
 use super::obstacle::{Binding, BindingRequirement, Obstacle, ObstacleTally, ObstructingRule};
 use super::policy::Policy;
 use super::privacy::Target;
-use super::published::{PublishedGroups, needed};
+use super::published::{PastGroups, needed};
 use super::several::{ProjectedTest, Several};
 use super::shares::SharesTest;
 use super::skyline::knowledge::WantedSkylines;
@@ -123,13 +123,13 @@ impl<'a> Protection<'a> {
         whole: &GroupCounts,
         rows: Option<&TableRows<'_>>,
     ) -> Result<Box<dyn SplitTest>> {
-        self.split_test_after(&PublishedGroups::default(), sensitive, whole, rows)
+        self.split_test_after(&PastGroups::default(), sensitive, whole, rows)
     }
 
     /// The test for splitting a table whose groups are published in addition to others.
     pub fn split_test_after(
         &self,
-        published: &PublishedGroups,
+        published: &PastGroups,
         sensitive: &SensitiveColumns,
         whole: &GroupCounts,
         rows: Option<&TableRows<'_>>,
@@ -157,11 +157,7 @@ impl<'a> Protection<'a> {
     }
 
     /// The same groups without those that decide nothing beside the others.
-    pub fn decisive(
-        &self,
-        mut published: PublishedGroups,
-        sensitive: &SensitiveColumns,
-    ) -> Result<PublishedGroups> {
+    pub fn decisive(&self, mut published: PastGroups, sensitive: &SensitiveColumns) -> Result<PastGroups> {
         let mut kept = vec![false; published.groups.len()];
         for target in self.targets() {
             let (Projection { code, mut texts }, name) = projection(target, sensitive)?;

@@ -20,28 +20,28 @@ use serde::{Deserialize, Serialize};
 
 /// A group that was published, by the texts of its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PublishedGroup {
+pub struct PastGroup {
     /// People.
     pub people: u64,
-    /// The values that occur, one for each column of [`PublishedGroups::columns`], and how often.
+    /// The values that occur, one for each column of [`PastGroups::columns`], and how often.
     pub counts: Vec<(Vec<String>, u64)>,
 }
 
 /// Groups that were published and decide about those that may follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PublishedGroups {
+pub struct PastGroups {
     /// The sensitive columns.
     pub columns: Vec<String>,
     /// The groups.
-    pub groups: Vec<PublishedGroup>,
+    pub groups: Vec<PastGroup>,
 }
 
 /// The most codes of a sensitive column.
 const MOST_CODES: usize = u16::MAX as usize;
 
-impl PublishedGroups {
+impl PastGroups {
     /// Nothing was published.
-    pub const NONE: PublishedGroups = PublishedGroups { columns: Vec::new(), groups: Vec::new() };
+    pub const NONE: PastGroups = PastGroups { columns: Vec::new(), groups: Vec::new() };
 
     /// The groups as a test of some columns sees them. Values that have no code yet get one after the others: `texts`
     /// grows.
@@ -105,12 +105,12 @@ impl DecisiveGroups {
     }
 
     /// The groups found, with those that decided before, by the texts of their values; not all of them are needed.
-    pub fn finish(self, sensitive: &SensitiveColumns, before: &PublishedGroups) -> PublishedGroups {
+    pub fn finish(self, sensitive: &SensitiveColumns, before: &PastGroups) -> PastGroups {
         let columns: Vec<String> = sensitive.columns().iter().map(|column| column.name.clone()).collect();
         let texts: Vec<Vec<String>> = sensitive.columns().iter().map(|column| column.texts()).collect();
         let text =
             |code: u16, column: usize| texts[column][usize::from(sensitive.value(code, column))].clone();
-        let group = |part: &Part| PublishedGroup {
+        let group = |part: &Part| PastGroup {
             people: part.people,
             counts: part
                 .counts()
@@ -118,11 +118,11 @@ impl DecisiveGroups {
                 .map(|&(code, count)| ((0..columns.len()).map(|column| text(code, column)).collect(), count))
                 .collect(),
         };
-        let mut groups: Vec<PublishedGroup> = self.found.iter().map(group).collect();
+        let mut groups: Vec<PastGroup> = self.found.iter().map(group).collect();
         let place = |name: &String| before.columns.iter().position(|own| own == name);
         let places: Vec<usize> = columns.iter().filter_map(place).collect();
         groups.extend(before.groups.iter().map(|group| {
-            PublishedGroup {
+            PastGroup {
                 people: group.people,
                 counts: group
                     .counts
@@ -131,7 +131,7 @@ impl DecisiveGroups {
                     .collect(),
             }
         }));
-        PublishedGroups { columns, groups }
+        PastGroups { columns, groups }
     }
 }
 

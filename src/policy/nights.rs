@@ -16,7 +16,7 @@ pub struct Nights {
     /// What becomes of people who were published before.
     pub again: Again,
     /// What becomes of the group of somebody who is erased.
-    pub erase: Erasure,
+    pub erase: Leaving,
 }
 
 /// What becomes of people who were published before and are in the table again.
@@ -30,7 +30,7 @@ pub enum Again {
 
 /// What becomes of the group of somebody who is erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Erasure {
+pub enum Leaving {
     /// The whole group is withdrawn, for good.
     Withdraw,
 }
@@ -40,9 +40,9 @@ impl Again {
     pub const NAMES: [(&'static str, Again); 2] = [("skip", Again::Skip), ("refuse", Again::Refuse)];
 }
 
-impl Erasure {
+impl Leaving {
     /// All choices with their names in a policy.
-    pub const NAMES: [(&'static str, Erasure); 1] = [("withdraw", Erasure::Withdraw)];
+    pub const NAMES: [(&'static str, Leaving); 1] = [("withdraw", Leaving::Withdraw)];
 }
 
 /// The largest batch.
@@ -87,12 +87,12 @@ impl Nights {
             }
         }
         let again = section.get("again").and_then(|item| item.choice(&Again::NAMES, mistakes));
-        let erase = section.get("erase").and_then(|item| item.choice(&Erasure::NAMES, mistakes));
+        let erase = section.get("erase").and_then(|item| item.choice(&Leaving::NAMES, mistakes));
         Nights {
             person,
             batch,
             again: again.unwrap_or(Again::Skip),
-            erase: erase.unwrap_or(Erasure::Withdraw),
+            erase: erase.unwrap_or(Leaving::Withdraw),
         }
     }
 
@@ -104,6 +104,6 @@ impl Nights {
         }
         writeln!(text, "batch = {}", self.batch)?;
         writeln!(text, "again = \"{}\"", name_of(&Again::NAMES, self.again))?;
-        writeln!(text, "erase = \"{}\"", name_of(&Erasure::NAMES, self.erase))
+        writeln!(text, "erase = \"{}\"", name_of(&Leaving::NAMES, self.erase))
     }
 }

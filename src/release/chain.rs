@@ -4,11 +4,12 @@
 //! manifest of its own, which names the manifest before it by its hash: whoever trusts the last manifest trusts them
 //! all. A night appears by one rename of its folder; nothing of an earlier night changes.
 
-use super::manifest::{MANIFEST, Manifest, hash};
+use super::manifest::{MANIFEST, Manifest, ManifestFile, hash};
 use crate::error::{Error, Result};
 use crate::model::Policy;
 use crate::table::write::OutputFormat;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The folder of all nights but the first.
@@ -23,6 +24,9 @@ pub struct ChainLink {
     pub previous_sha256: String,
     /// Groups that were numbered before.
     pub groups_before: u64,
+    /// If groups were withdrawn and nothing was added: the files of earlier nights as they are from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<Vec<ManifestFile>>,
 }
 
 /// One night of a release.
@@ -48,7 +52,24 @@ impl Night {
     /// Groups that were numbered up to the end of this night.
     pub fn groups(&self) -> u64 {
         let before = self.manifest.night.as_ref().map_or(0, |link| link.groups_before);
-        before + self.manifest.groups
+        if self.is_erasure() { before } else { before + self.manifest.groups }
+    }
+
+    /// Whether groups were withdrawn and nothing was added.
+    pub fn is_erasure(&self) -> bool {
+        self.rewritten().is_some()
+    }
+
+    fn rewritten(&self) -> Option<&[ManifestFile]> {
+        self.manifest.night.as_ref()?.rewritten.as_deref()
+    }
+
+    /// The path of its folder below that of the release, with `/` at its end unless it is the release itself.
+    pub fn prefix(&self) -> String {
+        match &self.manifest.night {
+            None => String::new(),
+            Some(link) => format!("{NIGHTS}/{:05}/", link.number),
+        }
     }
 }
 
@@ -104,6 +125,7 @@ impl Chain {
             number: last.number + 1,
             previous_sha256: last.manifest_sha256.clone(),
             groups_before: last.groups(),
+            rewritten: None,
         }
     }
 }
@@ -120,6 +142,7 @@ pub fn breaks(nights: &[Night]) -> Vec<String> {
             number: night.number,
             previous_sha256: before.manifest_sha256.clone(),
             groups_before: before.groups(),
+            rewritten: night.rewritten().map(<[ManifestFile]>::to_vec),
         };
         if night.manifest.night.as_ref() != Some(&expected) {
             add("it does not continue the night before it");
@@ -133,6 +156,19 @@ pub fn breaks(nights: &[Night]) -> Vec<String> {
         }
     }
     broken
+}
+
+/// The files of a night that a later erasure wrote again, by their paths in its folder.
+pub fn rewritten_files(nights: &[Night], night: &Night) -> BTreeMap<String, ManifestFile> {
+    let later = nights.iter().filter(|other| other.number > night.number);
+    let files = later.filter_map(Night::rewritten).flatten();
+    let prefix = night.prefix();
+    let own = files.filter_map(|file| {
+        let path = file.path.strip_prefix(&prefix)?;
+        (!prefix.is_empty() || !path.starts_with(&format!("{NIGHTS}/")))
+            .then(|| (path.to_string(), file.clone()))
+    });
+    own.collect()
 }
 
 /// The folder of a later night.

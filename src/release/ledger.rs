@@ -14,7 +14,7 @@ use super::private_file::PrivateFile;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::person::{MARK_BYTES, PERSON_BYTES};
 use crate::error::{Error, Result, number_of};
-use crate::model::published::PublishedGroups;
+use crate::model::published::PastGroups;
 use crate::resources::disk::DiskFile;
 use crate::resources::sorter::Sorter;
 use hmac::{Hmac, KeyInit, Mac};
@@ -50,7 +50,7 @@ pub struct LedgerHead {
     /// The types of the columns that were hashed: another type has other hashes.
     pub kinds: BTreeMap<String, String>,
     /// The groups that decide about later nights, those that were withdrawn included.
-    pub decisive: PublishedGroups,
+    pub decisive: PastGroups,
 }
 
 /// A person who was published.
@@ -115,7 +115,7 @@ impl LedgerReader {
                 manifest_sha256: String::new(),
                 people: 0,
                 kinds: BTreeMap::new(),
-                decisive: PublishedGroups::default(),
+                decisive: PastGroups::default(),
             },
             file: BufReader::with_capacity(1 << 16, file),
             seal: sealer(key),

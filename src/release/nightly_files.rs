@@ -21,6 +21,8 @@ pub struct NightlyFiles {
     pub next_ledger: PathBuf,
     /// Who waits.
     pub pending: PathBuf,
+    /// Who waits after an erasure that is about to appear.
+    pub next_pending: PathBuf,
 }
 
 impl NightlyFiles {
@@ -30,29 +32,34 @@ impl NightlyFiles {
             ledger: with_ending(release, ".ledger"),
             next_ledger: with_ending(release, ".ledger.next"),
             pending: with_ending(release, ".pending"),
+            next_pending: with_ending(release, ".pending.next"),
         }
     }
 
     /// Finishes or undoes what a run left that was killed: the next ledger is taken if its night is there.
     pub fn recover(&self, chain: &Chain, key: &FingerprintKey) -> Result<()> {
-        if !self.next_ledger.exists() {
-            return Ok(());
-        }
-        let belongs = LedgerReader::open(&self.next_ledger, key)
-            .is_ok_and(|next| next.head().manifest_sha256 == chain.last().manifest_sha256);
-        match belongs {
-            true => self.take_next(),
-            false => {
-                disk::remove_file(&self.next_ledger).map_err(|source| Error::io(&self.next_ledger, source))
+        let last = &chain.last().manifest_sha256;
+        let belongs =
+            LedgerReader::open(&self.next_ledger, key).is_ok_and(|next| next.head().manifest_sha256 == *last);
+        let waits = pending::read(&self.next_pending, key)
+            .is_ok_and(|next| next.is_some_and(|next| next.head.after_sha256 == *last));
+        let files = [(&self.next_pending, &self.pending, waits), (&self.next_ledger, &self.ledger, belongs)];
+        for (next, own, belongs) in files {
+            match belongs {
+                _ if !next.exists() => {}
+                true => take(next, own)?,
+                false => disk::remove_file(next).map_err(|source| Error::io(next, source))?,
             }
         }
+        Ok(())
     }
 
-    /// Gives the next ledger its name: its night is there.
+    /// Gives the next files their names: their night is there.
     pub fn take_next(&self) -> Result<()> {
-        let io = |source| Error::io(&self.ledger, source);
-        disk::rename(&self.next_ledger, &self.ledger, replace).map_err(io)?;
-        disk::sync_folder(parent(&self.ledger)).map_err(io)
+        if self.next_pending.exists() {
+            take(&self.next_pending, &self.pending)?;
+        }
+        take(&self.next_ledger, &self.ledger)
     }
 
     /// Opens the ledger of the last night.
@@ -80,6 +87,18 @@ impl NightlyFiles {
         Ok(waiting.filter(|waiting| waiting.head.after_sha256 == chain.last().manifest_sha256))
     }
 
+    /// Writes the people who wait after an erasure that is about to appear; nothing is in place yet.
+    pub fn next_pending(
+        &self,
+        head: &PendingHead,
+        rows: &Spill,
+        key: &FingerprintKey,
+    ) -> Result<PrivateFile> {
+        let mut file = PrivateFile::newer(&self.next_pending, "the people who wait")?;
+        pending::write(&mut file, head, rows, key)?;
+        Ok(file)
+    }
+
     /// Replaces the people who wait.
     pub fn write_pending(&self, head: &PendingHead, rows: &Spill, key: &FingerprintKey) -> Result<()> {
         let mut file = PrivateFile::newer(&self.pending, "the people who wait")?;
@@ -96,4 +115,10 @@ impl NightlyFiles {
             false => Ok(()),
         }
     }
+}
+
+fn take(next: &Path, own: &Path) -> Result<()> {
+    let io = |source| Error::io(own, source);
+    disk::rename(next, own, replace).map_err(io)?;
+    disk::sync_folder(parent(own)).map_err(io)
 }

@@ -57,6 +57,11 @@ impl Staging {
         Staging::beside(turn, release, night)
     }
 
+    /// Creates a staging directory for a release that replaces the one with the same name.
+    pub fn replacing(turn: Arc<Turn>, release: &Path) -> Result<Self> {
+        Staging::beside(turn, release, release)
+    }
+
     fn beside(turn: Arc<Turn>, release: &Path, target: &Path) -> Result<Self> {
         let name = name_of(release)?;
         sweep(release, name)?;
@@ -85,6 +90,25 @@ impl Staging {
         unfinished::publish(&self.target, &parts, || rename_into_place(&self.folder, &self.target))?;
         disk::sync_folder(parent(&self.target))
             .map_err(|source| Error::Undurable { path: self.target.clone(), source })
+    }
+}
+
+impl Staging {
+    /// Exchanges the sealed release with the one that has its name, in one step, together with the private files that
+    /// are in place for it. The older one is kept under another name, or removed.
+    pub fn exchange(self, private: &[&Path], kept: Option<&Path>) -> Result<()> {
+        let undurable = |source| Error::Undurable { path: self.target.clone(), source };
+        if let Some(kept) = kept.filter(|kept| kept.symlink_metadata().is_ok()) {
+            disk::remove_dir_all(kept).map_err(|source| Error::io(kept, source))?;
+        }
+        unfinished::publish(&self.target, private, || {
+            let exchanged = disk::rename(&self.folder, &self.target, exchange_names);
+            exchanged.map_err(|source| Error::io(&self.target, source))
+        })?;
+        if let Some(kept) = kept {
+            disk::rename(&self.folder, kept, |from, to| std::fs::rename(from, to)).map_err(undurable)?;
+        }
+        disk::sync_folder(parent(&self.target)).map_err(undurable)
     }
 }
 
@@ -295,6 +319,32 @@ fn rename_into_place(folder: &Path, target: &Path) -> Result<()> {
         }
         Err(source) => Err(Error::io(target, source)),
     }
+}
+
+/// Two folders get each other's name.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchange_names(folder: &Path, target: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, folder, CWD, target, RenameFlags::EXCHANGE) {
+        // Not every file system supports the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(folder, target),
+        other => other.map_err(Into::into),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchange_names(folder: &Path, target: &Path) -> std::io::Result<()> {
+    exchange_in_steps(folder, target)
+}
+
+/// For a moment nothing has the name.
+fn exchange_in_steps(folder: &Path, target: &Path) -> std::io::Result<()> {
+    let mut aside = folder.as_os_str().to_owned();
+    aside.push(".older");
+    std::fs::rename(target, &aside)?;
+    std::fs::rename(folder, target)?;
+    std::fs::rename(&aside, folder)
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]

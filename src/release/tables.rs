@@ -34,10 +34,14 @@ pub fn open(folder: &Path) -> Result<Table> {
 
 /// Opens a table that is in several folders, in this order; the first one says the types of the columns.
 pub fn open_all(folders: &[PathBuf]) -> Result<Table> {
-    let folder = folders.first().map_or(Path::new(""), PathBuf::as_path);
+    open_files(folders.first().map_or(Path::new(""), PathBuf::as_path), folders)
+}
+
+/// Opens files whose types the folder of a table says.
+pub fn open_files(folder: &Path, files: &[PathBuf]) -> Result<Table> {
     let path = folder.join(COLUMNS);
     if !path.exists() {
-        return Table::open(folders, &ReadOptions::default());
+        return Table::open(files, &ReadOptions::default());
     }
     let text = read_at_most(&path, JSON_BYTES).map_err(|source| Error::io(&path, source))?;
     let named: Option<BTreeMap<String, String>> = serde_json::from_slice(&text).ok();
@@ -46,5 +50,5 @@ pub fn open_all(folders: &[PathBuf]) -> Result<Table> {
     let types =
         types.ok_or_else(|| Error::Format { path, problem: "these are not types of columns".into() })?;
     let options = ReadOptions { types, texts: CsvTexts::Guarded, ..ReadOptions::default() };
-    Table::open(folders, &options)
+    Table::open(files, &options)
 }

@@ -3,7 +3,6 @@
 use crate::support::{Folder, contents, draws, json, printed, skyveil_in};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Output;
 
 const POLICY: &str = "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\ndomain = [0, 100]\n[privacy]\n\
@@ -54,7 +53,7 @@ impl Place {
         json(&output)
     }
 
-    fn release(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn release(&self) -> BTreeMap<String, Vec<u8>> {
         contents(&self.0.path("r"))
     }
 
@@ -103,14 +102,7 @@ fn the_same_history_gives_the_same_bytes_in_any_order_and_with_any_threads() {
         }
         place
     });
-    let [one, other] = places.each_ref().map(|place| {
-        let root = place.0.path("r");
-        place
-            .release()
-            .into_iter()
-            .map(|(path, bytes)| (path.strip_prefix(&root).unwrap().to_owned(), bytes))
-            .collect::<BTreeMap<_, _>>()
-    });
+    let [one, other] = places.each_ref().map(Place::release);
     assert!(one == other);
 }
 
@@ -292,4 +284,101 @@ fn random_histories_stay_safe_together() {
             }
         }
     }
+}
+
+#[test]
+fn whoever_leaves_takes_the_whole_group_along_for_good() {
+    let place = Place::new(POLICY, &people(0..60));
+    place.night(0, &people(60..90));
+    place.night(0, &people(90..95));
+    let before = place.release();
+    let count = |arguments: &[&str]| -> Value {
+        let output = place.run(&[&["erase", "r", "--people", "leavers.csv", "--json"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        json(&output)
+    };
+    place.0.write("leavers.csv", "name\n7\n65\n92\n1000\n");
+    let dry = count(&["--dry-run"]);
+    assert_eq!(place.release(), before, "a dry run changes nothing");
+    assert_eq!((&dry["named"], &dry["published"], &dry["waiting"]), (&4.into(), &2.into(), &1.into()));
+    assert_eq!(dry["groups"], 2);
+    let gone = dry["people"].as_u64().unwrap();
+    assert!(gone >= 4);
+    let erased = count(&[]);
+    assert_eq!((&erased["people"], &erased["night"]), (&dry["people"], &3.into()));
+    assert_eq!(place.check()["records"], 90 - gone);
+    for night in ["1", "2"] {
+        place.ends_with(0, &["check", "r", "--night", night]);
+    }
+    assert!(place.ends_with(2, &["check", "r", "--night", "3"]).contains("has no night 3"));
+    // Nobody of the withdrawn groups comes back, and a second erasure finds nothing.
+    let night = place.night(0, &people(0..115));
+    assert_eq!((&night["night"], &night["known"]), (&4.into(), &90.into()));
+    // 95 to 115 are new, 90, 91, 93 and 94 waited, and 92 is back.
+    assert_eq!(night["records"], 25);
+    assert_eq!(place.check()["records"], 90 - gone + 25);
+    let again = count(&[]);
+    assert_eq!((&again["withdrawn_before"], &again["published"]), (&2.into(), &1.into()));
+    let changed: Vec<String> = place
+        .release()
+        .into_iter()
+        .filter(|(path, bytes)| before.get(path) != Some(bytes))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(
+        changed.iter().all(|path| !path.ends_with("manifest.json") || path.contains("nights/0000")),
+        "{changed:?}"
+    );
+}
+
+#[test]
+fn a_person_who_is_nowhere_changes_nothing() {
+    let place = Place::new(POLICY, &people(0..60));
+    let before = place.release();
+    place.0.write("leavers.csv", "id\n5000\n");
+    place.ends_with(0, &["erase", "r", "--people", "leavers.csv"]);
+    assert_eq!(place.release(), before);
+    place.0.write("leavers.csv", "id,other\n5000,1\n");
+    assert!(place.ends_with(2, &["erase", "r", "--people", "leavers.csv"]).contains("has no column `name`"));
+    place.0.write("leavers.csv", "id\nsomebody\n");
+    assert!(place.ends_with(2, &["erase", "r", "--people", "leavers.csv"]).contains("has another type"));
+}
+
+#[test]
+fn releases_that_are_published_again_give_people_away_and_nights_do_not() {
+    let place = Place::new(POLICY, &people(0..60));
+    std::fs::copy(place.0.path("t.csv"), place.0.path("one.csv")).unwrap();
+    place.table(&people(0..61));
+    place.ends_with(0, &["anonymize", "t.csv", "--policy", "p.toml", "--out", "again"]);
+    let attack = |arguments: &[&str]| -> Value {
+        let output = place.run(&[&["attack"], arguments, &["--person", "name", "--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        json(&output)
+    };
+    let both = attack(&["r", "again", "--original", "one.csv", "t.csv"]);
+    assert_eq!(both["people"], 61);
+    assert_eq!(both["after"][0]["certain"], 0, "{both}");
+    // The newcomer is the only one who is new in their group.
+    assert!(both["after"][1]["certain"].as_u64().unwrap() >= 1, "{both}");
+    assert_eq!(both["first_exposing"], 2);
+    // Tables of anybody: who moved, and to where.
+    place.0.write("a.csv", "p,g,s\nA,1,s\nB,1,a\nC,2,b\nD,2,c\n");
+    place.0.write("b.csv", "p,g,s\nA,1,s\nC,1,b\nB,2,a\nD,2,c\n");
+    let output = place.run(&[
+        "attack",
+        "a.csv",
+        "b.csv",
+        "--person",
+        "p",
+        "--group",
+        "g",
+        "--sensitive",
+        "s",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert_eq!(
+        (&json(&output)["after"][0]["certain"], &json(&output)["after"][1]["certain"]),
+        (&0.into(), &4.into())
+    );
 }

@@ -26,11 +26,12 @@ mod written;
 
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
-pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
 pub use trial::{RelaxedTrial, Trial, TrialTable};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
+use crate::release::receipt::with_ending;
 use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
@@ -51,6 +52,12 @@ impl Anonymize<'_> {
                 return Err(Error::input(
                     "nights: a strategy chooses one function for all people, so its release cannot be continued",
                     "leave out the strategy, or [nights]",
+                ));
+            }
+            if self.replace.is_some() {
+                return Err(Error::input(
+                    "nights: a release that is continued is not replaced: its people were published",
+                    "append to it, or make another release",
                 ));
             }
         }
@@ -78,6 +85,7 @@ impl Anonymize<'_> {
         }
         let kept = written.measure_kept(self, &workplace)?;
         let mut accepted = written.accepted.clone();
+        accepted.append(&mut workplace.accepted);
         accepted.extend(Lints::of_kept(&kept, verdict.first().individuals).accepted(self.policy)?);
         written.write_page(self, &verdict, &kept, &workplace)?;
         written.write_manifest(self, &verdict, &workplace)?;
@@ -102,7 +110,12 @@ impl Anonymize<'_> {
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;
-        let published = workplace.staging.publish(&owners.paths());
+        let previous = with_ending(&self.out, ".previous");
+        let published = match workplace.replaced {
+            None => workplace.staging.publish(&owners.paths()),
+            Some(OlderRelease::Kept) => workplace.staging.exchange(&owners.paths(), Some(&previous)),
+            Some(OlderRelease::Removed) => workplace.staging.exchange(&owners.paths(), None),
+        };
         // A release that appeared has its receipt, whatever happened next.
         if published.is_ok() || matches!(published, Err(Error::Undurable { .. })) {
             owners.keep();

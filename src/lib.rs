@@ -47,8 +47,8 @@ mod resources;
 mod table;
 
 pub use anonymize::{
-    Anonymize, Append, Appended, Erase, EraseMode, Erasure, Outcome, Search, Summary, Suppression,
-    WaitingFor, WaitingPeople,
+    Anonymize, Append, Appended, Erase, EraseMode, Erasure, OlderRelease, Outcome, Search, Summary,
+    Suppression, WaitingFor, WaitingPeople,
 };
 pub use check::release::Release;
 pub use check::{JudgedColumn, Order, Verdict};

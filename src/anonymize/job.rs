@@ -1,5 +1,7 @@
 //! The input of a run, and its outcome.
 
+use super::lints::Lints;
+use crate::check::receipt::same_files;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
@@ -16,11 +18,12 @@ use crate::model::{Grouping, Policy};
 use crate::policy::Strategy;
 use crate::release::chain::ChainLink;
 use crate::release::ledger::LedgerHead;
+use crate::release::manifest::{MANIFEST, Manifest, hash};
 use crate::release::nightly_files::NightlyFiles;
 use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
-use crate::release::receipt::ReceiptPaths;
+use crate::release::receipt::{Receipt, ReceiptPaths};
 use crate::release::staging::{Staging, Turn};
 use crate::report::kept::KeptColumn;
 use crate::report::scope::{Replay, ScopeLine};
@@ -71,6 +74,8 @@ pub struct Anonymize<'a> {
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
     pub key: Option<PathBuf>,
+    /// Whether an existing release is exchanged, and what becomes of it; default: an existing one is an error.
+    pub replace: Option<OlderRelease>,
     /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
     pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
@@ -96,6 +101,7 @@ impl<'a> Anonymize<'a> {
             suppressed: None,
             receipt: None,
             key: None,
+            replace: None,
             sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
         }
@@ -107,6 +113,18 @@ impl<'a> Anonymize<'a> {
             Grouping::GivenFunctions(_) => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
+    }
+
+    /// Whether the release is there already, made from these files by this policy and this version.
+    pub fn is_current(&self) -> Result<bool> {
+        let paths = ReceiptPaths::of(&self.out, self.receipt.as_deref(), self.key.as_deref())?;
+        let (Ok(receipt), Ok(manifest)) = (Receipt::read(&paths.receipt), Manifest::read(&self.out)) else {
+            return Ok(false);
+        };
+        Ok(receipt.skyveil == env!("CARGO_PKG_VERSION")
+            && manifest.policy_sha256 == self.policy.hash()
+            && receipt.manifest_sha256 == hash(&self.out.join(MANIFEST))?.1
+            && same_files(&receipt.input.files, self.table)?)
     }
 
     /// How the files of the release are written.
@@ -133,6 +151,15 @@ impl<'a> Anonymize<'a> {
     }
 }
 
+/// What becomes of a release that is exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OlderRelease {
+    /// It is kept as `NAME.previous`, in place of what has that name.
+    Kept,
+    /// It is removed.
+    Removed,
+}
+
 /// How groups are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
@@ -157,6 +184,10 @@ pub(super) struct Workplace<'a> {
     pub continued: Option<Continued>,
     /// The files of the input.
     pub inputs: Vec<PathBuf>,
+    /// What becomes of the release that is exchanged, if one is.
+    pub replaced: Option<OlderRelease>,
+    /// The risks of exchanging it that the policy accepts.
+    pub accepted: Vec<Lint>,
 }
 
 /// What a night needs besides its job.
@@ -185,14 +216,36 @@ pub(super) struct Continued {
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
-        let staging = Staging::create(&job.out)?;
-        let private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        let mut private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        let replaced = job.replace.filter(|_| job.out.symlink_metadata().is_ok());
+        let mut accepted = Vec::new();
+        let staging = match replaced {
+            None => Staging::create(&job.out)?,
+            Some(_) => {
+                accepted = Lints::of_replacement(job.policy)?;
+                private = private.of_newer_release();
+                Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?
+            }
+        };
         // An older receipt is noticed before the table is read.
         drop((private.receipt_file()?, private.tree_file()?));
         let (key, new_key) = private.key()?;
         let (nightly, resources) = (NightlyFiles::of(&job.out), job.resources(progress));
         let (spill, inputs) = (resources.new_spill()?, input_paths(job.table));
-        Ok(Workplace { staging, private, key, new_key, spill, resources, nightly, continued: None, inputs })
+        let continued = None;
+        Ok(Workplace {
+            staging,
+            private,
+            key,
+            new_key,
+            spill,
+            resources,
+            nightly,
+            continued,
+            inputs,
+            replaced,
+            accepted,
+        })
     }
 
     /// The published groups that decide about those of this run.
@@ -213,8 +266,20 @@ impl<'a> Workplace<'a> {
         let private = ReceiptPaths::of_night(release, continued.link.number, &continued.key_path)?;
         let (nightly, resources) = (NightlyFiles::of(release), job.resources(progress));
         let (spill, inputs) = (resources.new_spill()?, input_paths(input));
-        let (new_key, continued) = (None, Some(continued));
-        Ok(Workplace { staging, private, key, new_key, spill, resources, nightly, continued, inputs })
+        let continued = Some(continued);
+        Ok(Workplace {
+            staging,
+            private,
+            key,
+            new_key: None,
+            spill,
+            resources,
+            nightly,
+            continued,
+            inputs,
+            replaced: None,
+            accepted: Vec::new(),
+        })
     }
 
     /// The rows of the table and their keyed fingerprint, in a scan of its own.

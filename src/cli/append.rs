@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::anonymize::{AnonymizeArgs, warn_of_policy};
+use super::metrics::RunMetrics;
 use super::terminal::{complain, print, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Append, Appended, WaitingFor, WaitingPeople};
@@ -14,7 +15,7 @@ use crate::resources::budget::peak_resident_bytes;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Continues the release, and says who was published or waits.
 pub fn run(args: &AnonymizeArgs, release: &Path, policy: &Policy, table: &Table) -> Result<Answer> {
@@ -27,8 +28,10 @@ pub fn run(args: &AnonymizeArgs, release: &Path, policy: &Policy, table: &Table)
         threads: args.resources.threads(),
         ..Append::new(table, policy, release)
     };
-    let appended = with_progress(|progress| job.run(progress))?;
+    let (appended, phases) = with_progress(|progress| (job.run(progress), progress.took()));
+    let appended = appended?;
     let seconds = start.elapsed().as_secs_f64();
+    metrics(&appended, seconds, phases).write(args.metrics.as_deref())?;
     print(&match args.json {
         true => format!("{}\n", to_json(release, &appended, seconds)),
         false => to_text(release, &appended, seconds),
@@ -54,6 +57,22 @@ pub fn run(args: &AnonymizeArgs, release: &Path, policy: &Policy, table: &Table)
         | Appended::Nothing { .. } => Answer::Yes,
         Appended::Waiting(_) => Answer::No,
     })
+}
+
+fn metrics(appended: &Appended, seconds: f64, phases: Vec<(&'static str, Duration)>) -> RunMetrics {
+    let run = RunMetrics { seconds, phases, ..RunMetrics::default() };
+    match appended {
+        Appended::Published { summary, .. } => RunMetrics {
+            rows: summary.records,
+            groups: summary.groups,
+            spilled_bytes: summary.spilled_bytes,
+            pending: Some(0),
+            penalty: Some(summary.utility.published_penalty()),
+            ..run
+        },
+        Appended::Waiting(waiting) => RunMetrics { pending: Some(waiting.people), ..run },
+        Appended::Nothing { waiting, .. } => RunMetrics { pending: Some(*waiting), ..run },
+    }
 }
 
 fn reason(waiting: &WaitingFor) -> &'static str {

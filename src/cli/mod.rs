@@ -19,6 +19,7 @@ mod failure;
 mod flags;
 mod generate;
 mod init;
+mod metrics;
 mod receipt;
 mod report;
 mod reproduce;
@@ -46,6 +47,9 @@ struct Arguments {
     /// Print no progress and no warnings.
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// The form of warnings on standard error: text, or json with one object for each phase and warning.
+    #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = terminal::LogForm::Text)]
+    log: terminal::LogForm,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,6 +96,7 @@ pub fn main() -> ExitCode {
     if arguments.quiet {
         terminal::be_quiet();
     }
+    terminal::log_as(arguments.log);
     keep_memory_private();
     signals::handle();
     match run(&arguments.command) {

@@ -27,7 +27,7 @@ pub struct PrivateFile {
 
 /// What becomes of an older file with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Older {
+pub enum Older {
     /// It belongs to another release.
     Refused,
     /// It is an older state of this file.
@@ -54,6 +54,14 @@ impl PrivateFile {
         }
         sweep(path, name)?;
         Ok(PrivateFile { path: path.to_path_buf(), what, older: Older::Refused, state: State::Nothing })
+    }
+
+    /// One of both.
+    pub fn with(path: &Path, what: &'static str, older: Older) -> Result<Self> {
+        match older {
+            Older::Refused => PrivateFile::new(path, what),
+            Older::Replaced => PrivateFile::newer(path, what),
+        }
     }
 
     /// A newer state of a file that may exist. Whoever writes it holds the turn of its release.

@@ -1,10 +1,24 @@
 //! What is not known about the people of a release that is continued?
 
 use super::found::Lints;
+use crate::error::{Lint, Result};
 use crate::model::Policy;
 use crate::policy::AcceptedRisk;
 
 impl Lints {
+    /// A release that takes the place of an older one of the same people.
+    pub fn of_replacement(policy: &Policy) -> Result<Vec<Lint>> {
+        let mut lints = Lints::default();
+        lints.add(
+            AcceptedRisk::RepeatedReleases,
+            None,
+            "an older release of these people is replaced: whoever has a copy of it subtracts one from the other, and \
+             people who joined or left in between may be certain",
+            "continue the release instead: [nights] and --append",
+        );
+        lints.accepted(policy)
+    }
+
     /// Newcomers of whom nobody can say whether they were published before, and people who waited because of their
     /// values.
     pub fn add_nights(&mut self, policy: &Policy, people: u64, waited_by_values: bool) {

@@ -17,6 +17,8 @@ mod given;
 mod job;
 mod lints;
 mod newcomers;
+#[cfg(test)]
+mod night_fault_tests;
 mod receipts;
 mod similar;
 mod splitting;

@@ -31,7 +31,7 @@ use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
-use crate::model::published::DecisiveGroups;
+use crate::model::published::PastRecorder;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
@@ -39,6 +39,7 @@ use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
+use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
@@ -173,12 +174,12 @@ impl<'s> CodedTable<'s> {
         job: &Anonymize<'_>,
         protection: &Protection<'_>,
         workplace: &Workplace<'_>,
-    ) -> Result<Option<DecisiveGroups>> {
+    ) -> Result<Option<PastRecorder>> {
         if job.policy.nights.is_none() {
             return Ok(None);
         }
         let test = protection.split_test_after(workplace.decisive(), &self.sensitive, &self.whole, None)?;
-        Ok(Some(DecisiveGroups::after(test)))
+        Ok(Some(PastRecorder::after(test)))
     }
 
     fn write_groups(
@@ -241,14 +242,7 @@ impl<'s> CodedTable<'s> {
         drop(self.store);
         let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
         let log = output.finish()?;
-        let night = match decisive {
-            None => None,
-            Some(decisive) => {
-                let decisive = decisive.finish(sensitive, workplace.decisive());
-                let decisive = protection.decisive(decisive, sensitive)?;
-                Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? })
-            }
-        };
+        let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
         let tree = tree.finish()?;
         progress.finish();
@@ -271,6 +265,19 @@ impl<'s> CodedTable<'s> {
     }
 }
 
+/// What the ledger needs of a night; `None` if the release is not continued.
+fn night_record(
+    job: &Anonymize<'_>,
+    protection: &Protection<'_>,
+    decisive: Option<PastRecorder>,
+    (log, sensitive): (PersonLog, &SensitiveColumns),
+    workplace: &Workplace<'_>,
+) -> Result<Option<NightRecord>> {
+    let Some(decisive) = decisive else { return Ok(None) };
+    let decisive = protection.decisive(decisive.finish(sensitive, workplace.decisive()), sensitive)?;
+    Ok(Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? }))
+}
+
 /// Where the groups of a release go while they are found.
 struct GroupFiles<'a> {
     output: Output<'a>,
@@ -278,7 +285,7 @@ struct GroupFiles<'a> {
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
     /// If the release is continued.
-    decisive: Option<DecisiveGroups>,
+    decisive: Option<PastRecorder>,
     resources: &'a Resources<'a>,
 }
 

@@ -84,16 +84,16 @@ impl PastGroups {
 }
 
 /// Finds the groups that decide about later ones while a release is written.
-pub struct DecisiveGroups {
+pub struct PastRecorder {
     test: Box<dyn SplitTest>,
     scratch: Scratch,
     found: Vec<Part>,
 }
 
-impl DecisiveGroups {
+impl PastRecorder {
     /// After the groups that `test` accepted.
     pub fn after(test: Box<dyn SplitTest>) -> Self {
-        DecisiveGroups { test, scratch: Scratch::default(), found: Vec::new() }
+        PastRecorder { test, scratch: Scratch::default(), found: Vec::new() }
     }
 
     /// Adds a group that is published.

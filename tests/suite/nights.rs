@@ -203,6 +203,7 @@ fn a_lost_a_foreign_and_a_damaged_ledger_are_noticed() {
     std::fs::write(&ledger, &later[..later.len() - 1]).unwrap();
     assert!(place.ends_with(2, &append).contains("is damaged"));
     let other = Place::new(POLICY, &people(0..60));
+    other.night(0, &people(60..90));
     std::fs::copy(other.0.path("r.ledger"), &ledger).unwrap();
     assert!(place.ends_with(2, &append).contains("is damaged, or was written with another key"));
     std::fs::write(&ledger, &later).unwrap();
@@ -235,7 +236,10 @@ fn what_compares_with_the_whole_table_is_refused() {
     place.table(&people(0..60));
     for (rule, reason) in [
         ("t_closeness = { t = 0.3 }", "compares groups with the whole table"),
-        ("model = \"beliefs\"\nbandwidth = 0.3\nt = 0.2", "compares groups with the whole table"),
+        (
+            "model = \"beliefs\"\nbeliefs = [{ bandwidth = 0.3, t = 0.2 }]",
+            "compares groups with the whole table",
+        ),
     ] {
         place.0.write("p.toml", &POLICY.replace("l_diversity = { c = 3, l = 2 }", rule));
         let message = place.ends_with(2, &["anonymize", "t.csv", "--policy", "p.toml", "--out", "r"]);

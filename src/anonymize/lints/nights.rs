@@ -14,7 +14,7 @@ impl Lints {
             None,
             "an older release of these people is replaced: whoever has a copy of it subtracts one from the other, and \
              people who joined or left in between may be certain",
-            "continue the release instead: [nights] and --append",
+            "continue the release instead: add [nights] to the policy, and append",
         );
         lints.accepted(policy)
     }

@@ -125,7 +125,7 @@ def policy(work, name, quasi, sensitive, drop, k):
     path = os.path.join(work, name + ".toml")
     with open(path, "w") as file:
         quoted = lambda names: ", ".join(f'"{one}"' for one in names)
-        file.write('accept = ["unprotected values"]\n')
+        file.write('accept = ["unprotected values", "ends of ranges"]\n')
         file.write(f'[columns]\nsensitive = "{sensitive}"\nquasi = [{quoted(quasi)}]\ndrop = [{quoted(drop)}]\n\n')
         file.write(f"[privacy]\nk_anonymity = {k}\n")
     return path

@@ -7,7 +7,7 @@
 use super::job::Workplace;
 use super::suppressed::Suppressed;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::payload::Payload;
 use crate::error::Result;
 use crate::group::groups::Group;
@@ -42,7 +42,7 @@ impl<'a> BucketTables<'a> {
             RowColumns { labels: vec![], ranges: Ranges::Label, payload: Some(payload), sensitive: None };
         let rows = GroupRows::new(columns);
         let values = GroupValues::new(sensitive);
-        let part = GroupCounts { people: 0, counts: vec![0; sensitive.len()] };
+        let part = Part::of(&GroupCounts::none(sensitive.len()));
         let group = Group { node: CutTree::ROOT, present: vec![], part, obstacle: None };
         let label = rows.label(&group);
         Ok(BucketTables {

@@ -89,6 +89,10 @@ fn accepted(job: &Anonymize<'_>, people: &CodedPeople) -> Result<Vec<Lint>> {
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &sensitive, &whole)?;
     lints.add_repeated_ids(&people.ids_of_rows);
+    // Functions of the policy give labels of their own; groups from a table get ranges.
+    if job.functions.is_some() {
+        lints.add_ends(job.policy, &people.attributes, whole.people);
+    }
     lints.accepted(job.policy)
 }
 

@@ -254,6 +254,11 @@ impl<'a> Workplace<'a> {
         self.continued.as_ref().map_or(NONE, |continued| &continued.head.decisive)
     }
 
+    /// Groups that earlier nights numbered.
+    pub(super) fn groups_before(&self) -> u64 {
+        self.continued.as_ref().map_or(0, |continued| continued.link.groups_before)
+    }
+
     /// Where a night of a release is made.
     pub(super) fn open_night(
         job: &Anonymize<'_>,

@@ -85,6 +85,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         coded.whole.people,
         workplace.continued.as_ref().is_some_and(|own| own.by_values),
     );
+    lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
@@ -200,11 +201,10 @@ impl<'s> CodedTable<'s> {
             labels,
             sensitive,
             payload,
-            groups_before: workplace.continued.as_ref().map_or(0, |own| own.link.groups_before),
+            groups_before: workplace.groups_before(),
         };
-        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
         let mut files = GroupFiles {
-            output: Output::create(folder, &shape, spill, job.part_options())?,
+            output: Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.part_options())?,
             measure: measure(job.table, source, &self.attributes)?,
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
@@ -223,7 +223,7 @@ impl<'s> CodedTable<'s> {
                     progress,
                 };
                 test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, &self.whole, &mut *test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
                 let budget = &workplace.resources.budget;
@@ -314,7 +314,7 @@ impl GroupSink for GroupFiles<'_> {
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);
         if let Some(decisive) = &mut self.decisive {
-            decisive.observe(&Part::of(&group.part));
+            decisive.observe(&group.part);
         }
         self.output.push(number, &group)
     }

@@ -221,7 +221,7 @@ fn true_counts(workload: &Workload, rows: &Rows) -> Vec<u64> {
 fn released(group: &Group, attributes: &TrialColumns<'_>, columns: &[Column]) -> Released {
     let covers = group.present.iter().zip(attributes).zip(columns);
     let covers = covers.map(|((present, (_, own)), column)| cover(present, own, column));
-    Released::new(group.part.people, covers.collect(), &group.part.counts)
+    Released::new(group.part.people, covers.collect(), &group.part.unpack().counts)
 }
 
 /// The codes that the label of a group covers.

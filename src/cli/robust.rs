@@ -38,12 +38,6 @@ pub fn published(out: &std::path::Path, summary: &Summary, robust: &Suppression,
             text.push_str(&format!("                     {remark}\n"));
         }
     }
-    if robust.suppressed > 0 {
-        text.push_str(
-            "not covered          whoever has the counts behind the distributions: without what is published, those of the \
-             suppressed rows are left\n",
-        );
-    }
     text.push_str(took);
     text
 }

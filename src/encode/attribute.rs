@@ -144,7 +144,6 @@ fn shortest_between<'a>(below: &str, from: &'a str) -> &'a str {
 
 impl Attribute {
     /// Where the ends of its labels come from.
-    #[allow(dead_code, reason = "for the lint of columns whose labels show values")]
     pub fn label_ends(&self) -> LabelEnds {
         match &self.coding {
             Coding::Numbers(ordered) => LabelEnds::Grid(ordered.grid().origin()),

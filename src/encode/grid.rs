@@ -7,7 +7,7 @@
 
 use super::scale::{Scale, float_key, key_float};
 use crate::error::{Error, Result};
-use crate::math::exact::{Rational, ratio};
+use crate::math::exact::{Rational, parse_fraction, ratio};
 use crate::policy::hierarchy::{DateLevel, range_label};
 use crate::policy::{ClockUnit, Grid, Quasi};
 
@@ -128,6 +128,19 @@ impl ColumnGrid {
     /// Where the grid comes from.
     pub fn origin(&self) -> GridOrigin {
         self.origin
+    }
+
+    /// The width of the cells that follow from a domain with these ends; `None` for columns that are not of numbers.
+    pub fn width_for(scale: Scale, low: &str, high: &str) -> Option<Rational> {
+        let unit = match scale {
+            Scale::Integer => ratio(1, 1),
+            Scale::Decimal(places) => ratio(1, 1) / ratio(10, 1).pow(isize::from(places)),
+            Scale::Float => Rational::ZERO,
+            _ => return None,
+        };
+        let ends = parse_fraction(low).zip(parse_fraction(high)).filter(|(low, high)| low < high);
+        let width = ends.map(|(low, high)| round_below(&((high - low) / ratio(CELLS_OF_A_DOMAIN, 1))));
+        Some(width.map_or(ratio(1, 1), |width| width.max(unit)))
     }
 
     /// The next coarser grid; `None` if it has no width, or none that is coarser.
@@ -557,7 +570,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn end(text: &str) -> End {
-        End { text: text.to_string(), number: crate::math::exact::parse_fraction(text) }
+        End { text: text.to_string(), number: parse_fraction(text) }
     }
 
     fn grid(scale: Scale, domain: Option<[&str; 2]>, grid: Option<Grid>) -> ColumnGrid {

@@ -92,7 +92,9 @@ impl<'a> SourceColumns<'a> {
             ));
         }
         match own.rows {
-            RowsAre::People => own.watched.retain(|name| !is_no_id(name) && Some(*name) != person),
+            // Where a column names people, the ledger finds out whether they have several rows.
+            RowsAre::People if person.is_some() => own.watched.clear(),
+            RowsAre::People => own.watched.retain(|name| !is_no_id(name)),
             RowsAre::Counted(_) | RowsAre::ValuesOf(_) => own.watched.clear(),
         }
         if own.quasi.is_empty() {

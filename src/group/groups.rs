@@ -2,7 +2,7 @@
 
 use super::tree::{NodeId, NumberedTree};
 use crate::encode::column::{Column, Width};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::Part;
 use crate::encode::page::PageStore;
 use crate::error::Result;
 use crate::model::obstacle::Obstacle;
@@ -40,7 +40,7 @@ pub struct Group {
     /// The codes that occur, per column.
     pub present: Vec<Present>,
     /// The counts that it publishes.
-    pub part: GroupCounts,
+    pub part: Part,
     /// What refuses its best cut, if it was made by cuts.
     pub obstacle: Option<Obstacle>,
 }

@@ -65,6 +65,12 @@ pub enum ThresholdVerdict {
     Unsafe,
 }
 
+impl From<bool> for ThresholdVerdict {
+    fn from(is_safe: bool) -> Self {
+        if is_safe { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

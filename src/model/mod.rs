@@ -25,6 +25,7 @@ pub mod several;
 pub mod shares;
 pub mod skyline;
 pub mod split;
+pub mod split_statistics;
 
 pub use adversaries::{Grouping, Needs};
 pub use policy::Policy;

@@ -151,7 +151,7 @@ impl<'a> Protection<'a> {
             let values = value_texts(target, &name, &texts, sensitive);
             let mut test = self.coded(target, &values, &code, rows).split_test(&own)?;
             parts.chunks(1).for_each(|part| test.accept(part));
-            tests.push(ProjectedTest { code, values: texts.len(), test });
+            tests.push(ProjectedTest { code: code.into(), values: texts.len(), test });
         }
         Ok(Box::new(Several::new(tests)))
     }

@@ -6,15 +6,18 @@
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
 use super::obstacle::{Objection, Obstacle};
-use super::split::{Effort, Scratch, SplitTest};
+use super::split::{Effort, Scratch, SplitTest, merge_each};
+use super::split_statistics::SplitStatistics;
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
+use crate::math::confidence::ThresholdVerdict;
+use std::sync::Arc;
 
 /// One of several tests, and its view of the sensitive codes.
 pub struct ProjectedTest {
     /// The code of each combination for this test.
-    pub code: Vec<u16>,
+    pub code: Arc<[u16]>,
     /// Number of such codes.
     pub values: usize,
     /// The test.
@@ -89,6 +92,23 @@ impl SplitTest for Several {
         needed
     }
 
+    fn fork(&self) -> Box<dyn SplitTest> {
+        let fork = |judged: &ProjectedTest| ProjectedTest {
+            code: judged.code.clone(),
+            values: judged.values,
+            test: judged.test.fork(),
+        };
+        Box::new(Several { tests: self.tests.iter().map(fork).collect() })
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Each(self.tests.iter().map(|judged| judged.test.statistics()).collect())
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        merge_each(self.tests.iter_mut().map(|judged| &mut judged.test), accepted)
+    }
+
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
         let (mut projected, mut own) = (std::mem::take(&mut scratch.projected), GrowingPart::default());
         let objections = (0..).zip(&self.tests).filter_map(|(target, judged)| {
@@ -139,6 +159,15 @@ mod tests {
         fn least_people(&self) -> u64 {
             self.0
         }
+        fn fork(&self) -> Box<dyn SplitTest> {
+            Box::new(AtMost(self.0))
+        }
+        fn statistics(&self) -> SplitStatistics {
+            SplitStatistics::Nothing
+        }
+        fn merge(&mut self, _accepted: &SplitStatistics) -> ThresholdVerdict {
+            ThresholdVerdict::Safe
+        }
         fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
             let rule = crate::model::obstacle::ObstructingRule::Adversary;
             (!self.admits(parts, scratch)).then_some(Objection::at_limit(rule))
@@ -149,7 +178,7 @@ mod tests {
     fn every_test_sees_its_own_values_and_all_must_hold() {
         // The combinations (0,0), (0,1), (1,0), (1,1).
         let judged = |code: [u16; 4], most| ProjectedTest {
-            code: code.to_vec(),
+            code: code.into(),
             values: 2,
             test: Box::new(AtMost(most)),
         };

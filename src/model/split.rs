@@ -5,8 +5,10 @@
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{GroupCount, NearGroup, Ranking};
 use crate::model::obstacle::{Objection, ObstructingRule};
+use crate::model::split_statistics::SplitStatistics;
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
@@ -42,6 +44,16 @@ pub trait SplitTest: Send + Sync {
     fn least_people_with(&self, _part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
         self.least_people()
     }
+
+    /// A copy that goes its own way: what it accepts changes nothing here.
+    fn fork(&self) -> Box<dyn SplitTest>;
+
+    /// What is remembered of the groups accepted so far.
+    fn statistics(&self) -> SplitStatistics;
+
+    /// Adds the groups that another test of the same requirements accepted. If they are not safe together, or the
+    /// statistics are those of other requirements, the test must not be used any more.
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict;
 
     /// What stands most in the way of these parts, judged without any other group: `None` if there is nothing. No
     /// decision depends on it.
@@ -102,6 +114,18 @@ impl SplitTest for Every {
         self.tests.iter().map(|test| test.least_people_with(part, scratch)).max().unwrap_or(1)
     }
 
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(Every { tests: self.tests.iter().map(|test| test.fork()).collect() })
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Each(self.tests.iter().map(|test| test.statistics()).collect())
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        merge_each(self.tests.iter_mut(), accepted)
+    }
+
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
         Objection::furthest(self.tests.iter().filter_map(|test| test.objection(parts, scratch)))
     }
@@ -118,6 +142,22 @@ impl SplitTest for Every {
         let judged = self.tests.iter().map(|test| test.judge(rows, of, part, effort));
         judged.fold(Passes::Yes, Passes::and)
     }
+}
+
+/// Merges the statistics of several tests into them; safe only if they are as many, and all safe.
+pub(super) fn merge_each<'t>(
+    tests: impl ExactSizeIterator<Item = &'t mut Box<dyn SplitTest>>,
+    accepted: &SplitStatistics,
+) -> ThresholdVerdict {
+    let SplitStatistics::Each(accepted) = accepted else { return ThresholdVerdict::Unsafe };
+    let known = tests.len() == accepted.len();
+    let safe = |(test, own): (&mut Box<dyn SplitTest>, _)| test.merge(own) == ThresholdVerdict::Safe;
+    ThresholdVerdict::from(known && tests.zip(accepted).all(safe))
+}
+
+/// The verdict of a test that remembers nothing.
+pub(super) fn merge_nothing(accepted: &SplitStatistics) -> ThresholdVerdict {
+    ThresholdVerdict::from(matches!(accepted, SplitStatistics::Nothing))
 }
 
 /// The minimum numbers of people and values of a group, for any model; also a split test.
@@ -158,6 +198,18 @@ impl SplitTest for MinimumSizes {
 
     fn least_people_with(&self, part: &GrowingPart, _scratch: &mut Scratch) -> u64 {
         MinimumSizes::least_people_with(self, part)
+    }
+
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(*self)
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Nothing
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        merge_nothing(accepted)
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -8,8 +8,10 @@ use arrow_array::{Array, ArrayRef};
 
 use super::tally::{DistinctEstimate, DistinctTally};
 use crate::encode::cells::{CellTexts as Entries, keys};
+use crate::encode::grid::ColumnGrid;
 use crate::encode::scale::Scale;
 use crate::error::Result;
+use crate::math::exact::Rational;
 use crate::math::hash_sample::hash_text;
 use crate::math::random::mix;
 use crate::table::ColumnKind;
@@ -33,6 +35,16 @@ pub struct ColumnProfile {
     pub texts: Option<TextShape>,
     /// The keys of the least and the greatest value: never shown.
     pub(super) ends: Option<(i64, i64)>,
+}
+
+impl ColumnProfile {
+    /// The width of cells for a column of numbers: what its usual range gives if it is taken for the domain.
+    pub(super) fn grid(&self) -> Option<Rational> {
+        let scale = Scale::of(self.kind.as_ref()?)?;
+        let ends = |(low, high): (i64, i64)| (scale.text(low), scale.text(high));
+        let (low, high) = self.range.clone().or_else(|| self.ends.map(ends)).unwrap_or_default();
+        ColumnGrid::width_for(scale, &low, &high)
+    }
 }
 
 /// The form of texts, counted in rows.

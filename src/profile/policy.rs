@@ -8,6 +8,7 @@ use super::scan::ColumnCombination;
 use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::model::Policy;
+use crate::policy::hierarchy::decimal_text;
 use crate::policy::{ColumnType, quoted};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -148,8 +149,8 @@ impl PolicyProposal<'_> {
         if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(QuasiForm::Ranges)) {
             writeln!(
                 text,
-                "\n# Numbers become cells: every whole number is one, other numbers are told apart by two digits. To set \
-                 the cells and\n# the ends of a column add a line such as domain = [0, 120] below it: what is \
+                "\n# Numbers become cells of a width, grid, before anything else: nobody sees where people are inside them. To set \
+                 the\n# ends of a column as well, add a line such as domain = [0, 120] below it: what is \
                  possible, not what occurs."
             )?;
         }
@@ -158,7 +159,12 @@ impl PolicyProposal<'_> {
             writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
             let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
             match form {
-                QuasiForm::Categories | QuasiForm::Ranges => {}
+                QuasiForm::Categories => {}
+                QuasiForm::Ranges => {
+                    if let Some(width) = self.profile.columns[at].grid() {
+                        writeln!(text, "grid = {}", decimal_text(&width))?;
+                    }
+                }
                 QuasiForm::Widths(widths) => writeln!(text, "levels = {widths:?}  # ranges of these widths")?,
                 QuasiForm::Prefix(lengths) => {
                     writeln!(text, "prefix = {lengths:?}  # published as the first characters: 123*")?

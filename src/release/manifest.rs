@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::Finding;
+use crate::model::robust::Distributions;
 use crate::resources::disk;
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,9 @@ pub struct Manifest {
     /// The requirements, with the results.
     #[serde(default)]
     pub points: Vec<Value>,
+    /// Whom the requirements do not cover, where their name does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_covered: Option<String>,
     /// The utility of the release.
     #[serde(default)]
     pub utility: Option<ManifestUtility>,
@@ -184,6 +188,7 @@ impl Manifest {
             groups: first.groups,
             smallest_group: first.smallest_group,
             points: points.collect(),
+            not_covered: not_covered(evidence.policy).map(str::to_string),
             utility: Some(ManifestUtility {
                 average_group_size: first.individuals as f64 / first.groups.max(1) as f64,
                 discernibility: first.discernibility.to_string(),
@@ -199,6 +204,13 @@ impl Manifest {
         let text = serde_json::to_value(self).and_then(|value| serde_json::to_string_pretty(&value));
         text.map(|text| text + "\n").map_err(|source| Error::io(MANIFEST, source.into()))
     }
+}
+
+/// Distributions that were counted in the table are also sums from which the published values can be subtracted.
+fn not_covered(policy: &Policy) -> Option<&'static str> {
+    let (_, robust) = policy.robust()?;
+    (robust.distributions == Distributions::Estimated)
+        .then_some("whoever knows the counts behind the distributions")
 }
 
 /// Writes the manifest of the files below `folder`.

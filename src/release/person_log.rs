@@ -52,4 +52,4 @@ impl PersonLog {
     }
 }
 
-const _: () = assert!(MARK_BYTES + 8 == RECORD_BYTES && BLOCK % RECORD_BYTES == 0);
+const _: () = assert!(MARK_BYTES + 8 == RECORD_BYTES && BLOCK.is_multiple_of(RECORD_BYTES));

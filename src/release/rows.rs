@@ -121,9 +121,11 @@ impl<'a> GroupRows<'a> {
         let label = self.label(group);
         match self.columns.sensitive {
             None => self.push(number, &label, 0, group.part.people, &mut write),
-            Some(_) => (0..)
-                .zip(&group.part.counts)
-                .try_for_each(|(code, &count)| self.push(number, &label, code, count, &mut write)),
+            Some(_) => {
+                group.part.counts().iter().try_for_each(|&(code, count)| {
+                    self.push(number, &label, i32::from(code), count, &mut write)
+                })
+            }
         }
     }
 
@@ -242,9 +244,9 @@ impl<'a> GroupValues<'a> {
         group: &Group,
         mut write: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        for (code, &count) in (0..).zip(&group.part.counts).filter(|&(_, &count)| count > 0) {
+        for &(code, count) in group.part.counts() {
             self.groups.push(number as i64);
-            self.values.push(code);
+            self.values.push(i32::from(code));
             self.counts.push(count as i64);
             if self.groups.len() == BATCH_ROWS {
                 write(self.take()?)?;

@@ -4,6 +4,7 @@
 
 use super::kept::KeptColumn;
 use crate::error::number_of;
+use crate::model::robust::Distributions;
 use crate::model::{Policy, Target};
 use crate::policy::{AcceptedRisk, Style};
 
@@ -57,7 +58,7 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
         |topic, covered, words: &str, people| ScopeLine { topic, covered, words: words.to_string(), people };
     let covered_if = |holds: bool| if holds { ScopeVerdict::Covered } else { ScopeVerdict::Open };
     let close = policy.privacy.targets.iter().all(Target::bounds_closeness);
-    vec![
+    let mut lines = vec![
         match release.unprotected {
             0 => line(
                 "sensitive values",
@@ -99,7 +100,31 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
             None,
         ),
         kept_columns(release.kept),
-    ]
+    ];
+    lines.extend(counts_of_distributions(policy, people));
+    lines
+}
+
+/// Whoever has the counts behind the distributions subtracts what is published, and keeps what was suppressed.
+fn counts_of_distributions(policy: &Policy, people: u64) -> Option<ScopeLine> {
+    let (_, robust) = policy.robust()?;
+    let (covered, words) = match robust.distributions {
+        Distributions::Estimated => (
+            ScopeVerdict::Open,
+            "who uses the distributions as beliefs is covered; who knows the counts behind them subtracts the published \
+             values and is left with those of the people who are not published",
+        ),
+        Distributions::File { .. } => (
+            ScopeVerdict::Covered,
+            "the distributions were not counted in the table, so nothing can be subtracted from them",
+        ),
+    };
+    Some(ScopeLine {
+        topic: "counts behind the distributions",
+        covered,
+        words: words.to_string(),
+        people: Some(people),
+    })
 }
 
 fn several_releases(policy: &Policy, people: u64) -> ScopeLine {

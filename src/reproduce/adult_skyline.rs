@@ -129,7 +129,7 @@ fn release_and_skyline(
         names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
     };
     let text = format!(
-        "[columns]\nsensitive = \"occupation\"\nquasi = [{}]\ndrop = [{}]\n\n[privacy]\nl_diversity = {{ c = 3, l = 6 }}\n\n\
+        "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"occupation\"\nquasi = [{}]\ndrop = [{}]\n\n[privacy]\nl_diversity = {{ c = 3, l = 6 }}\n\n\
          [publish]\ncuts = \"{cuts}\"\n",
         quoted(&mut quasi.iter()),
         quoted(&mut COLUMNS.iter().filter(|column| !quasi.contains(column)))

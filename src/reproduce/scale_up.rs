@@ -125,7 +125,7 @@ fn anonymize(
     std::fs::create_dir(&made).map_err(|source| Error::io(&made, source))?;
     let (policy, release) = (made.join("policy.toml"), made.join("release"));
     let text = format!(
-        "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\n\
+        "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\n\
          quasi = [\"salary\", \"commission\", \"age\", \"elevel\", \"car\", \"hvalue\", \"hyears\", \"loan\"]\n\n\
          [[privacy.skyline]]\nl = {l}\nk = {k}\nm = {m}\nconfidence = 0.5\n"
     );

@@ -239,6 +239,34 @@ test("it fits a phone, a desk and a sheet of paper, in light and dark, and needs
   await close();
 });
 
+test("many columns and many numbers are folded, and no name is squeezed on a phone", async () => {
+  const draw = draws(11);
+  const columns = Array.from({ length: 30 }, (_, i) => `column${i}`);
+  let rows = `${columns},pay,illness\n`;
+  for (let person = 0; person < 400; person++) rows += `${columns.map(() => draw(3))},${20_000 + draw(9_000)},i${draw(5)}\n`;
+  const csv = join(place, "wide.csv");
+  writeFileSync(csv, rows);
+  const quasi = `quasi = [${columns.map((name) => `"${name}"`)}]`;
+  const policies = {
+    pay: `[columns]\nsensitive = "pay"\ndrop = ["illness"]\n${quasi}\n[[privacy.skyline]]\nwithin = 50\nconfidence = 0.9\n`,
+    illness: `[columns]\nsensitive = "illness"\ndrop = ["pay"]\n${quasi}\n[[privacy.skyline]]\nl = 1\nconfidence = 0.9\n`,
+  };
+  for (const [name, policy] of Object.entries(policies)) {
+    const [file, out] = [join(place, `${name}.toml`), join(place, `wide-${name}`)];
+    writeFileSync(file, policy);
+    skyveil("anonymize", csv, "--policy", file, "--out", out);
+    const { page, close } = await open(join(out, "report.html"), { viewport: { width: 390, height: 900 } });
+    assert.ok(await fits(page), name);
+    for (const cell of await page.locator("tbody tr > :first-child").all()) {
+      const box = await cell.boundingBox();
+      assert.ok(box === null || box.width >= 80, `${name}: a first column of ${box?.width} px`);
+    }
+    if (name === "pay") assert.equal(await page.locator("table.claims tbody tr").count(), 12);
+    else assert.match(await page.textContent(part("story")), /22 more columns/);
+    await close();
+  }
+});
+
 test("many groups and many values do not make it heavy", async () => {
   const draw = draws(5);
   let rows = "grp,s\n";

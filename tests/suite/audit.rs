@@ -105,6 +105,7 @@ const SMALL: &str = "\
 [columns]
 sensitive = \"v\"
 [columns.quasi.q]
+grid = 1
 [privacy]
 l_diversity = { c = 2, l = 2 }
 ";
@@ -265,6 +266,7 @@ accept = ["repeated ids"]   # the costs
 sensitive = "diagnosis"
 drop = ["person_id", "region", "county", "occupation", "industry", "education", "cost"]
 [columns.quasi.age]
+grid = 1
 [columns.quasi.sex]
 [columns.quasi.tract]
 prefix = [3, 1]

@@ -54,7 +54,7 @@ fn what_the_estimate_accepts_is_refused() {
 
     for (t, code) in [("0.15", 1), ("0.1995", 1), ("0.2", 0)] {
         let policy = format!(
-            "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
+            "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
              model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = {{ age = 0.5, sex = 2 }}\nt = {t}\n"
         );
         let policy = text_file(folder.path(), "policy.toml", &policy);
@@ -69,7 +69,7 @@ fn what_the_estimate_accepts_is_refused() {
 const DIVERSE: &str = r#"
 [columns]
 sensitive = "diagnosis"
-quasi = ["age", "sex", "education"]
+quasi = { age = { grid = 1 }, sex = {}, education = {} }
 drop = ["person_id", "region", "county", "tract", "marital", "occupation", "industry", "cost"]
 [privacy]
 k_anonymity = 4
@@ -180,7 +180,7 @@ fn t_closeness_and_l_diversity_hold_and_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let policy = r#"
 [columns]
-quasi = ["age", "sex", "marital"]
+quasi = { age = { grid = 1 }, sex = {}, marital = {} }
 drop = ["person_id", "region", "county", "tract", "occupation", "industry", "diagnosis", "cost"]
 [columns.sensitive.education]
 order = ["No schooling", "Primary", "Lower secondary", "Upper secondary", "Vocational", "Bachelor", "Master", "Doctorate"]
@@ -229,7 +229,7 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
     );
     assert!(attack(&["--bandwidth", "0.3", "--group", "grp", "--quasi", "zip"]).contains("zip"));
     // Each group would have to be the whole table, and even there beliefs move.
-    let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
+    let policy = "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"disease\"\nquasi = [\"age\", \"sex\"]\ndrop = [\"grp\"]\n[privacy]\n\
                   model = \"beliefs\"\n[[privacy.beliefs]]\nbandwidth = { age = 0.5, sex = 2 }\nt = 0.001\n";
     let policy = text_file(folder.path(), "policy.toml", policy);
     let out = folder.path().join("out");
@@ -243,7 +243,7 @@ fn mistakes_are_told_with_a_remedy_and_no_release_appears() {
 /// The same people, with a setting for how their column is published.
 fn shaped(folder: &Path, stated: &str, model: &str) -> PathBuf {
     let policy = format!(
-        "[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
+        "accept = [\"ends of ranges\"]\n[columns]\nsensitive = \"sick\"\ndrop = [\"grp\"]\n[columns.quasi.q]\n{stated}\n[privacy]\n{model}\n"
     );
     text_file(folder, "shaped.toml", &policy)
 }

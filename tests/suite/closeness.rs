@@ -149,7 +149,7 @@ fn what_is_published_is_safe_and_nothing_safe_is_withheld() {
         let size = [draw(3), draw(3), draw(3)];
         let c = 3 + draw(6);
         let mut policy = format!(
-            "[columns]\nquasi = [\"a\", \"b\"]\n[columns.sensitive.s]\nnull_is = \"none\"\n[privacy]\n\
+            "accept = [\"ends of ranges\"]\n[columns]\nquasi = [\"a\", \"b\"]\n[columns.sensitive.s]\nnull_is = \"none\"\n[privacy]\n\
              [[privacy.skyline]]\nwithin = {:?}\nl = {}\nk = {}\nm = {}\nconfidence = \"{c}/10\"\n",
             width.text(),
             size[0],

@@ -101,7 +101,9 @@ fn two_policy(sensitive: &str, rest: &str) -> String {
         "\"job\"" => "[\"disease\"]",
         _ => "[]",
     };
-    format!("[columns]\nsensitive = {sensitive}\ndrop = {drop}\nquasi = [\"age\", \"city\"]\n{rest}")
+    format!(
+        "accept = [\"ends of ranges\"]\n[columns]\nsensitive = {sensitive}\ndrop = {drop}\nquasi = [\"age\", \"city\"]\n{rest}"
+    )
 }
 
 const BELOW: &str = "[[privacy.skyline]]\nl = 0\nk = 0\nm = 0\nconfidence = 0.6\n";
@@ -257,7 +259,7 @@ fn a_value_that_the_check_does_not_find_is_not_taken_for_safe() {
     let publish = |value: &str, out: &str| {
         let policy = format!(
             "accept = [\"unprotected values\"]\n[columns]\nsensitive = [\"dose\", \"kind\"]\n\
-             joint = [\"dose\", \"kind\"]\nquasi = [\"age\"]\n[privacy]\nk_anonymity = 8\n[[privacy.column.\"dose+kind\".skyline]]\nfor = ['{value}']\n\
+             joint = [\"dose\", \"kind\"]\nquasi = {{ age = {{ grid = 1 }} }}\n[privacy]\nk_anonymity = 8\n[[privacy.column.\"dose+kind\".skyline]]\nfor = ['{value}']\n\
              l = 0\nk = 0\nm = 0\nconfidence = 0.5\n"
         );
         anonymize(&table, &policy, &folder.path().join(out), PLENTY)
@@ -438,7 +440,7 @@ fn visits(people: u64, salt: u64) -> (RecordBatch, RecordBatch) {
 
 fn visits_policy(values: &str, rest: &str) -> (String, String) {
     let grouped = format!(
-        "[columns]\nsensitive = \"diagnosis\"\nkeep = [\"insurer\"]\nquasi = [\"age\", \"city\"]\n\
+        "[columns]\nsensitive = \"diagnosis\"\nkeep = [\"insurer\"]\nquasi = {{ age = {{ grid = 1 }}, city = {{}} }}\n\
          [privacy]\nvalues = \"{values}\"\n[[privacy.skyline]]\nl = 1\nk = 2\nm = 1\nconfidence = 0.8\n{rest}"
     );
     let long = grouped.replace("[columns]\n", "[columns]\nindividual = \"patient\"\n");

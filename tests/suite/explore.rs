@@ -13,6 +13,7 @@ sensitive = "disease"
 drop = ["name"]
 keep = ["cost<b>"]
 [columns.quasi.age]
+grid = 1
 [columns.quasi.city]
 [privacy]
 k_anonymity = 4

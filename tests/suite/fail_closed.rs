@@ -201,6 +201,39 @@ fn kept_columns_and_close_numbers_stop_the_release() {
 }
 
 #[test]
+fn ends_that_show_where_people_are_stop_the_release() {
+    let folder = Folder::new();
+    let rows: String = (0..1200)
+        .map(|i| format!("{},{}.5,2020-01-{:02},n{:03},v{}\n", i % 90, i % 70, 1 + i % 28, i % 300, i % 5))
+        .collect();
+    let table = folder.write("t.csv", &format!("age,size,day,name,s\n{rows}"));
+    let policy = |age: &str, name: &str| {
+        format!(
+            "[columns]\nsensitive = \"s\"\n[columns.quasi.age]\n{age}\n[columns.quasi.size]\n{age}\n\
+             [columns.quasi.day]\ngrid = \"month\"\n[columns.quasi.name]\n{name}\n[privacy]\nk_anonymity = 5\n{POINT}"
+        )
+    };
+    let prefix = "prefix = [3, 2]";
+    let (code, _, error) = anonymize(&folder, &table, &policy("", prefix), "a", &[]);
+    assert!(code == 2 && error.contains("ends of ranges") && error.contains("1200 people"), "{error}");
+    assert!(error.contains("columns \"age\", \"size\"") && error.contains("[columns.quasi.age]"), "{error}");
+    assert!(!error.contains("\"day\"") && !error.contains("\"name\""), "{error}");
+    let (code, _, error) = anonymize(&folder, &table, &policy("domain = [0, 100]", ""), "b", &[]);
+    assert!(code == 2 && error.contains("column \"name\"") && error.contains("prefix = "), "{error}");
+    assert!(!error.contains("age"), "{error}");
+    for (stated, out) in [("domain = [0, 100]", "c"), ("grid = 1", "d"), ("levels = [10, 50]", "e")] {
+        let (code, _, error) = anonymize(&folder, &table, &policy(stated, prefix), out, &[]);
+        assert!(code == 0 && !error.contains("accepted"), "{stated}: {error}");
+    }
+    let accepted = format!("accept = [\"ends of ranges\"]\n{}", policy("", ""));
+    let (code, _, error) = anonymize(&folder, &table, &accepted, "f", &[]);
+    assert!(code == 0 && error.matches("accepted: ends of ranges").count() == 2, "{error}");
+    // Exact values have no ends.
+    let exact = policy("", "") + "[publish]\nstyle = \"bucketized\"\n";
+    assert_eq!(anonymize(&folder, &table, &exact, "g", &[]).0, 0);
+}
+
+#[test]
 fn a_cell_that_is_no_number_is_named_by_its_row() {
     let folder = Folder::new();
     let rows: String = (0..100)

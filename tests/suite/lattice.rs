@@ -58,6 +58,7 @@ const AGE_AND_SEX: &str = r#"
 sensitive = "diagnosis"
 drop = ["person_id", "region", "county", "tract", "education", "marital", "occupation", "industry", "cost"]
 [columns.quasi.age]
+grid = 1
 [columns.quasi.sex]
 [privacy]
 k_anonymity = 30
@@ -111,7 +112,8 @@ fn a_policy_may_set_the_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.toml");
     let run = |stated: &str, people: u64| {
-        let text = AGE_AND_SEX.replace("[columns.quasi.age]", &format!("[columns.quasi.age]\n{stated}"));
+        let text =
+            AGE_AND_SEX.replace("[columns.quasi.age]\ngrid = 1", &format!("[columns.quasi.age]\n{stated}"));
         std::fs::write(&policy, text.replace("= 30", &format!("= {people}"))).unwrap();
         let out = folder.path().join(people.to_string());
         let (told, _) = release(&policy, &out, &[]);

@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, ends_with};
 
-const POLICY: &str = "accept = [\"unprotected values\"]\n[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[privacy]\nk_anonymity = 2\n";
+const POLICY: &str = "accept = [\"unprotected values\", \"ends of ranges\"]\n[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[privacy]\nk_anonymity = 2\n";
 
 #[test]
 fn long_sensitive_texts_are_refused_for_their_length_and_many_for_their_number() {

@@ -16,6 +16,7 @@ accept = ["repeated ids", "unique kept values"]
 sensitive = "disease"
 drop = ["id", "cost"]
 [columns.quasi.age]
+grid = 1
 [columns.quasi.city]
 [columns.quasi.zip]
 prefix = [3, 1]

@@ -94,7 +94,7 @@ fn ranges_cover_the_values_between_their_ends() {
     let table = folder.write("t.csv", &rows);
     for ranges in ["label", "bounds"] {
         let sections = format!(
-            "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n[publish]\nranges = \"{ranges}\"\n"
+            "[columns.quasi.q]\ngrid = 1\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n[publish]\nranges = \"{ranges}\"\n"
         );
         let out = release(&folder, ranges, &table, "", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
@@ -107,7 +107,7 @@ fn ranges_cover_the_values_between_their_ends() {
 fn how_ranges_are_written_does_not_change_what_they_tell() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
-    let quasi = "[columns.quasi.age]\ndomain = [20, 70]\n[columns.quasi.city]\n[columns.quasi.born]\n";
+    let quasi = "[columns.quasi.age]\ndomain = [20, 70]\n[columns.quasi.city]\n[columns.quasi.born]\ngrid = \"day\"\n";
     let mut told = Vec::new();
     for ranges in ["label", "bounds"] {
         let publish = format!("{quasi}{POINT}[publish]\nranges = \"{ranges}\"\n");
@@ -153,8 +153,9 @@ fn a_bucketized_release_tells_its_columns_exactly_and_answers_better() {
     let table = folder.write("t.csv", &people());
     let mut errors = Vec::new();
     for style in ["generalized", "bucketized"] {
-        let sections =
-            format!("[columns.quasi.age]\n[columns.quasi.city]\n{POINT}[publish]\nstyle = \"{style}\"\n");
+        let sections = format!(
+            "[columns.quasi.age]\ngrid = 1\n[columns.quasi.city]\n{POINT}[publish]\nstyle = \"{style}\"\n"
+        );
         let out = release(&folder, style, &table, "drop = [\"pay\", \"born\"]", &sections);
         let page = plain(&run(&["report", &out, "--original", &table], 0));
         if style == "bucketized" {
@@ -175,7 +176,7 @@ fn a_kept_column_says_how_many_people_it_tells_apart() {
         "r",
         &table,
         "keep = [\"pay\", \"tag\"]",
-        "[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
+        "[columns.quasi.q]\ngrid = 1\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let page = plain(&run(&["report", &out], 0));
     assert!(
@@ -198,7 +199,7 @@ fn written(folder: &Folder, release: &str) -> String {
 fn the_page_shows_what_each_model_and_criterion_required() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
-    let quasi = "[columns.quasi.age]\n[columns.quasi.city]\n[privacy]\nk_anonymity = 6\n";
+    let quasi = "[columns.quasi.age]\ngrid = 1\n[columns.quasi.city]\n[privacy]\nk_anonymity = 6\n";
     for (name, rules, shown) in [
         ("d", "distinct_l_diversity = 3", "fewest different values in a group safe"),
         ("t", "t_closeness = { t = 0.3 }", "safe 0."),
@@ -229,7 +230,7 @@ fn the_page_shows_what_each_model_and_criterion_required() {
 fn beliefs_are_told_as_judged_when_the_release_was_made() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
-    let sections = "[columns.quasi.age]\n[privacy]\nk_anonymity = 5\nmodel = \"beliefs\"\n\
+    let sections = "[columns.quasi.age]\ngrid = 1\n[privacy]\nk_anonymity = 5\nmodel = \"beliefs\"\n\
                     [[privacy.beliefs]]\nbandwidth = 0.5\nt = 0.4\n";
     let keys = "drop = [\"pay\", \"born\", \"city\"]";
     let out = release(&folder, "r", &table, keys, sections);
@@ -257,7 +258,7 @@ fn a_kept_column_that_names_people_is_warned_of() {
     let table = folder.write("t.csv", &format!("q,who,class,s\n{rows}"));
     let policy = folder.write(
         "p.toml",
-        "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
+        "accept = [\"unique kept values\"]\n[columns]\nsensitive = \"s\"\nkeep = [\"who\", \"class\"]\n[columns.quasi.q]\ngrid = 1\n[privacy]\nk_anonymity = 5\ndistinct_l_diversity = 2\n",
     );
     let output = skyveil(&["anonymize", &table, "--policy", &policy, "--out", &folder.text("r")]);
     let warned = String::from_utf8(output.stderr).unwrap();
@@ -337,7 +338,7 @@ fn bad_input_is_refused_with_a_remedy() {
     let folder = Folder::new();
     let table = folder.write("t.csv", &people());
     let keys = "drop = [\"pay\", \"born\", \"city\"]";
-    let out = release(&folder, "r", &table, keys, &format!("[columns.quasi.age]\n{POINT}"));
+    let out = release(&folder, "r", &table, keys, &format!("[columns.quasi.age]\ngrid = 1\n{POINT}"));
     let other = folder.write("other.csv", "a,b\n1,2\n");
     for (more, says) in [
         (vec!["--original", &other], "no column `age`"),

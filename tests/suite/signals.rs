@@ -15,7 +15,7 @@ fn table(folder: &Folder) {
     let made = skyveil(&["generate", "agrawal", "--rows", "400000", "--out", &folder.text("t.parquet")]);
     assert!(made.status.success());
     let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\", \"commission\", \"elevel\", \"hyears\"]\nkeep = [\"car\"]\n\
-                  [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
+                  [columns.quasi.salary]\ngrid = 1\n[columns.quasi.age]\ngrid = 1\n[columns.quasi.loan]\ngrid = 1\n[columns.quasi.hvalue]\ngrid = 1\n\
                   [privacy]\nk_anonymity = 50\ndistinct_l_diversity = 2\n";
     folder.write("policy.toml", policy);
 }

@@ -16,8 +16,8 @@ fn table(folder: &Path) {
     let made = starve("true", folder, &["generate", "agrawal", "--rows", "300000", "--out", "t.parquet"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let policy = "[columns]\nsensitive = \"zipcode\"\ndrop = [\"record\", \"class\"]\nkeep = [\"car\"]\n\
-                  [columns.quasi.salary]\n[columns.quasi.age]\n[columns.quasi.loan]\n[columns.quasi.hvalue]\n\
-                  [columns.quasi.commission]\n[columns.quasi.elevel]\n[columns.quasi.hyears]\n\
+                  [columns.quasi.salary]\ngrid = 1\n[columns.quasi.age]\ngrid = 1\n[columns.quasi.loan]\ngrid = 1\n[columns.quasi.hvalue]\ngrid = 1\n\
+                  [columns.quasi.commission]\ngrid = 1\n[columns.quasi.elevel]\ngrid = 1\n[columns.quasi.hyears]\ngrid = 1\n\
                   [privacy]\nk_anonymity = 50\ndistinct_l_diversity = 2\n";
     std::fs::write(folder.join("policy.toml"), policy).unwrap();
 }

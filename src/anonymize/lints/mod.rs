@@ -4,6 +4,7 @@
 //! together. None of them depends on the order of the rows, the memory or the number of threads.
 
 mod columns;
+mod ends;
 mod found;
 mod kept;
 mod nights;

@@ -3,7 +3,7 @@
 use super::functions::CandidateFunction;
 use super::people::CodedPeople;
 use crate::encode::attribute::{Attribute, Coding};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::{Group, Present};
 use crate::group::tree::CutTree;
@@ -80,7 +80,7 @@ impl CandidateFunction {
                     .map(|(tight, codes)| tight.iter().map(|&code| codes[usize::from(code)]).collect())
                     .collect(),
             };
-            let group = |codes: &[BTreeSet<u16>]| group(codes, part.clone());
+            let group = |codes: &[BTreeSet<u16>]| group(codes, Part::of(&part));
             groups.push((FunctionGroup { published: group(&shown), tight: group(&tight) }, members));
         }
         groups.sort_by(|(one, _), (other, _)| {
@@ -89,7 +89,7 @@ impl CandidateFunction {
             };
             key(&one.published)
                 .cmp(&key(&other.published))
-                .then_with(|| one.published.part.counts.cmp(&other.published.part.counts))
+                .then_with(|| one.published.part.unpack().counts.cmp(&other.published.part.unpack().counts))
         });
         let mut group_of = vec![0; people.len()];
         for (number, (_, members)) in (1..).zip(&groups) {
@@ -100,7 +100,7 @@ impl CandidateFunction {
     }
 }
 
-fn group(codes: &[BTreeSet<u16>], part: GroupCounts) -> Group {
+fn group(codes: &[BTreeSet<u16>], part: Part) -> Group {
     let present = |codes: &BTreeSet<u16>| {
         let ends = codes.first().zip(codes.last()).unwrap_or((&0, &0));
         let above = codes.iter().find(|&&code| code > 0).copied().unwrap_or(0);

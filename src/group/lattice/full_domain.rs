@@ -188,6 +188,6 @@ impl FullDomain<'_> {
         let codes = |extent: Range<u32>| extent.map(|code| code as u16).collect();
         let present =
             self.columns.iter().zip(extent).map(|(column, extent)| Present::new(column, codes(extent)));
-        Group { node, present: present.collect(), part, obstacle: None }
+        Group { node, present: present.collect(), part: Part::of(&part), obstacle: None }
     }
 }

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::art::{SimilarGroups, group_part};
 use super::parts::parts;
 use super::people::PersonRecord;
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
@@ -191,7 +191,7 @@ impl SimilarPeople<'_> {
     fn published(&self, values: &[u16]) -> Group {
         let mut part = GroupCounts { people: values.len() as u64, counts: vec![0; self.bound.values.len()] };
         values.iter().for_each(|&value| part.counts[usize::from(value)] += 1);
-        Group { node: CutTree::ROOT, present: vec![], part, obstacle: None }
+        Group { node: CutTree::ROOT, present: vec![], part: Part::of(&part), obstacle: None }
     }
 }
 

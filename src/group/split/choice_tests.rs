@@ -127,7 +127,8 @@ fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
         }
         Criterion::Several => {
             let every = (ProtectedCodes::Every, sample.points[0].1.clone());
-            let first = ProjectedTest { code: vec![0, 0, 1, 1, 2, 2], values: 3, test: skyline(3, &[every]) };
+            let first =
+                ProjectedTest { code: [0, 0, 1, 1, 2, 2].into(), values: 3, test: skyline(3, &[every]) };
             let all = ProjectedTest {
                 code: (0..DISTINCT as u16).collect(),
                 values: DISTINCT,

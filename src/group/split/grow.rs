@@ -9,23 +9,24 @@
 //! one node of at most [`SUBTREE_BYTES`](super::limits::SUBTREE_BYTES) of codes with its triples; the tree of one part.
 
 use super::frontier::OpenNode;
-use super::leaf::{Distribution, Pages, PlaceRows, load_all};
+use super::leaf::{Distribution, Pages, PlaceRows};
 use super::limits::SubtreeLimits;
 use super::plan::{SplitNodes, SplitPlan};
-use super::rows::{InMemory, OnPages, Smallest};
+use super::rows::{OnPages, Smallest};
+use super::subtrees::{Step, Subtrees, UnreadNode};
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::page::PageStore;
 use crate::error::Result;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
 use crate::model::split::SplitTest;
-use crate::resources::budget::{Budget, Reservation, release_freed};
+use crate::resources::budget::{Budget, release_freed};
 use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const STAGE: &str = "growing the tree of groups";
+pub(super) const STAGE: &str = "growing the tree of groups";
 
 /// The inputs for growing the tree, which do not change.
 pub struct Growth<'a> {
@@ -47,15 +48,20 @@ pub struct Growth<'a> {
 
 /// Groups in their order: what decides about them, and where they go.
 struct InOrder<'g> {
-    criterion: &'g mut dyn SplitTest,
-    sink: &'g mut dyn GroupSink,
+    criterion: &'g mut Box<dyn SplitTest>,
+    publication: Publication<'g>,
+}
+
+/// Where the groups go.
+pub(super) struct Publication<'g> {
+    pub(super) sink: &'g mut dyn GroupSink,
     /// Groups so far.
     groups: u64,
 }
 
-impl InOrder<'_> {
+impl Publication<'_> {
     /// Passes the next group on; returns its number.
-    fn publish(&mut self, group: Group) -> Result<u64> {
+    pub(super) fn publish(&mut self, group: Group) -> Result<u64> {
         self.groups += 1;
         self.sink.group(self.groups, group)?;
         Ok(self.groups)
@@ -78,11 +84,12 @@ impl Growth<'_> {
         &self,
         store: &mut PageStore<'_>,
         whole: &GroupCounts,
-        criterion: &mut dyn SplitTest,
+        criterion: &mut Box<dyn SplitTest>,
         sink: &mut dyn GroupSink,
     ) -> Result<Option<()>> {
         let root = OpenNode::root(self.plan.columns, whole);
-        let grown = self.grow_part(store, root, &mut InOrder { criterion, sink, groups: 0 })?;
+        let mut order = InOrder { criterion, publication: Publication { sink, groups: 0 } };
+        let grown = self.grow_part(store, root, &mut order)?;
         Ok(grown.map(drop))
     }
 
@@ -107,7 +114,7 @@ impl Growth<'_> {
         rows: u64,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
-        let (mut tree, before) = (CutTree::default(), order.groups);
+        let (mut tree, before) = (CutTree::default(), order.publication.groups);
         let Some(PagedNodes { small, mut giants }) =
             self.split_pages(store, root, Smallest::Part(rows), &mut tree, order)?
         else {
@@ -127,9 +134,13 @@ impl Growth<'_> {
             let leaf = match (giants.remove(&node), small.remove(&node)) {
                 (Some(giant), _) => {
                     let tree = CutTree::numbered();
-                    let tree = NumberedTree { tree: &tree, before: order.groups, leaves: BTreeMap::new() };
-                    let number = order.publish(giant)?;
-                    order.sink.end_node();
+                    let tree = NumberedTree {
+                        tree: &tree,
+                        before: order.publication.groups,
+                        leaves: BTreeMap::new(),
+                    };
+                    let number = order.publication.publish(giant)?;
+                    order.publication.sink.end_node();
                     self.end_part(stores.get(place).unwrap_or(store), &tree, order)?;
                     TreeLeaf::Group(number)
                 }
@@ -146,7 +157,7 @@ impl Growth<'_> {
             };
             leaves.insert(node, leaf);
         }
-        order.sink.tree(&NumberedTree { tree: &tree, before, leaves }).map(Some)
+        order.publication.sink.tree(&NumberedTree { tree: &tree, before, leaves }).map(Some)
     }
 
     /// Splits a node that is a part on pages until its nodes fit in memory, and finishes each of them there.
@@ -156,51 +167,31 @@ impl Growth<'_> {
         root: OpenNode,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
-        let (mut tree, before, people) = (CutTree::default(), order.groups, root.part.people);
-        let Some(PagedNodes { small, mut giants }) =
+        let (mut tree, before, people) = (CutTree::default(), order.publication.groups, root.part.people);
+        let Some(PagedNodes { small, giants }) =
             self.split_pages(store, root, Smallest::Subtree(self.limits), &mut tree, order)?
         else {
             return Ok(None);
         };
         let ids: Vec<NodeId> = small.iter().map(|node| node.id).collect();
-        let mut stores = self.distribute(self.pages, store, &ids, &tree)?;
+        let mut stores = self.distribute(self.pages, store, &ids, &tree)?.into_iter();
         self.progress.start("splitting in memory", Some(people));
-        let mut small: BTreeMap<NodeId, (usize, OpenNode)> =
-            small.into_iter().enumerate().map(|(place, node)| (node.id, (place, node))).collect();
-        let mut room = self.budget.reserve(STAGE, 0)?;
-        let mut leaves = LeafBytes::default();
-        for node in tree.groups_below(CutTree::ROOT) {
-            if let Some(giant) = giants.remove(&node) {
-                tree.number(node, order.publish(giant)? - before);
-                order.sink.end_node();
-            } else if let Some((place, root)) = small.remove(&node) {
-                let threads = self.pool.current_num_threads();
-                let people = root.part.people;
-                let working = self.limits.working_bytes(self.plan.columns, 1, threads);
-                let wanted = tree.bytes() + working + leaves.expected_bytes(people);
-                let later = stores.get_mut(place + 1..).unwrap_or_default();
-                make_room(&mut room, tree.bytes(), wanted, later, Some(store))?;
-                let rows = match stores.get_mut(place) {
-                    Some(own) => load_all(own, Pages::Consumed)?,
-                    None => load_all(store, self.pages)?,
-                };
-                let mut rows = InMemory::new(self.plan.columns, rows);
-                let split = self.pool.install(|| self.plan.finish(&mut rows, root, order.criterion))?;
-                let Some(mut subtree) = split else { return Ok(None) };
-                leaves.saw(people, subtree.leaves.len() as u64, self.plan.columns.len());
-                for node in std::mem::take(&mut subtree.leaves) {
-                    let id = node.id;
-                    let group = group(&rows, &subtree.tree, node)?;
-                    subtree.tree.number(id, order.publish(group)? - before);
-                }
-                order.sink.end_node();
-                tree.graft(node, subtree.tree);
-            }
+        let small = small.into_iter().map(|root| {
+            let id = root.id;
+            (id, Step::Node(UnreadNode { root, store: stores.next() }))
+        });
+        let giants = giants.into_iter().map(|(id, giant)| (id, Step::Giant(giant)));
+        let mut steps: BTreeMap<NodeId, Step<UnreadNode<'_>>> = small.chain(giants).collect();
+        let in_order = tree.groups_below(CutTree::ROOT).into_iter();
+        let waiting = in_order.filter_map(|id| steps.remove_entry(&id)).collect();
+        let InOrder { criterion, publication } = order;
+        let subtrees = Subtrees::new(self, waiting, before, self.budget.reserve(STAGE, 0)?);
+        if subtrees.finish(store, &mut tree, criterion, publication)?.is_none() {
+            return Ok(None);
         }
-        drop((room, stores));
         let tree = NumberedTree { tree: &tree, before, leaves: BTreeMap::new() };
         self.end_part(store, &tree, order)?;
-        order.sink.tree(&tree).map(Some)
+        order.publication.sink.tree(&tree).map(Some)
     }
 
     /// All groups of a part are known, and the pages that were kept hold its rows.
@@ -210,7 +201,7 @@ impl Growth<'_> {
         tree: &NumberedTree<'_>,
         order: &mut InOrder<'_>,
     ) -> Result<()> {
-        order.sink.end_part((self.pages == Pages::Kept).then_some(PlacedRows { store, tree }))
+        order.publication.sink.end_part((self.pages == Pages::Kept).then_some(PlacedRows { store, tree }))
     }
 
     /// Splits every node that is larger than `smallest`; `None` if a criterion that judges rows cannot judge one.
@@ -225,11 +216,11 @@ impl Growth<'_> {
         self.progress.start("splitting on pages", None);
         let mut rows = OnPages::new(self.plan.columns, store, self.budget, smallest);
         let SplitNodes { mut leaves, left: mut small, .. } =
-            self.pool.install(|| self.plan.split(&mut rows, root, tree, order.criterion))?;
+            self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut **order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {
             return Ok(None);
         }
-        let criterion = &*order.criterion;
+        let criterion = &**order.criterion;
         self.pool.install(|| self.plan.find_obstacles(&rows, tree, &mut leaves, criterion))?;
         small.sort_unstable_by_key(|node| node.id);
         let giants: Result<_> =
@@ -263,58 +254,20 @@ impl Growth<'_> {
         let slots = later.first().map_or(1, |store| store.layout().values as usize + 1);
         let waiting = limits.waiting_bytes(people, threads, self.budget.total());
         let wanted = limits.working_bytes(self.plan.columns, slots, threads).max(waiting);
-        make_room(&mut self.budget.reserve(STAGE, 0)?, 0, wanted, later, None)
-    }
-}
-
-/// Reserves the memory for the tree and for finishing a node; pages that are needed later go to the spill to make room.
-/// Once they are all there, only the tree must fit: splitting was promised its memory before pages were made.
-fn make_room(
-    room: &mut Reservation,
-    tree: u64,
-    wanted: u64,
-    later: &mut [PageStore<'_>],
-    mut whole: Option<&mut PageStore<'_>>,
-) -> Result<()> {
-    while room.resize(STAGE, wanted).is_err() {
-        let mut spilled = false;
+        let mut room = self.budget.reserve(STAGE, 0)?;
         for store in later.iter_mut().rev() {
-            spilled = store.spill_page()?;
-            if spilled {
-                break;
+            while room.resize(STAGE, wanted).is_err() {
+                if !store.spill_page()? {
+                    break;
+                }
             }
         }
-        if let (false, Some(whole)) = (spilled, whole.as_deref_mut()) {
-            spilled = whole.spill_page()?;
-        }
-        if !spilled {
-            return room.resize(STAGE, tree);
-        }
-    }
-    Ok(())
-}
-
-/// How many leaves nodes had that were finished in memory.
-#[derive(Default)]
-struct LeafBytes {
-    /// The most leaf bytes per person.
-    bytes_per_person: u64,
-}
-
-impl LeafBytes {
-    fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
-        // A node with its extents and its counts.
-        let leaf = 256 + 8 * columns as u64;
-        self.bytes_per_person = self.bytes_per_person.max((leaves * leaf).div_ceil(people.max(1)));
-    }
-
-    fn expected_bytes(&self, people: u64) -> u64 {
-        self.bytes_per_person * people
+        Ok(())
     }
 }
 
 /// A node that becomes a group.
 pub(super) fn group(rows: &impl PlaceRows, tree: &CutTree, node: OpenNode) -> Result<Group> {
     let present = rows.present(tree, &node)?;
-    Ok(Group { node: node.id, present, part: node.part.unpack(), obstacle: node.obstacle })
+    Ok(Group { node: node.id, present, part: node.part, obstacle: node.obstacle })
 }

@@ -139,7 +139,7 @@ fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> 
         progress: &Progress::default(),
     };
     let mut store = store.into_inner().unwrap();
-    growth.grow(&mut store, &whole, &mut *criterion, &mut told).unwrap().unwrap();
+    growth.grow(&mut store, &whole, &mut criterion, &mut told).unwrap().unwrap();
     told
 }
 

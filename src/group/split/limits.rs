@@ -80,9 +80,22 @@ impl SubtreeLimits {
         let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
         let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
         let counting = counting_bytes(coarse.max(fine.unwrap_or(0)), threads) as usize;
-        // The rows of a node, their copy while they move, and the same again for what is being written meanwhile.
-        let finishing = 4 * self.bytes + threads * SCRATCH_PER_ROW * (self.rows + self.values);
-        counting.max(finishing) as u64
+        // One node grows while another one is written.
+        let finishing = 4 * self.bytes as u64 + self.scratch_bytes(threads);
+        finishing.max(counting as u64)
+    }
+
+    /// The rows of a node that is finished in memory, and their copy while they move or are written.
+    pub(super) fn node_bytes(&self, part: &Part) -> u64 {
+        match self.values {
+            0 => 2 * (self.bytes / self.rows) as u64 * part.people,
+            _ => 2 * self.bytes as u64,
+        }
+    }
+
+    /// The scratch memory of threads that finish nodes.
+    pub(super) fn scratch_bytes(&self, threads: usize) -> u64 {
+        (threads * SCRATCH_PER_ROW * (self.rows + self.values)) as u64
     }
 
     /// Bytes for the rows of a table that wait until a page for their node is full (a third of the total), and for the

@@ -10,7 +10,7 @@
 //! | [`leaf`] | which node is a row in after a cut? |
 //!
 //! Rows in memory and rows on pages differ only in "how many" and "which leaf". [`grow`] runs the loop over the pages
-//! of a whole table, and then over each node that fits in memory ([`subtree`]).
+//! of a whole table, and then over each node that fits in memory ([`subtree`]), several of them at once ([`subtrees`]).
 
 pub mod binning;
 pub mod candidates;
@@ -31,6 +31,9 @@ pub mod rank;
 pub mod rows;
 pub mod small;
 pub mod subtree;
+#[cfg(test)]
+mod subtree_tests;
+mod subtrees;
 #[cfg(test)]
 mod tests;
 pub mod triples;

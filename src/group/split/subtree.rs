@@ -4,9 +4,13 @@ use super::frontier::OpenNode;
 use super::join::{join, settle};
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::InMemory;
+use crate::encode::group_counts::Part;
+use crate::encode::rows::Rows;
 use crate::error::Result;
 use crate::group::tree::{CutTree, NodeId};
+use crate::math::confidence::ThresholdVerdict;
 use crate::model::split::SplitTest;
+use crate::model::split_statistics::SplitStatistics;
 
 /// A node that was split for as long as that was safe.
 #[derive(Debug)]
@@ -15,6 +19,60 @@ pub struct Subtree {
     pub tree: CutTree,
     /// The nodes that become groups, in tree order.
     pub leaves: Vec<OpenNode>,
+}
+
+/// A node that was grown against what had been accepted at some time.
+pub struct GrownNode<'a> {
+    /// Its rows; those of each leaf are contiguous.
+    pub rows: InMemory<'a>,
+    root: OpenNode,
+    /// Its cuts and leaves; `None` if the criterion judges rows and neither any cut nor the node as a whole passes.
+    pub subtree: Option<Subtree>,
+    /// What was accepted before, and in the node.
+    pub statistics: SplitStatistics,
+}
+
+impl<'a> SplitPlan<'a> {
+    /// Splits a node that has all these rows for as long as that is safe together with what `accepted` remembers.
+    ///
+    /// The outcome is a function of the arguments: the same on any thread and any machine.
+    pub fn grow(&self, rows: Rows, root: OpenNode, accepted: &dyn SplitTest) -> Result<GrownNode<'a>> {
+        let (mut rows, mut test) = (InMemory::new(self.columns, rows), accepted.fork());
+        let subtree = self.finish(&mut rows, root.clone(), &mut *test)?;
+        Ok(GrownNode { rows, root, subtree, statistics: test.statistics() })
+    }
+}
+
+impl GrownNode<'_> {
+    /// At the node's turn, makes it what growing it now would give, and adds what it accepted. `accepted` must remember
+    /// everything that the test remembered which the node was grown against.
+    ///
+    /// If the release is safe with everything accepted now and in the node, the node is already that (mathematics 12);
+    /// otherwise it is grown again.
+    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Box<dyn SplitTest>) -> Result<Committed> {
+        let mut together = accepted.fork();
+        if together.merge(&self.statistics) == ThresholdVerdict::Safe {
+            *accepted = together;
+            return Ok(Committed::AsGrown);
+        }
+        self.subtree = plan.finish(&mut self.rows, self.root.clone(), &mut **accepted)?;
+        self.statistics = accepted.statistics();
+        Ok(Committed::GrownAgain)
+    }
+
+    /// The counts of the whole node.
+    pub fn part(&self) -> &Part {
+        &self.root.part
+    }
+}
+
+/// What became of a node that was grown ahead of its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// It is what growing it at its turn would have given.
+    AsGrown,
+    /// It had to be grown again.
+    GrownAgain,
 }
 
 impl SplitPlan<'_> {

@@ -12,12 +12,15 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::group::groups::{Group, Present};
 use crate::group::tree::CutTree;
 use crate::math::confidence::ThresholdVerdict;
+use crate::math::exact::ratio;
 use crate::math::implications::{Bucket, Scanner};
+use crate::math::shares::ShareRule;
 use crate::math::skyline::{Confidence, Knowledge, Point, ProtectedCodes, SkylineState, Values};
 use crate::model::implications::split::ImplicationsTest;
 use crate::model::obstacle::ObstructingRule;
+use crate::model::shares::SharesTest;
 use crate::model::skyline::split::SkylineTest;
-use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+use crate::model::split::{Every, MinimumSizes, Scratch, SplitTest};
 use crate::resources::budget::Budget;
 use crate::resources::spill::Spill;
 use proptest::prelude::*;
@@ -38,9 +41,13 @@ pub(super) struct Sample {
 enum Adversary {
     Skyline(u64, u64, u64, &'static str),
     Implications(usize, &'static str),
+    /// A skyline for the first value alone: here groups breach together more often that do not alone.
+    FirstValue(u64, u64, u64, &'static str),
+    /// A skyline, and no value has more than this share of a group.
+    Diverse(u64, u64, u64, &'static str, (u64, u64)),
 }
 
-use Adversary::{Implications, Skyline};
+use Adversary::{Diverse, FirstValue, Implications, Skyline};
 
 pub(super) const DISTINCT: usize = 4;
 
@@ -65,11 +72,13 @@ prop_compose! {
         lists in prop::collection::vec(prop::collection::vec(0u16..DISTINCT as u16, 0..3), 60),
         skyline in prop::sample::select(vec![
             Skyline(0, 0, 0, "0.6"), Skyline(1, 0, 0, "0.9"), Skyline(0, 2, 1, "0.8"), Skyline(1, 1, 1, "1"),
-            Skyline(2, 1, 2, "1"),
+            Skyline(2, 1, 2, "1"), Skyline(1, 0, 2, "0.75"), FirstValue(2, 0, 4, "0.75"),
+            FirstValue(1, 0, 8, "0.6"),
         ]),
         implications in prop::sample::select(vec![
             None, Some(Implications(0, "0.6")), Some(Implications(1, "0.75")), Some(Implications(1, "1")),
-            Some(Implications(2, "0.95")), Some(Implications(2, "1")),
+            Some(Implications(2, "0.95")), Some(Implications(2, "1")), Some(Implications(2, "0.8")),
+            Some(Diverse(1, 0, 1, "0.95", (2, 3))), Some(Diverse(0, 1, 0, "1", (1, 2))),
         ]),
         people in 1u64..4, distinct in 1usize..3,
         order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain]),
@@ -90,21 +99,37 @@ prop_compose! {
     }
 }
 
-fn state(values: Values, (l, k, m, confidence): (u64, u64, u64, &str)) -> SkylineState {
+fn state(
+    values: Values,
+    protected: ProtectedCodes,
+    (l, k, m, confidence): (u64, u64, u64, &str),
+) -> SkylineState {
     let confidence = Confidence::parse(confidence).unwrap();
     let point = Point { knowledge: Knowledge { l, k, m }, confidence };
-    SkylineState::new(values, DISTINCT, &[(ProtectedCodes::Every, point)])
+    SkylineState::new(values, DISTINCT, &[(protected, point)])
 }
 
 pub(super) fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
     match sample.adversary {
         Skyline(l, k, m, confidence) => {
-            let state = state(sample.values, (l, k, m, confidence));
+            let state = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence));
+            Box::new(SkylineTest::new(state, sample.minimum, DISTINCT))
+        }
+        FirstValue(l, k, m, confidence) => {
+            let state = state(sample.values, ProtectedCodes::These(vec![0]), (l, k, m, confidence));
             Box::new(SkylineTest::new(state, sample.minimum, DISTINCT))
         }
         Implications(known, confidence) => {
             let confidence = Confidence::parse(confidence).unwrap();
             Box::new(ImplicationsTest::new(known, confidence, sample.minimum))
+        }
+        Diverse(l, k, m, confidence, (share, of)) => {
+            let state = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence));
+            let rule = ShareRule::LargestShare { most: ratio(share, of) };
+            Box::new(Every::new(vec![
+                Box::new(SkylineTest::new(state, sample.minimum, DISTINCT)),
+                Box::new(SharesTest::new(vec![rule])),
+            ]))
         }
     }
 }
@@ -197,9 +222,20 @@ fn part(sample: &Sample, group: &Naive) -> GroupCounts {
 /// Whether a set of groups is safe, computed from scratch; in set and multiset mode, replaced groups also count.
 pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
     let parts: Vec<GroupCounts> = groups.iter().map(|group| part(sample, group)).collect();
+    let diverse = match sample.adversary {
+        Diverse(.., (share, of)) => {
+            let holds = |part: &GroupCounts| part.counts.iter().all(|&n| n * of <= share * part.people);
+            parts.iter().all(holds)
+        }
+        _ => true,
+    };
     let verdict = match sample.adversary {
-        Skyline(l, k, m, confidence) => {
-            let mut state = state(sample.values, (l, k, m, confidence));
+        Skyline(l, k, m, confidence) | FirstValue(l, k, m, confidence) | Diverse(l, k, m, confidence, _) => {
+            let protected = match sample.adversary {
+                FirstValue(..) => ProtectedCodes::These(vec![0]),
+                _ => ProtectedCodes::Every,
+            };
+            let mut state = state(sample.values, protected, (l, k, m, confidence));
             let mut ranking = Default::default();
             parts.iter().for_each(|part| state.observe(&mut ranking, part.people, &part.counts, 0));
             state.verdict()
@@ -212,7 +248,9 @@ pub(super) fn safe(sample: &Sample, groups: &[Naive]) -> bool {
             scanner.finish().verdict(&Confidence::parse(confidence).unwrap())
         }
     };
-    verdict == ThresholdVerdict::Safe && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
+    diverse
+        && verdict == ThresholdVerdict::Safe
+        && parts.iter().all(|part| sample.minimum.holds(&Part::of(part)))
 }
 
 /// Every cut of a group: its parts and its rank, computed from the rows.
@@ -301,7 +339,7 @@ proptest! {
         let mut own = members(&sample, &tree, &groups);
         let mut expected = naive(&sample);
         for (group, rows) in groups.iter().zip(&own) {
-            prop_assert_eq!(&group.part, &part(&sample, rows));
+            prop_assert_eq!(group.part.unpack(), part(&sample, rows));
         }
         own.sort();
         expected.sort();
@@ -350,7 +388,7 @@ proptest! {
                 continue;
             }
             let refuses = |code: &u16| {
-                let point = state(sample.values, (l, k, m, confidence)).points().remove(0);
+                let point = state(sample.values, ProtectedCodes::Every, (l, k, m, confidence)).points().remove(0);
                 let only = ProtectedCodes::These(vec![u32::from(*code)]);
                 let mut state = SkylineState::new(sample.values, DISTINCT, &[(only, point)]);
                 let mut ranking = Default::default();

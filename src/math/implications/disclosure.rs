@@ -182,6 +182,26 @@ impl Disclosure {
         !(without && with)
     }
 
+    /// The verdict with the buckets of these placements added, if rounded values are conclusive: the least of rounded
+    /// values is as near to the least value as they are to theirs.
+    pub(super) fn clear_verdict_with(
+        &self,
+        added: &[Placements],
+        confidence: &Confidence,
+    ) -> Option<ThresholdVerdict> {
+        let minima = self.minima.as_ref()?;
+        let least = |level: &Minimum, rounded: &dyn Fn(&Placements) -> f64| {
+            added.iter().map(rounded).fold(level.value.rounded(), f64::min)
+        };
+        let without =
+            (1..).zip(&minima.without).map(|(j, level)| least(level, &|own| own.without_rounded(j)));
+        let with = (0..).zip(&minima.with).map(|(j, level)| least(level, &|own| own.with_rounded(j)));
+        let rounded = least_ratio(&without.collect::<Vec<_>>(), &with.collect::<Vec<_>>());
+        let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
+        let order = product::compare_rounded(rounded, confidence.ratio_rounded(), clear_factor)?;
+        Some((order == Ordering::Greater).into())
+    }
+
     fn keep(&mut self, up_to: usize) {
         self.up_to = self.up_to.min(up_to);
         if let Some(minima) = &mut self.minima {
@@ -224,6 +244,17 @@ impl Disclosure {
     }
 }
 
+/// R(K) by rounded minima.
+fn least_ratio(without: &[f64], with: &[f64]) -> f64 {
+    let mut apart = vec![1.0f64];
+    for h in 1..=without.len() {
+        let choices = (1..=h).map(|j| product::multiply(without[j - 1], apart[h - j]));
+        apart.push(choices.fold(f64::INFINITY, f64::min));
+    }
+    let products = with.iter().zip(apart.iter().rev()).map(|(with, apart)| product::multiply(*with, *apart));
+    products.fold(f64::INFINITY, f64::min)
+}
+
 /// The best choice for some number of implications.
 struct Combination {
     value: Product,
@@ -242,15 +273,10 @@ impl Minima {
 
     /// R(K), rounded at most twice for each of its at most K + 1 fractions; 0 only if it is 0.
     fn rounded_ratio(&self) -> f64 {
-        let mut apart = vec![1.0f64];
-        for (h, _) in (1..).zip(&self.without) {
-            let choices =
-                (1..=h).map(|j: usize| product::multiply(self.without[j - 1].value.rounded(), apart[h - j]));
-            apart.push(choices.fold(f64::INFINITY, f64::min));
-        }
-        let choices = self.with.iter().zip(apart.iter().rev());
-        let products = choices.map(|(with, apart)| product::multiply(with.value.rounded(), *apart));
-        products.fold(f64::INFINITY, f64::min)
+        let rounded = |level: &Minimum| level.value.rounded();
+        let without: Vec<f64> = self.without.iter().map(rounded).collect();
+        let with: Vec<f64> = self.with.iter().map(rounded).collect();
+        least_ratio(&without, &with)
     }
 
     /// R(k) for each k, exactly. Among equal choices the one with fewer buckets is taken.

@@ -42,16 +42,21 @@ impl Safety {
     ///
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
     pub fn allows(&self, parts: &[Bucket]) -> ThresholdVerdict {
-        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
         // If one part is unsafe on its own, the others need not be tested; parts that change nothing leave
         // the state as safe as it was.
-        if placements.iter().any(|placements| self.is_clearly_unsafe(placements)) {
-            return ThresholdVerdict::Unsafe;
+        let mut placements = Vec::with_capacity(parts.len());
+        for part in parts {
+            let own = self.placements(part);
+            if self.is_clearly_unsafe(&own) {
+                return ThresholdVerdict::Unsafe;
+            }
+            placements.push(own);
         }
         if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
             return ThresholdVerdict::Safe;
         }
-        self.with(parts, &placements).verdict(&self.confidence)
+        let clear = self.admitted.clear_verdict_with(&placements, &self.confidence);
+        clear.unwrap_or_else(|| self.with(parts, &placements).verdict(&self.confidence))
     }
 
     /// As [`Safety::allows`]; safe parts are admitted, unsafe parts change nothing.
@@ -70,6 +75,17 @@ impl Safety {
     /// Whether admitting a bucket could lower a minimum.
     pub fn could_change(&self, bucket: &Bucket) -> bool {
         self.admitted.could_change(&self.placements(bucket))
+    }
+
+    /// Whether another one is for the same number of implications and the same confidence.
+    pub fn is_for_the_same(&self, other: &Safety) -> bool {
+        self.admitted.up_to() == other.admitted.up_to() && self.confidence == other.confidence
+    }
+
+    /// The bytes that the minima take, about.
+    pub fn bytes(&self) -> u64 {
+        let levels = 3 * self.admitted.up_to() as u64 + 2;
+        levels * (256 + 24 * (self.admitted.up_to() as u64 + 1))
     }
 
     /// The disclosure of all buckets ever admitted.

@@ -210,8 +210,30 @@ impl SkylineState {
 
     /// Whether every point holds for the groups observed.
     pub fn verdict(&self) -> ThresholdVerdict {
-        let all = self.entries.iter().all(|entry| entry.verdict() == ThresholdVerdict::Safe);
-        if all { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
+        self.entries.iter().all(|entry| entry.verdict() == ThresholdVerdict::Safe).into()
+    }
+
+    /// Whether another state is for the same values and points.
+    pub fn is_for_the_same(&self, other: &SkylineState) -> bool {
+        let same = |(own, other): (&TargetPoint, &TargetPoint)| {
+            own.code == other.code
+                && own.point == other.point
+                && own.statistics.values() == other.statistics.values()
+        };
+        self.entries.len() == other.entries.len() && self.entries.iter().zip(&other.entries).all(same)
+    }
+
+    /// The bytes that the statistics take, about.
+    pub fn bytes(&self) -> u64 {
+        // Each entry has a point with exact fractions, and in set mode the top counts of five shapes.
+        let entry = |entry: &TargetPoint| {
+            let top = match entry.statistics.values() {
+                Values::Set => entry.point.knowledge.l.min(u64::from(u16::MAX)),
+                Values::Single | Values::Multiset => 0,
+            };
+            size_of::<TargetPoint>() as u64 + 128 + 40 * top
+        };
+        self.entries.iter().map(entry).sum::<u64>() + 4 * self.starts.len() as u64
     }
 }
 

@@ -130,6 +130,18 @@ impl WindowState {
         if self.saw_foreign { ThresholdVerdict::Unsafe } else { statistics.verdict(&point.confidence) }
     }
 
+    /// Whether every point holds for every window.
+    pub fn holds(&self) -> bool {
+        let safe =
+            |(_, point, own): (_, &Point, &Statistics)| self.verdict(point, own) == ThresholdVerdict::Safe;
+        self.entries().all(safe)
+    }
+
+    /// Whether another state is for the same windows and points.
+    pub fn is_for_the_same(&self, other: &WindowState) -> bool {
+        self.windows == other.windows && self.points == other.points
+    }
+
     /// Bytes of evidence.
     pub fn bytes(&self) -> u64 {
         let touched = self.statistics.iter().flatten().count() * self.points.len();

@@ -22,9 +22,11 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::divergence::Threshold;
 use crate::math::beliefs::group::{BeliefGroup, Member, Passes, passes};
+use crate::math::confidence::ThresholdVerdict;
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
-use crate::model::split::{Effort, Scratch, SplitTest};
+use crate::model::split::{Effort, Scratch, SplitTest, merge_nothing};
+use crate::model::split_statistics::SplitStatistics;
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
@@ -46,8 +48,13 @@ pub struct TableRows<'a> {
     pub quasi: &'a [&'a Quasi],
 }
 
-/// What the adversaries of a policy believe about each person.
+/// What the adversaries of a policy believe about each person; copies share it.
+#[derive(Clone)]
 pub struct BeliefsTest {
+    beliefs: Arc<PriorBeliefs>,
+}
+
+struct PriorBeliefs {
     combinations: Combinations,
     adversaries: Vec<(KernelPriors, Threshold)>,
     comparison: BeliefComparison,
@@ -88,9 +95,12 @@ impl BeliefsTest {
             })?;
             adversaries.push((priors, Threshold::new(threshold.clone())));
         }
-        Ok(BeliefsTest { combinations, adversaries, comparison, _reservation: reservation })
+        let beliefs = PriorBeliefs { combinations, adversaries, comparison, _reservation: reservation };
+        Ok(BeliefsTest { beliefs: Arc::new(beliefs) })
     }
+}
 
+impl PriorBeliefs {
     fn judge_group(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
         if effort == Effort::Try && of.len().saturating_mul(part.values().pow(2)) > TRIED_WORK {
             return Passes::Unknown;
@@ -138,6 +148,18 @@ impl SplitTest for BeliefsTest {
         1
     }
 
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(self.clone())
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Nothing
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        merge_nothing(accepted)
+    }
+
     fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
         Some(Objection::at_limit(ObstructingRule::Adversary))
     }
@@ -147,7 +169,7 @@ impl SplitTest for BeliefsTest {
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {
-        self.judge_group(rows, of, part, effort)
+        self.beliefs.judge_group(rows, of, part, effort)
     }
 }
 

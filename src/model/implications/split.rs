@@ -8,6 +8,7 @@ use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+use crate::model::split_statistics::SplitStatistics;
 
 /// Safety against k implications; only for single values.
 ///
@@ -30,15 +31,6 @@ impl ImplicationsTest {
         let safety = Safety::new(implications, confidence);
         let least_people = minimum.people.max(safety.least_people());
         ImplicationsTest { minimum, least_people, implications, bars, safety }
-    }
-
-    /// Adds the groups that another test against the same number of implications accepted; they may be unsafe
-    /// together.
-    ///
-    /// Commutative and associative: each statistic is a minimum over groups.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
-    pub fn merge(&mut self, other: &ImplicationsTest) -> ThresholdVerdict {
-        self.safety.merge(&other.safety)
     }
 
     /// `None` if a part is empty, or has too many people for exact arithmetic.
@@ -88,6 +80,23 @@ impl SplitTest for ImplicationsTest {
         match known > part.people() {
             true => known,
             false => self.bars.least_people_with(part.people(), part.counts()),
+        }
+    }
+
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(self.clone())
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Implications(self.safety.clone())
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        match accepted {
+            SplitStatistics::Implications(safety) if self.safety.is_for_the_same(safety) => {
+                self.safety.merge(safety)
+            }
+            _ => ThresholdVerdict::Unsafe,
         }
     }
 

@@ -4,9 +4,11 @@
 //! remembered and a refusal is permanent. Memory: O(values).
 
 use crate::encode::group_counts::Part;
+use crate::math::confidence::ThresholdVerdict;
 use crate::math::shares::ShareRule;
 use crate::model::obstacle::{Objection, ObstructingRule};
-use crate::model::split::{Scratch, SplitTest};
+use crate::model::split::{Scratch, SplitTest, merge_nothing};
+use crate::model::split_statistics::SplitStatistics;
 
 /// Rules that every group must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +42,18 @@ impl SplitTest for SharesTest {
 
     fn least_people(&self) -> u64 {
         1
+    }
+
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(self.clone())
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Nothing
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        merge_nothing(accepted)
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -21,6 +21,7 @@ use crate::model::finding::{Claim, ClaimSubject, ClaimVerdict, Datum, Note};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Scratch, SplitTest};
+use crate::model::split_statistics::SplitStatistics;
 
 /// A point that protects windows of numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,6 +144,27 @@ impl SplitTest for NearTest {
 
     fn least_people(&self) -> u64 {
         self.states.iter().map(WindowState::least_people).max().unwrap_or(1)
+    }
+
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(NearTest { states: self.states.clone() })
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Windows(self.states.clone())
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        let SplitStatistics::Windows(states) = accepted else { return ThresholdVerdict::Unsafe };
+        let as_many = states.len() == self.states.len();
+        let holds = |(own, other): (&mut WindowState, &WindowState)| {
+            let known = own.is_for_the_same(other);
+            if known {
+                own.merge(other);
+            }
+            known && own.holds()
+        };
+        ThresholdVerdict::from(as_many && self.states.iter_mut().zip(states).all(holds))
     }
 
     fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -10,6 +10,7 @@ use crate::math::skyline::{
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
+use crate::model::split_statistics::SplitStatistics;
 
 /// The statistics of every skyline point over all groups accepted.
 #[derive(Debug, Clone)]
@@ -26,15 +27,6 @@ impl SkylineTest {
     pub fn new(state: SkylineState, minimum: MinimumSizes, distinct: usize) -> Self {
         let least_people = minimum.people.max(state.least_people(distinct)).max(1);
         SkylineTest { minimum, least_people, points: state.points(), state }
-    }
-
-    /// Adds the groups that another test of the same skyline accepted; they may be unsafe together.
-    ///
-    /// Commutative and associative: each statistic is a minimum over groups.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
-    pub fn merge(&mut self, other: &SkylineTest) -> ThresholdVerdict {
-        self.state.merge(&other.state);
-        self.state.verdict()
     }
 }
 
@@ -77,6 +69,24 @@ impl SplitTest for SkylineTest {
         match known > part.people() {
             true => known,
             false => self.state.size_bars().least_people_with(part.people(), part.counts()),
+        }
+    }
+
+    fn fork(&self) -> Box<dyn SplitTest> {
+        Box::new(self.clone())
+    }
+
+    fn statistics(&self) -> SplitStatistics {
+        SplitStatistics::Skyline(self.state.clone())
+    }
+
+    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
+        match accepted {
+            SplitStatistics::Skyline(state) if self.state.is_for_the_same(state) => {
+                self.state.merge(state);
+                self.state.verdict()
+            }
+            _ => ThresholdVerdict::Unsafe,
         }
     }
 

@@ -37,9 +37,11 @@ pub fn skyline_grid(title: &str, levels: &[Level], marks: &GridMarks) -> Markup 
     let across: Vec<u64> = spread(most_m as usize + 1, MOST_CELLS).map(|m| m as u64).collect();
     let up: Vec<usize> = spread(levels.len() + 1, MOST_CELLS).collect();
     let most_k = levels.iter().filter_map(|level| level.largest_k(0)).max().unwrap_or(0);
-    let (width, height) = (LEFT + CELL * across.len() as f64 + 8.0, HIGH * up.len() as f64 + BOTTOM + 8.0);
+    // The titles of the axes fit, however few cells there are.
+    let (wide, high) = ((CELL * across.len() as f64).max(160.0), (HIGH * up.len() as f64).max(108.0));
+    let (width, height) = (LEFT + wide + 8.0, high + BOTTOM + 8.0);
     let x = |column: usize| LEFT + CELL * column as f64;
-    let y = |row: usize| 4.0 + HIGH * (up.len() - 1 - row) as f64;
+    let y = |row: usize| 4.0 + high - HIGH * (row + 1) as f64;
     html! {
         svg.grid xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="13" viewBox={ "0 0 " (px(width)) " " (px(height)) } width=(px(width)) height=(px(height)) role="img"
             aria-label=(title) {
@@ -75,10 +77,10 @@ pub fn skyline_grid(title: &str, levels: &[Level], marks: &GridMarks) -> Markup 
             @for (column, &m) in across.iter().enumerate() {
                 text.tick x=(px(x(column) + CELL / 2.0)) y=(px(height - BOTTOM + 12.0)) text-anchor="middle" { (short(m)) }
             }
-            text.axis x=(px(LEFT + CELL * across.len() as f64 / 2.0)) y=(px(height - 6.0)) text-anchor="middle" {
+            text.axis x=(px(LEFT + wide / 2.0)) y=(px(height - 6.0)) text-anchor="middle" {
                 "m: members of the family"
             }
-            text.axis transform={ "translate(13 " (px(4.0 + HIGH * up.len() as f64 / 2.0)) ") rotate(-90)" }
+            text.axis transform={ "translate(13 " (px(4.0 + high / 2.0)) ") rotate(-90)" }
                 text-anchor="middle" { "l: values ruled out" }
         }
     }

@@ -9,7 +9,7 @@
 use maud::{Markup, html};
 
 use super::contents::{Asked, Contents};
-use super::values::PLACES;
+use super::values::{MOST_NUMBERS, PLACES, RANGES};
 use crate::check::JudgedColumn;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding};
@@ -31,12 +31,61 @@ pub(super) fn section(column: &JudgedColumn, contents: &Contents<'_>) -> Markup 
     }
 }
 
+/// What a row of the table is about.
+struct ListedClaim<'a> {
+    /// The claim, or the one that is closest to its limit.
+    claim: &'a Claim,
+    /// The windows of numbers that the row stands for, if there are many: from where to where, and how many.
+    windows: Option<(String, u64)>,
+}
+
+impl<'a> ListedClaim<'a> {
+    /// Every claim that is not about single values; many windows of numbers of one point by ranges.
+    fn of(finding: &'a Finding) -> Vec<Self> {
+        let of_window = |claim: &&Claim| matches!(claim.subject, ClaimSubject::Window(_));
+        let is_listed = |claim: &&Claim| !matches!(claim.subject, ClaimSubject::Value(_));
+        let (windows, rest): (Vec<&Claim>, Vec<&Claim>) =
+            finding.claims.iter().filter(is_listed).partition(of_window);
+        let mut points: Vec<Vec<&Claim>> = Vec::new();
+        for claim in windows {
+            let same = |own: &&mut Vec<&Claim>| {
+                own[0].knows == claim.knows && own[0].limit.value == claim.limit.value
+            };
+            match points.iter_mut().find(same) {
+                Some(own) => own.push(claim),
+                None => points.push(vec![claim]),
+            }
+        }
+        let alone = |claim: &'a Claim| ListedClaim { claim, windows: None };
+        let mut listed: Vec<Self> = rest.into_iter().map(alone).collect();
+        for windows in points {
+            match windows.len() > MOST_NUMBERS {
+                true => listed.extend(windows.chunks(windows.len().div_ceil(RANGES)).filter_map(Self::range)),
+                false => listed.extend(windows.into_iter().map(alone)),
+            }
+        }
+        listed
+    }
+
+    /// Neighbouring windows by the one that is closest to its limit.
+    fn range(windows: &[&'a Claim]) -> Option<Self> {
+        let name = |claim: &'a Claim| subject(claim).split(" to ");
+        let (low, high) = (name(windows.first()?).next()?, name(windows.last()?).last()?);
+        let claim = windows.iter().min_by_key(|claim| claim.margin().unwrap_or(Rational::ZERO))?;
+        Some(ListedClaim { claim, windows: Some((format!("{low} to {high}"), windows.len() as u64)) })
+    }
+}
+
 /// The claims with the results.
 pub(super) fn table(finding: &Finding) -> Markup {
-    let listed = finding.claims.iter().filter(|claim| !matches!(claim.subject, ClaimSubject::Value(_)));
-    let mut listed: Vec<&Claim> = listed.collect();
-    listed.sort_by_cached_key(|claim| claim.is_of_values().then(|| claim.margin().unwrap_or(Rational::ZERO)));
-    let windows = listed.iter().any(|claim| claim.is_of_values());
+    let mut listed = ListedClaim::of(finding);
+    let by_ranges = listed.iter().any(|row| row.windows.is_some());
+    if !by_ranges {
+        listed.sort_by_cached_key(|row| {
+            row.claim.is_of_values().then(|| row.claim.margin().unwrap_or(Rational::ZERO))
+        });
+    }
+    let windows = listed.iter().any(|row| row.claim.is_of_values());
     html! {
         @if finding.claims.is_empty() { p { "Nothing is required of this column." } }
         @if windows {
@@ -47,17 +96,20 @@ pub(super) fn table(finding: &Finding) -> Markup {
         }
         @if !listed.is_empty() {
             div.scroll {
-                table {
+                table.claims {
                     thead {
                         tr {
                             th { "claim" } th { "verdict" } th { "adversary knows" } th { "measured" } th { "limit" }
                             th { "margin" }
                         }
                     }
-                    tbody { @for claim in listed.iter().take(MOST_CLAIMS) { (row(claim)) } }
+                    tbody { @for listed in listed.iter().take(MOST_CLAIMS) { (row(listed)) } }
                 }
             }
-            p.soft { "Measured risks are rounded up, margins down." }
+            p.soft {
+                "Measured risks are rounded up, margins down."
+                @if by_ranges { " A row of many windows shows the one that is closest to its limit." }
+            }
         }
         @if let Some(more @ 1..) = listed.len().checked_sub(MOST_CLAIMS) {
             p.soft {
@@ -78,14 +130,22 @@ pub(super) fn table(finding: &Finding) -> Markup {
     }
 }
 
-fn row(claim: &Claim) -> Markup {
+fn row(listed: &ListedClaim<'_>) -> Markup {
+    let claim = listed.claim;
     let is_private = matches!(claim.measured.amount, Amount::Between(..));
     let margin = claim.margin().filter(|_| !is_private);
     let places = telling_places(&risk(claim), &claim.limit.value, PLACES);
     let is_count = matches!(claim.measured.amount, Amount::Count(_));
     html! {
         tr.bad[matches!(claim.verdict, ClaimVerdict::Unsafe | ClaimVerdict::Undecided)] {
-            td { bdi { (subject(claim)) } }
+            td {
+                @match &listed.windows {
+                    Some((range, many)) => {
+                        bdi { (range) } br; span.soft { (grouped(*many)) " windows, such as " bdi { (subject(claim)) } }
+                    }
+                    None => bdi { (subject(claim)) },
+                }
+            }
             td {
                 @match claim.verdict {
                     ClaimVerdict::Safe => "safe",

@@ -9,6 +9,8 @@ const MOST_CELLS = 16;
 /** A column of numbers with more values than this is shown by ranges. */
 const MOST_NUMBERS = 40;
 const RANGES = 12;
+/** Columns of a label that are shown at once. */
+const MOST_LABELS = 8;
 
 /** An element with attributes and children; texts become text nodes. */
 function element(name, attributes = {}, ...children) {
@@ -352,11 +354,11 @@ class Explorer {
 
   gridOf({ across, up, rows, own, points }) {
     const [cell, high, left, bottom] = [52, 36, 44, 40];
-    const [width, height] = [left + cell * across.length + 8, high * up.length + bottom + 8];
+    const [width, height] = [left + Math.max(cell * across.length, 160) + 8, Math.max(high * up.length, 108) + bottom + 8];
     const mostK = Math.max(0, ...rows.flat());
     const shade = (k) => (k < 0 ? "none" : `k${Math.min(5, Math.floor((Math.log(k + 1) / Math.log(mostK + 2)) * 6))}`);
     const x = (column) => left + cell * column;
-    const y = (row) => 4 + high * (up.length - 1 - row);
+    const y = (row) => height - bottom - 4 - high * (row + 1);
     const text = (x, y, content, attributes = {}) => element("svg:text", { x, y, "text-anchor": "middle", ...attributes }, content);
     const parts = [];
     rows.forEach((ks, row) => ks.forEach((k, column) => {
@@ -384,8 +386,8 @@ class Explorer {
     parts.push(element("svg:rect", { class: "here", x: x(across.indexOf(own.m)) + 2, y: y(up.indexOf(own.l)) + 2, width: cell - 4, height: high - 4, rx: 3 }));
     across.forEach((m, column) => parts.push(text(x(column) + cell / 2, height - bottom + 12, short(m), { class: "tick" })));
     up.forEach((l, row) => parts.push(text(left - 8, y(row) + high / 2 + 4, String(l), { class: "tick", "text-anchor": "end" })));
-    parts.push(text(left + (cell * across.length) / 2, height - 6, "m: members of the family", { class: "axis" }));
-    parts.push(text(0, 0, "l: values ruled out", { class: "axis", transform: `translate(13 ${4 + (high * up.length) / 2}) rotate(-90)` }));
+    parts.push(text(left + (width - left - 8) / 2, height - 6, "m: members of the family", { class: "axis" }));
+    parts.push(text(0, 0, "l: values ruled out", { class: "axis", transform: `translate(13 ${4 + (height - bottom - 8) / 2}) rotate(-90)` }));
     return element("svg:svg", { class: "grid", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Knowledge skyline" }, ...parts);
   }
 
@@ -441,7 +443,10 @@ class Explorer {
       start = ` in group ${parts[0][1]}: `;
       parts = parts.slice(1);
     }
-    return [start, ...parts.flatMap(([name, text], i) => [i > 0 ? ", " : "", isolated(name), " ", element("strong", {}, isolated(text))])];
+    const shown = (parts) => parts.flatMap(([name, text], i) => [i > 0 ? ", " : "", isolated(name), " ", element("strong", {}, isolated(text))]);
+    if (parts.length <= MOST_LABELS + 1) return [start, ...shown(parts)];
+    const rest = element("details", { class: "labels" }, element("summary", {}, `${grouped(parts.length - MOST_LABELS)} more columns`), ...shown(parts.slice(MOST_LABELS)));
+    return [start, ...shown(parts.slice(0, MOST_LABELS)), " and ", rest];
   }
 }
 

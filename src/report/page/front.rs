@@ -7,11 +7,13 @@ use maud::{Markup, html};
 use super::contents::{Asked, Contents, Origin, Reader};
 use super::data::PageData;
 use super::explorer::{self, Explored};
-use super::values::{PLACES, ValueRows};
+use super::values::{PLACES, ValueRows, size};
 use super::{binds, claims, distributions, origin, scope, unchanged, worth};
 use crate::check::JudgedColumn;
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least};
+use crate::math::skyline::Knowledge;
+use crate::model::finding::ClaimSubject;
 use crate::report::chart::{CHART_STYLE, hatching};
 use crate::report::digits::{grouped, telling_places};
 use crate::report::html::{Attachments, document};
@@ -112,23 +114,32 @@ fn tightest(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
     let rows = ValueRows::of(column);
     let claims = &column.finding.claims;
     let holding = claims.iter().filter(|claim| claim.is_safe()).count();
-    let Some(row) = rows.rows.first() else {
+    let value = rows.rows.first().map(|row| {
+        let point = &rows.points[row.tightest];
+        Closest {
+            name: row.name,
+            kind: "values",
+            breach: row.breach.clone(),
+            limit: &point.confidence,
+            size: point.size,
+        }
+    });
+    let Some(closest) = value.or_else(|| closest_window(column)) else {
         return html! {
             p.big { (holding) " of " (claims.len()) }
             p.soft { (if claims.len() == 1 { "claim about " } else { "claims about " }) code { bdi { (column.finding.column) } } " proven to hold" }
         };
     };
-    let point = &rows.points[row.tightest];
-    let size = point.size;
-    let places = telling_places(&row.breach, &point.confidence, PLACES);
+    let Closest { name, kind, breach, limit, size } = closest;
+    let places = telling_places(&breach, limit, PLACES);
     html! {
         p.big {
-            (decimal_at_least(&row.breach, places))
-            @if contents.asked != Asked::Nothing { span.soft { " of " (point.confidence) } }
+            (decimal_at_least(&breach, places))
+            @if contents.asked != Asked::Nothing { span.soft { " of " (limit) } }
         }
-        (meter(&row.breach, Some(&point.confidence).filter(|_| contents.asked != Asked::Nothing)))
+        (meter(&breach, Some(limit).filter(|_| contents.asked != Asked::Nothing)))
         p.soft {
-            "How sure someone can become of " bdi { strong { (row.name) } }
+            "How sure someone can become of " bdi { strong { (name) } }
             @if size.l + size.k + size.m > 0 {
                 " who rules out " (number_of(size.l, "value", "values")) ", knows " (number_of(size.k, "other", "others"))
                 " and " (grouped(size.m)) " of the family"
@@ -136,11 +147,30 @@ fn tightest(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
             @if contents.asked == Asked::Nothing {
                 " from the groups alone."
             } @else {
-                ": the closest of all values to its limit. " (grouped(holding as u64)) " of " (grouped(claims.len() as u64))
+                ": the closest of all " (kind) " to its limit. " (grouped(holding as u64)) " of " (grouped(claims.len() as u64))
                 " claims hold."
             }
         }
     }
+}
+
+/// What is closest to its limit.
+struct Closest<'a> {
+    name: &'a str,
+    kind: &'static str,
+    breach: Rational,
+    limit: &'a Rational,
+    size: Knowledge,
+}
+
+fn closest_window(column: &JudgedColumn) -> Option<Closest<'_>> {
+    let windows = column.finding.claims.iter().filter_map(|claim| match &claim.subject {
+        ClaimSubject::Window(name) => Some((claim, name, claim.measured.amount.upper_bound()?)),
+        _ => None,
+    });
+    let closest = windows.min_by_key(|(claim, _, breach)| claim.limit.value.clone() - breach);
+    let (claim, name, breach) = closest?;
+    Some(Closest { name, kind: "windows", breach, limit: &claim.limit.value, size: size(claim)? })
 }
 
 /// A risk as a bar, with its limit as a line.

@@ -18,8 +18,8 @@ use crate::report::digits::{grouped, telling_places};
 /// Rows of the table without scripts.
 const MOST_ROWS: usize = 24;
 /// A column of numbers with more values than this is shown by ranges.
-const MOST_NUMBERS: usize = 40;
-const RANGES: usize = 12;
+pub(super) const MOST_NUMBERS: usize = 40;
+pub(super) const RANGES: usize = 12;
 /// The rows from which the axes of the sparklines follow.
 const AXES_FROM: usize = 12;
 /// Digits after the decimal point, at least.
@@ -159,7 +159,7 @@ impl<'a> ValueRows<'a> {
 }
 
 /// What a claim about a value lets the adversary know.
-fn size(claim: &Claim) -> Option<Knowledge> {
+pub(super) fn size(claim: &Claim) -> Option<Knowledge> {
     let known = |name: &str| claim.knows.iter().find(|(own, _)| *own == name).map(|(_, datum)| datum);
     let count = |name: &str| match known(name) {
         Some(Datum::Count(count)) => Some(*count),

@@ -46,7 +46,7 @@ impl OutputFormat {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let known = Self::NAMES.iter().chain(&[("feather", OutputFormat::Arrow)]);
         let ending = |(extension, _): &&(&str, OutputFormat)| {
-            name.strip_suffix(extension).is_some_and(|stem| stem.ends_with('.'))
+            name.strip_suffix(extension).is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'))
         };
         known.copied().find(|named| ending(&named)).map(|(_, format)| format).ok_or_else(|| {
             Error::input(

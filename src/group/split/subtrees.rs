@@ -1,0 +1,242 @@
+//! Which groups do the nodes of a part fall into, several of which are grown at once?
+//!
+//! Nodes are decided one after the other, in tree order. To use several threads, a wave of them is grown side by side
+//! against what was accepted before the wave; then each is committed in its turn, which nearly always finds that nothing
+//! changes ([`GrownNode::commit`]). The first nodes change what is remembered most, so waves begin with one node and
+//! double. The groups of a wave are published while the next one grows.
+//!
+//! Memory: [`SubtreeLimits::finishing_bytes`](super::limits::SubtreeLimits::finishing_bytes) of the wave and the one
+//! before it. A smaller wave gives the same groups.
+
+use super::frontier::OpenNode;
+use super::grow::{Growth, Publication, group};
+use super::leaf::{Pages, load_all};
+use super::subtree::{GrownNode, Subtree};
+use crate::encode::page::PageStore;
+use crate::error::Result;
+use crate::group::groups::Group;
+use crate::group::tree::{CutTree, NodeId};
+use crate::model::split::SplitTest;
+use crate::resources::budget::Reservation;
+use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// A node of a part that is not split on pages.
+pub(super) enum Step<N> {
+    /// It is a group.
+    Giant(Group),
+    /// It is finished in memory.
+    Node(N),
+}
+
+impl<N> Step<N> {
+    fn node(&self) -> Option<&N> {
+        match self {
+            Step::Node(node) => Some(node),
+            Step::Giant(_) => None,
+        }
+    }
+
+    fn node_mut(&mut self) -> Option<&mut N> {
+        match self {
+            Step::Node(node) => Some(node),
+            Step::Giant(_) => None,
+        }
+    }
+}
+
+/// A node whose rows have not been read yet.
+pub(super) struct UnreadNode<'s> {
+    pub(super) root: OpenNode,
+    /// Its rows; `None` if they are all rows of the part.
+    pub(super) store: Option<PageStore<'s>>,
+}
+
+/// Nodes that are grown side by side, in tree order.
+type Wave<N> = Vec<(NodeId, Step<N>)>;
+
+/// The nodes of a part whose groups are not published yet.
+pub(super) struct Subtrees<'w, 's> {
+    growth: &'w Growth<'w>,
+    /// In tree order.
+    waiting: VecDeque<(NodeId, Step<UnreadNode<'s>>)>,
+    /// Groups before the part.
+    before: u64,
+    room: Reservation,
+    leaves: LeafBytes,
+    /// Nodes committed so far.
+    committed: usize,
+}
+
+impl<'w, 's> Subtrees<'w, 's> {
+    pub(super) fn new(
+        growth: &'w Growth<'w>,
+        waiting: VecDeque<(NodeId, Step<UnreadNode<'s>>)>,
+        before: u64,
+        room: Reservation,
+    ) -> Self {
+        Subtrees { growth, waiting, before, room, leaves: LeafBytes::default(), committed: 0 }
+    }
+
+    /// Grows every node and publishes all groups in order; `None` if there are people whom no group passes.
+    pub(super) fn finish(
+        mut self,
+        store: &mut PageStore<'_>,
+        tree: &mut CutTree,
+        criterion: &mut Box<dyn SplitTest>,
+        publication: &mut Publication<'_>,
+    ) -> Result<Option<()>> {
+        let growth = self.growth;
+        let mut grown: Wave<GrownNode<'_>> = Vec::new();
+        while !self.waiting.is_empty() {
+            let Some(wave) = self.next_wave(&grown, store, tree, &**criterion)? else {
+                // The wave before must go first.
+                self.publish(std::mem::take(&mut grown), tree, publication)?;
+                continue;
+            };
+            let (mut next, test) = (Ok(Vec::new()), &**criterion);
+            growth.pool.in_place_scope(|scope| {
+                scope.spawn(|_| next = growth.grow_wave(wave, store, test));
+                self.publish(std::mem::take(&mut grown), tree, publication)
+            })?;
+            grown = next?;
+            for (_, step) in &mut grown {
+                let Some(node) = step.node_mut() else { continue };
+                growth.pool.install(|| node.commit(&growth.plan, criterion))?;
+                self.committed += 1;
+                let Some(subtree) = &node.subtree else { return Ok(None) };
+                self.leaves.saw(node.part().people, subtree.leaves.len() as u64, growth.plan.columns.len());
+            }
+        }
+        self.publish(grown, tree, publication).map(Some)
+    }
+
+    /// Takes the next nodes, for as many as there is room; `None` if there is none as long as the wave before is not
+    /// published.
+    fn next_wave(
+        &mut self,
+        before: &Wave<GrownNode<'_>>,
+        store: &mut PageStore<'_>,
+        tree: &CutTree,
+        criterion: &dyn SplitTest,
+    ) -> Result<Option<Wave<UnreadNode<'s>>>> {
+        let threads = self.growth.pool.current_num_threads();
+        let mut many = self.committed.clamp(1, threads);
+        loop {
+            let wanted = tree.bytes() + self.bytes_of_wave(many, before, criterion);
+            if self.spill_until_free(wanted, many, store)? {
+                break;
+            }
+            match (many, before.is_empty()) {
+                (1, false) => return Ok(None),
+                // All pages are in the spill, and splitting was promised its memory before pages were made.
+                (1, true) => break self.room.resize(super::grow::STAGE, tree.bytes())?,
+                _ => many -= 1,
+            }
+        }
+        let mut wave = Vec::new();
+        while let Some((id, step)) = self.waiting.pop_front_if(|_| many > 0) {
+            many -= usize::from(matches!(step, Step::Node(_)));
+            wave.push((id, step));
+        }
+        Ok(Some(wave))
+    }
+
+    /// The memory for growing the next `many` nodes while the groups of the wave before are written.
+    fn bytes_of_wave(&self, many: usize, before: &Wave<GrownNode<'_>>, criterion: &dyn SplitTest) -> u64 {
+        let Growth { limits, pool, .. } = self.growth;
+        let growing = self.waiting.iter().filter_map(|(_, step)| Some(&step.node()?.root.part));
+        let written = before.iter().filter_map(|(_, step)| Some(step.node()?.part()));
+        let of_node = |part| limits.node_bytes(part) + self.leaves.expected_bytes(part.people);
+        let nodes: u64 = growing.take(many).chain(written).map(of_node).sum();
+        // Each node has its own test while it grows, and afterwards what that remembers.
+        let remembered = 2 * many as u64 * criterion.statistics().bytes();
+        nodes + remembered + limits.scratch_bytes(pool.current_num_threads())
+    }
+
+    /// Reserves this much; pages that are needed later go to the spill to make room. Returns whether there is room.
+    fn spill_until_free(&mut self, wanted: u64, many: usize, whole: &mut PageStore<'_>) -> Result<bool> {
+        while self.room.resize(super::grow::STAGE, wanted).is_err() {
+            let mut spilled = false;
+            let later = self.waiting.iter_mut().filter_map(|(_, step)| step.node_mut()?.store.as_mut());
+            for store in later.skip(many).collect::<Vec<_>>().into_iter().rev() {
+                spilled = store.spill_page()?;
+                if spilled {
+                    break;
+                }
+            }
+            if !spilled && !whole.spill_page()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Publishes the groups of nodes whose turn has come.
+    fn publish(
+        &self,
+        wave: Wave<GrownNode<'_>>,
+        tree: &mut CutTree,
+        publication: &mut Publication<'_>,
+    ) -> Result<()> {
+        for (node, step) in wave {
+            match step {
+                Step::Giant(giant) => tree.number(node, publication.publish(giant)? - self.before),
+                Step::Node(GrownNode { rows, subtree, .. }) => {
+                    let Some(Subtree { tree: mut own, leaves }) = subtree else { continue };
+                    for leaf in leaves {
+                        let id = leaf.id;
+                        let group = group(&rows, &own, leaf)?;
+                        own.number(id, publication.publish(group)? - self.before);
+                    }
+                    tree.graft(node, own);
+                }
+            }
+            publication.sink.end_node();
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Growth<'a> {
+    /// Reads the rows of the nodes and grows each of them against the same test.
+    fn grow_wave<'s>(
+        &self,
+        wave: Wave<UnreadNode<'s>>,
+        whole: &mut PageStore<'_>,
+        test: &dyn SplitTest,
+    ) -> Result<Wave<GrownNode<'a>>> {
+        let whole = Mutex::new(whole);
+        let grow = |(id, step)| match step {
+            Step::Giant(group) => Ok((id, Step::Giant(group))),
+            Step::Node(UnreadNode { root, store }) => {
+                let rows = match store {
+                    Some(mut own) => load_all(&mut own, Pages::Consumed)?,
+                    None => load_all(&mut whole.lock().unwrap_or_else(PoisonError::into_inner), self.pages)?,
+                };
+                Ok((id, Step::Node(self.plan.grow(rows, root, test)?)))
+            }
+        };
+        wave.into_par_iter().with_max_len(1).map(grow).collect()
+    }
+}
+
+/// How many leaves nodes had that were finished in memory.
+#[derive(Default)]
+struct LeafBytes {
+    /// The most leaf bytes per person.
+    bytes_per_person: u64,
+}
+
+impl LeafBytes {
+    fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
+        // A node with its extents and its counts.
+        let leaf = 256 + 8 * columns as u64;
+        self.bytes_per_person = self.bytes_per_person.max((leaves * leaf).div_ceil(people.max(1)));
+    }
+
+    fn expected_bytes(&self, people: u64) -> u64 {
+        self.bytes_per_person * people
+    }
+}

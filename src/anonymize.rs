@@ -29,7 +29,7 @@ mod written;
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
 pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
-pub use trial::{RelaxedTrial, Trial, TrialTable};
+pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;

@@ -15,7 +15,7 @@ use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
 use crate::model::published::PastGroups;
 use crate::model::{Grouping, Policy};
-use crate::policy::Strategy;
+use crate::policy::{Cuts, Strategy};
 use crate::release::chain::ChainLink;
 use crate::release::ledger::LedgerHead;
 use crate::release::manifest::{MANIFEST, Manifest, hash};
@@ -111,6 +111,7 @@ impl<'a> Anonymize<'a> {
     pub(super) fn replay(&self) -> Replay {
         match self.grouping() {
             Grouping::GivenFunctions(_) => Replay::Withstood,
+            Grouping::Split if self.policy.publish.cuts == Cuts::Blind => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
     }

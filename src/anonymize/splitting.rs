@@ -19,6 +19,7 @@ use crate::encode::repeated_ids::RepeatedIds;
 use crate::encode::source::{Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
+use crate::group::blind::BlindGroups;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
@@ -27,11 +28,13 @@ use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
+use crate::math::blind::Counting;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
 use crate::model::published::PastRecorder;
+use crate::model::skyline::BlindRequirements;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
@@ -44,10 +47,15 @@ use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+
+/// Why there is no release with blind cuts.
+const BLIND_CUTS_FAILED: &str = "the tree of candidate groups fails for this table; that it fails tells something to whoever knows how often values \
+     occur in all: publish neither these totals nor a second attempt with a weaker policy";
 
 /// Splits the table as long as the parts are safe, and writes the groups.
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
@@ -64,6 +72,13 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         return Err(Error::missing(
             "a release that is continued cannot be searched in a lattice: later nights have other levels",
             "search a tree, or leave out [nights]",
+            Setting::Search,
+        ));
+    }
+    if job.policy.publish.cuts == Cuts::Blind && job.search != Search::Tree {
+        return Err(Error::missing(
+            "cuts = \"blind\" makes a tree, and a lattice was to be searched",
+            "search a tree",
             Setting::Search,
         ));
     }
@@ -183,6 +198,23 @@ impl<'s> CodedTable<'s> {
         Ok(Some(PastRecorder::after(test)))
     }
 
+    /// Writes the groups of blind cuts, and returns how they were chosen; `None` if nothing may be published.
+    fn choose_blindly(
+        &self,
+        job: &Anonymize<'_>,
+        columns: &[Column],
+        files: &mut GroupFiles<'_>,
+    ) -> Result<Option<Value>> {
+        let blind = BlindGroups {
+            attributes: &self.attributes,
+            columns,
+            requirements: &BlindRequirements::new(job.policy, &self.sensitive)?,
+            least_people: job.policy.privacy.minimum_group_size,
+            budget: &files.resources.budget,
+        };
+        files.choose_blindly(&blind, &self.store, &self.whole)
+    }
+
     fn write_groups(
         mut self,
         job: &Anonymize<'_>,
@@ -203,15 +235,15 @@ impl<'s> CodedTable<'s> {
             payload,
             groups_before: workplace.groups_before(),
         };
-        let mut files = GroupFiles {
-            output: Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.part_options())?,
-            measure: measure(job.table, source, &self.attributes)?,
-            obstacles: ObstacleTally::default(),
-            tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
-            decisive: self.decisive(job, protection, workplace)?,
-            resources: &workplace.resources,
-        };
+        let mut files =
+            GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
+        files.decisive = self.decisive(job, protection, workplace)?;
+        let mut audit = None;
         let grown = match job.search {
+            Search::Tree if job.policy.publish.cuts == Cuts::Blind => {
+                audit = self.choose_blindly(job, &columns, &mut files)?;
+                audit.is_some().then_some(None)
+            }
             Search::Tree => {
                 let growth = Growth {
                     plan: plan(job.policy, &columns),
@@ -226,9 +258,9 @@ impl<'s> CodedTable<'s> {
                 growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
-                let budget = &workplace.resources.budget;
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
+                let budget = &workplace.resources.budget;
                 let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
                 Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
@@ -236,7 +268,11 @@ impl<'s> CodedTable<'s> {
         };
         drop(test);
         let Some(searched) = grown else {
-            return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
+            let reason = match job.policy.publish.cuts {
+                Cuts::Blind => BLIND_CUTS_FAILED,
+                Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+            };
+            return Ok(Attempt::Nothing(Outcome::Withheld(reason.to_string())));
         };
         progress.start("writing", None);
         drop(self.store);
@@ -255,10 +291,10 @@ impl<'s> CodedTable<'s> {
             binds: protection.bindings(&obstacles, sensitive)?,
             searched,
             tree: Some(tree),
-            audit: None,
+            veto: audit.is_some().then(|| BLIND_CUTS_FAILED.to_string()),
+            audit,
             distributions: None,
             suppressed: None,
-            veto: None,
             accepted: self.accepted,
             night,
         })))
@@ -289,7 +325,53 @@ struct GroupFiles<'a> {
     resources: &'a Resources<'a>,
 }
 
+impl<'a> GroupFiles<'a> {
+    fn create(
+        job: &Anonymize<'_>,
+        workplace: &'a Workplace<'_>,
+        shape: &'a ReleaseShape<'a>,
+        measure: Measure<'a>,
+    ) -> Result<Self> {
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        Ok(GroupFiles {
+            output: Output::create(folder, shape, spill, job.part_options())?,
+            measure,
+            obstacles: ObstacleTally::default(),
+            tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
+            decisive: None,
+            resources: &workplace.resources,
+        })
+    }
+}
+
 impl GroupFiles<'_> {
+    /// Writes the groups of a blind choice, and returns how they were chosen; `None` if nothing may be published.
+    fn choose_blindly(
+        &mut self,
+        blind: &BlindGroups<'_>,
+        store: &PageStore<'_>,
+        whole: &GroupCounts,
+    ) -> Result<Option<Value>> {
+        self.resources.progress.start("cutting without looking", None);
+        let outcome = blind.choose(store, whole, |number, group| self.group(number, group))?;
+        let Some(tree) = &outcome.tree else { return Ok(None) };
+        let tree = NumberedTree { tree, before: 0, leaves: BTreeMap::new() };
+        self.end_node();
+        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.tree(&tree)?;
+        Ok(Some(json!({
+            "strategy": "blind",
+            "leaf_people": outcome.least_people,
+            "leaves": outcome.leaves,
+            "failed_leaves": outcome.failed_leaves,
+            "expected_failures": outcome.expected_failures,
+            "counting": match outcome.counting {
+                Counting::Exact => "exact",
+                Counting::Limits => "limits",
+            },
+        })))
+    }
+
     /// Writes the groups of the best safe node of a lattice.
     fn search(
         &mut self,
@@ -352,7 +434,8 @@ fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) 
 pub(super) fn plan<'c>(policy: &Policy, columns: &'c [Column]) -> SplitPlan<'c> {
     let order = match policy.publish.cuts {
         Cuts::Mondrian => CutOrder::Mondrian,
-        Cuts::Best => CutOrder::Gain,
+        // Blind cuts have no order: they are not tried.
+        Cuts::Best | Cuts::Blind => CutOrder::Gain,
     };
     SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size }
 }

@@ -390,8 +390,11 @@ fn published_text(
         utility.published_penalty(),
         utility.tight_penalty()
     ));
-    for column in &utility.columns {
-        text.push_str(&format!("  {:<18} {:.4}\n", visible(&column.name), column.published));
+    let names: Vec<String> = utility.columns.iter().map(|column| visible(&column.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(18);
+    for (name, column) in names.iter().zip(&utility.columns) {
+        let blanks = width - name.chars().count();
+        text.push_str(&format!("  {name}{:<blanks$} {:.4}\n", "", column.published));
     }
     if let Some(Searched { minimal, chosen, tested }) = &summary.searched {
         text.push_str(&format!(

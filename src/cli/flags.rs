@@ -119,8 +119,15 @@ pub fn csv_type(declared: PolicyType) -> CsvType {
         PolicyType::Text => CsvType::Text,
         PolicyType::Boolean => CsvType::Boolean,
         PolicyType::Date => CsvType::Date,
+        PolicyType::DayMonthYear => CsvType::DayMonthYear,
+        PolicyType::MonthDayYear => CsvType::MonthDayYear,
         PolicyType::Timestamp => CsvType::Timestamp,
     }
+}
+
+/// The type of a CSV column as a policy names it; `None` for timestamps with a zone, which have no name there.
+pub fn policy_type(read: CsvType) -> Option<PolicyType> {
+    PolicyType::NAMES.into_iter().map(|(_, own)| own).find(|own| csv_type(*own) == read)
 }
 
 /// The largest l, k, m and group size.

@@ -21,6 +21,7 @@ mod generate;
 mod init;
 mod metrics;
 mod receipt;
+mod replay;
 mod report;
 mod reproduce;
 mod robust;
@@ -29,6 +30,7 @@ mod show;
 mod signals;
 mod skyline;
 mod subject;
+mod suite;
 mod terminal;
 mod verdict;
 

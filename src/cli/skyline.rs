@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::flags::{read_confidence, read_sizes, read_within};
-use super::subject::SubjectFlags;
+use super::subject::{Opened, SubjectFlags};
 use super::terminal::{complain, print, visible, with_progress};
-use crate::check::count;
+use crate::check::{ColumnRoles, count};
 use crate::error::{Error, Result};
 use crate::math::skyline::{
     Confidence, Knowledge, KnowledgeSkyline, Level, MaximalPoint, Point, Reach, UpTo, Within,
@@ -27,13 +27,14 @@ use crate::report::chart::{knowledge_skyline, to_document};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  skyveil skyline release
   skyveil skyline release --value HIV --confidence 0.5
   skyveil skyline release --all --confidence 4/5 --json")]
 pub struct SkylineArgs {
     #[command(flatten)]
     subject: SubjectFlags,
-    /// A sensitive value to look at. May be given several times.
-    #[arg(long, value_name = "V", allow_hyphen_values = true, required_unless_present = "all")]
+    /// A sensitive value to look at. May be given several times. Default for a release: the one that is nearest to its limit.
+    #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub value: Vec<String>,
     /// Look at every sensitive value.
     #[arg(long, conflicts_with = "value")]
@@ -41,9 +42,10 @@ pub struct SkylineArgs {
     /// Look at windows of numbers that are this near to each other, such as 1000 or 5%: those that begin at the values.
     #[arg(long, value_name = "WIDTH", value_parser = read_within)]
     pub within: Option<Within>,
-    /// The confidence that an adversary must not reach: a decimal or a fraction above 0 and at most 1.
+    /// The confidence that an adversary must not reach: a decimal or a fraction above 0 and at most 1. Default for a
+    /// release: that of its policy for the value.
     #[arg(long, value_name = "C", value_parser = read_confidence, allow_hyphen_values = true)]
-    pub confidence: Confidence,
+    pub confidence: Option<Confidence>,
     /// Search no further than these sizes; very large groups have very long skylines.
     #[arg(long, value_name = "L,K,M", value_parser = read_sizes)]
     pub up_to: Option<Knowledge>,
@@ -58,7 +60,8 @@ pub struct SkylineArgs {
 /// Searches, and prints the points.
 pub fn run(args: &SkylineArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
-    let (requirements, wanted) = wanted(args);
+    let asked = Asked::of(args, &opened, &columns)?;
+    let (requirements, wanted) = wanted(args, &asked);
     let skylines = with_progress(|progress| {
         let resources = args.subject.resources(progress);
         let counted = count(&opened.subject(), &columns, &requirements, &wanted, &resources)?;
@@ -83,7 +86,7 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
         found.push((value.clone(), kept.skyline(up_to)));
     }
     if let Some(path) = &args.svg {
-        let confidence = args.confidence.value();
+        let confidence = asked.confidence.value();
         let title = |value: &str| format!("{}: below {confidence} up to", visible(value));
         let charts: Vec<_> =
             found.iter().map(|(value, skyline)| knowledge_skyline(&title(value), &skyline.levels)).collect();
@@ -91,13 +94,13 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     }
     let text = match args.json {
         true => {
-            let mut objects = to_json(&found, &args.confidence);
+            let mut objects = to_json(&found, &asked.confidence);
             let one = !args.all && objects.len() == 1;
             format!("{}\n", if one { objects.remove(0) } else { Value::from(objects) })
         }
         false => found
             .iter()
-            .map(|(value, found)| to_text(value, found, &args.confidence))
+            .map(|(value, found)| to_text(value, found, &asked.confidence))
             .collect::<Vec<_>>()
             .join("\n"),
     };
@@ -105,15 +108,44 @@ pub fn run(args: &SkylineArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// What the flags or the release ask about.
+struct Asked {
+    /// Empty if all are looked at.
+    values: Vec<String>,
+    confidence: Confidence,
+}
+
+impl Asked {
+    fn of(args: &SkylineArgs, opened: &Opened, columns: &ColumnRoles) -> Result<Self> {
+        let unnamed = args.value.is_empty() && !args.all;
+        let nearest = opened.nearest_point(columns, args.value.first().map(String::as_str));
+        let (values, confidence) = match nearest {
+            Some(near) if unnamed => (vec![near.value], Some(near.confidence)),
+            near => (args.value.clone(), near.map(|near| near.confidence)),
+        };
+        if unnamed && values.is_empty() {
+            return Err(Error::input(
+                "no value is named",
+                "name one with --value, or all of them with --all",
+            ));
+        }
+        let confidence = args.confidence.clone().or(confidence);
+        let confidence = confidence.ok_or_else(|| {
+            Error::input("no confidence is given", "say what nobody must reach, such as --confidence 0.5")
+        })?;
+        Ok(Asked { values, confidence })
+    }
+}
+
 /// What is searched. Whether the points hold does not matter: they name values, which must occur, and windows.
-fn wanted(args: &SkylineArgs) -> (Requirements, WantedSkylines) {
-    let point = Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: args.confidence.clone() };
-    let confidence = || Some(args.confidence.clone());
+fn wanted(args: &SkylineArgs, asked: &Asked) -> (Requirements, WantedSkylines) {
+    let point = Point { knowledge: Knowledge { l: 0, k: 0, m: 0 }, confidence: asked.confidence.clone() };
+    let confidence = || Some(asked.confidence.clone());
     if let Some(within) = &args.within {
         let near = |from: Option<String>| NearPoint { within: within.clone(), from, point: point.clone() };
         let near = match args.all {
             true => vec![near(None)],
-            false => args.value.iter().cloned().map(Some).map(near).collect(),
+            false => asked.values.iter().cloned().map(Some).map(near).collect(),
         };
         let wanted = WantedSkylines { windows: confidence(), ..WantedSkylines::NOTHING };
         return (Requirements { near, ..Requirements::nothing() }, wanted);
@@ -121,9 +153,9 @@ fn wanted(args: &SkylineArgs) -> (Requirements, WantedSkylines) {
     match args.all {
         true => (Requirements::nothing(), WantedSkylines { every: confidence(), ..WantedSkylines::NOTHING }),
         false => {
-            let named = args.value.iter().map(|value| (value.clone(), Some(args.confidence.clone())));
+            let named = asked.values.iter().map(|value| (value.clone(), Some(asked.confidence.clone())));
             let wanted = WantedSkylines { these: named.collect(), ..WantedSkylines::NOTHING };
-            (Requirements::points(vec![(ProtectedValues::These(args.value.clone()), point)]), wanted)
+            (Requirements::points(vec![(ProtectedValues::These(asked.values.clone()), point)]), wanted)
         }
     }
 }

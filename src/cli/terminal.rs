@@ -1,12 +1,13 @@
 //! How does text reach the user?
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::error::{Error, Result};
 use crate::resources::progress::{Progress, Snapshot};
@@ -166,20 +167,50 @@ fn tell_end(bar: &ProgressBar, ended: &Snapshot, end: Instant) {
 
 fn restart(bar: &ProgressBar, now: &Snapshot) {
     let template = match now.total {
-        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len} rows, {eta} left",
+        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len} rows, {left}",
         None => "{msg} {spinner} {human_pos} rows, {elapsed}",
     };
     bar.reset();
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let words = time_left(state.pos(), state.len().unwrap_or(0), state.elapsed());
+        let _ = out.write_str(&words);
+    }));
     if let Some(total) = now.total {
         bar.set_length(total);
     }
     bar.set_message(now.phase);
 }
 
+/// How long the rest of a phase takes at the pace so far, in words; nothing is said before there is a pace, nor after all
+/// rows were seen.
+fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
+    if done >= total {
+        return "finishing".to_string();
+    }
+    if done == 0 || elapsed < Duration::from_millis(500) {
+        return "no estimate yet".to_string();
+    }
+    let left = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
+    match left.ceil() as u64 {
+        seconds @ 0..90 => format!("{seconds} s left"),
+        seconds => format!("{} min left", seconds.div_ceil(60)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_pace_so_far() {
+        let left = |done, total, seconds| time_left(done, total, Duration::from_secs(seconds));
+        assert_eq!(left(0, 100, 20), "no estimate yet");
+        assert_eq!(time_left(50, 100, Duration::from_millis(100)), "no estimate yet");
+        assert_eq!(left(25, 100, 10), "30 s left");
+        assert_eq!(left(1, 100, 10), "17 min left");
+        assert_eq!(left(100, 100, 10), "finishing");
+    }
 
     #[test]
     fn control_characters_are_shown_as_text() {

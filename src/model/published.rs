@@ -14,7 +14,7 @@ use super::split::{Scratch, SplitTest};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::{Error, Result};
-use crate::policy::joint_value;
+use crate::policy::{Cuts, joint_value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
@@ -190,6 +190,14 @@ impl Policy {
                 let what = format!("t_closeness of column {name:?}");
                 return refuse(&what, whole, "leave out t_closeness, or [nights]");
             }
+        }
+        if self.publish.cuts == Cuts::Blind {
+            let remedy = "leave out cuts = \"blind\", or [nights]";
+            return refuse(
+                "cuts = \"blind\"",
+                "withstands a replay of one table, not of several nights",
+                remedy,
+            );
         }
         if self.publish.strategy.is_some() {
             let remedy = "leave out publish.strategy, or [nights]";

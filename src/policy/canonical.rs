@@ -132,6 +132,11 @@ fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
     if let Some(strategy) = publish.strategy {
         writeln!(text, "strategy = \"{}\"", name_of(&Strategy::NAMES, strategy))?;
     }
+    if !publish.shares.is_empty() {
+        let share =
+            |(value, share): (&String, &Rational)| format!("{} = {}", quoted(value), fraction_text(share));
+        writeln!(text, "shares = {{ {} }}", publish.shares.iter().map(share).collect::<Vec<_>>().join(", "))?;
+    }
     Ok(())
 }
 

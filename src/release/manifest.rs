@@ -173,8 +173,7 @@ impl Manifest {
         };
         let names: Vec<&str> = evidence.columns.iter().map(|column| column.finding.column.as_str()).collect();
         let points = evidence.columns.iter().flat_map(|column| {
-            let risks = column.finding.risks();
-            risks.map(|claim| findings::point(claim, (names.len() > 1).then_some(&column.finding.column)))
+            findings::points(column.finding, (names.len() > 1).then_some(&column.finding.column))
         });
         Ok(Manifest {
             skyveil: env!("CARGO_PKG_VERSION").to_string(),

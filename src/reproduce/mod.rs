@@ -22,6 +22,7 @@ mod machine;
 mod mondrian;
 mod nights;
 pub mod page;
+mod replay;
 mod robust;
 mod run;
 mod scale_up;

@@ -10,6 +10,7 @@ mod anonymize;
 mod architecture;
 mod audit;
 mod beliefs;
+mod blind;
 mod check;
 mod closeness;
 mod columns;
@@ -32,6 +33,7 @@ mod memory;
 mod nights;
 mod parts;
 mod policy_reference;
+mod proposals;
 #[cfg(unix)]
 mod races;
 mod receipts;

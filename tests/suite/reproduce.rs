@@ -88,7 +88,7 @@ fn write_adult(folder: &Path, people: u64) {
 #[test]
 fn experiments_without_data_run() {
     let folder = tempfile::tempdir().expect("as it was written");
-    for name in ["skyline-check", "scale-up", "exclusive"] {
+    for name in ["skyline-check", "scale-up", "exclusive", "replay"] {
         reproduce(name, folder.path());
     }
     let (_, theorem) = reproduce("theorem4", folder.path());

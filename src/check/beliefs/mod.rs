@@ -8,12 +8,14 @@
 //! a person counts as not vulnerable only by an exact distance or a proven bound; sums do not depend on the
 //! number of threads.
 
+mod exposure;
 pub mod groups;
 mod labels;
 
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
+pub use exposure::{CLOSE_PERCENT, Exposure};
 pub use groups::{PeopleSource, PublishedValues};
 pub use labels::LabelledGroups;
 

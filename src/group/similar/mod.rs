@@ -9,12 +9,14 @@
 //! | `classes` | which tuples are alike? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
 //! | `leftover` | which finished group can accept a left-over tuple? |
+//! | `larger` | which larger groups can hold the people who are left over? |
 //!
 //! Invariant: the condition is per group, so tables may be processed in parts.
 //! Not here: the conditions themselves (`crate::math::robust`), what the adversary knows (`crate::model::robust`).
 
 mod art;
 mod classes;
+mod larger;
 mod leftover;
 mod nearest;
 mod parts;

@@ -2,7 +2,7 @@
 //!
 //! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
 //! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
-//! once more; those who are still left are suppressed.
+//! once more. Those who are still left form larger groups; who fits in none of these is suppressed.
 //!
 //! Memory: [`SimilarPeople::working_bytes`], the records of the collected parts and the memory for grouping each of
 //! them.
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
+use super::larger::LargerGroups;
 use super::parts::parts;
 use super::people::PersonRecord;
 use crate::encode::group_counts::{GroupCounts, Part};
@@ -72,6 +73,13 @@ pub enum PlacedPeople<'a> {
     },
 }
 
+/// What becomes of the people of a part who fit in no group of different values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leftovers {
+    AreTriedAgain,
+    FormLargerGroups,
+}
+
 /// Receives the outcomes, with groups in the order of their numbers.
 type Sink<'s> = dyn FnMut(PlacedPeople<'_>) -> Result<()> + 's;
 
@@ -112,11 +120,11 @@ impl SimilarPeople<'_> {
         let leave_out =
             |person: PersonRecord<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
         if count <= 1 {
-            return self.round(sorter, &mut number, sink, leave_out);
+            return self.round(sorter, Leftovers::FormLargerGroups, &mut number, sink, leave_out);
         }
         let mut again = Sorter::new(self.budget, self.spill)?;
         let mut left = vec![0u64; weights.len()];
-        self.round(sorter, &mut number, sink, |person, _| {
+        self.round(sorter, Leftovers::AreTriedAgain, &mut number, sink, |person, _| {
             left[person.combination as usize] += 1;
             person.push(&mut again)
         })?;
@@ -124,7 +132,7 @@ impl SimilarPeople<'_> {
         let mut sorter = Sorter::new(self.budget, self.spill)?;
         again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
         self.progress.start("grouping who was left", Some(left.iter().sum()));
-        self.round(sorter, &mut number, sink, leave_out)?;
+        self.round(sorter, Leftovers::FormLargerGroups, &mut number, sink, leave_out)?;
         self.progress.finish();
         Ok(())
     }
@@ -133,6 +141,7 @@ impl SimilarPeople<'_> {
     fn round(
         &self,
         sorter: Sorter<'_>,
+        leftovers: Leftovers,
         number: &mut u64,
         sink: &mut Sink<'_>,
         mut leave: impl FnMut(PersonRecord<'_>, &mut Sink<'_>) -> Result<()>,
@@ -140,7 +149,7 @@ impl SimilarPeople<'_> {
         let mut waiting: Vec<PartRecords> = Vec::new();
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
             let grouped: Vec<SimilarGroups> = self.pool.install(|| {
-                let one = |part: &PartRecords| self.group_records(part);
+                let one = |part: &PartRecords| self.group_records(part, leftovers);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
@@ -171,7 +180,7 @@ impl SimilarPeople<'_> {
         finish(&mut waiting)
     }
 
-    fn group_records(&self, part: &PartRecords) -> Result<SimilarGroups> {
+    fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
         let priors = self.known.priors();
         let sets = priors.sets();
         let mut values = Vec::with_capacity(part.ends.len());
@@ -184,7 +193,11 @@ impl SimilarPeople<'_> {
         }
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
-        group_part(priors, self.requirement, self.test, tuples)
+        let mut found = group_part(priors, self.requirement, self.test, tuples)?;
+        if leftovers == Leftovers::FormLargerGroups {
+            LargerGroups { priors, requirement: self.requirement, tuples }.extend(&mut found);
+        }
+        Ok(found)
     }
 
     /// A group of people with these sensitive codes.

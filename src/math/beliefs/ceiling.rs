@@ -36,6 +36,7 @@
 //! Memory: 16 B x values^2 and 16 B x different priors for a group; O(values) for a row.
 //! Not here: exact posteriors.
 
+use super::capacity::Capacity;
 use super::divergence::{LARGEST_RELATIVE_ERROR, part};
 use super::refinement::Large;
 use super::roundings::{UNIT, relative_error};
@@ -51,6 +52,8 @@ pub struct Ceiling {
     counts: Vec<u64>,
     /// The range of R for every pair (x, y), by x x values + y.
     ranges: Vec<(f64, f64)>,
+    /// Ranges that depend on the row, if they were computed.
+    capacity: Option<Capacity>,
     /// The relative error of the odds; infinite if nothing is known.
     error: f64,
     prior_error: f64,
@@ -73,6 +76,7 @@ impl Ceiling {
         let mut ceiling = Ceiling {
             counts: counts.to_vec(),
             ranges: vec![(0.0, f64::INFINITY); values * values],
+            capacity: None,
             error,
             prior_error,
         };
@@ -82,8 +86,8 @@ impl Ceiling {
         ceiling
     }
 
-    /// As [`Ceiling::new`], with bounds refined by applying them to themselves: tighter for large groups, at
-    /// a higher cost.
+    /// As [`Ceiling::new`], with bounds refined by applying them to themselves, and those of [`Capacity`]: tighter
+    /// for large groups, at a higher cost.
     pub fn refined(priors: &[(&[f64], u64)], counts: &[u64], prior_error: f64) -> Self {
         let mut ceiling = Ceiling::new(priors, counts, prior_error);
         if ceiling.error <= LARGEST_RELATIVE_ERROR {
@@ -98,6 +102,7 @@ impl Ceiling {
             let refined = large.refine(widened.collect());
             let closer = |(a, b): (&(f64, f64), &(f64, f64))| (a.0.max(b.0), a.1.min(b.1));
             ceiling.ranges = plain.iter().zip(&refined).map(closer).collect();
+            ceiling.capacity = Capacity::new(priors, counts, prior_error);
         }
         ceiling
     }
@@ -121,9 +126,14 @@ impl Ceiling {
         }
     }
 
-    /// For each value the least and the greatest posterior of a row with this prior.
+    /// For each value the least and the greatest posterior of a row of the group with this prior.
     pub fn posterior(&self, prior: &[f64]) -> Vec<(f64, f64)> {
         let values = self.counts.len();
+        let own = self.capacity.as_ref().map(|capacity| capacity.ranges(prior));
+        let range = |pair: usize| {
+            let (low, high) = self.ranges[pair];
+            own.as_ref().map_or((low, high), |own| (low.max(own[pair].0), high.min(own[pair].1)))
+        };
         let unknown = self.error > LARGEST_RELATIVE_ERROR || prior.len() != values;
         let mass = |value: usize| self.counts[value] as f64 * prior[value];
         let interval = |x: usize| {
@@ -138,7 +148,7 @@ impl Ceiling {
             }
             let (mut least, mut greatest) = (0.0, 0.0);
             for y in (0..values).filter(|y| *y != x && mass(*y) > 0.0) {
-                let (low, high) = self.ranges[x * values + y];
+                let (low, high) = range(x * values + y);
                 least += mass(y) / mass(x) / high;
                 greatest += mass(y) / mass(x) / low;
             }

@@ -1,22 +1,22 @@
 //! How far do the beliefs about the people of one group move?
 //!
 //! Members of a group are its different quasi-identifier combinations, each with a number of rows: rows that
-//! agree share prior and posterior. Posteriors are exact, by forward and backward passes in floats with a
-//! proven error, if the group has at most [`BeliefAdversary::states`] states and [`MOST_ROWS`] rows;
-//! otherwise the proven interval of [`Ceiling`] is used instead. When floats do not decide, exact fractions
-//! do, as long as that takes at most [`MOST_EXACT_PAIRS`] weights; anything still open counts as undecided,
-//! which is never safe.
+//! agree share prior and posterior. A group falls apart into [`blocks`], each of which is a group of its own.
+//! Posteriors of a block are exact, by forward and backward passes in floats with a proven error, if it has at
+//! most [`BeliefAdversary::states`] states and [`MOST_ROWS`] rows; otherwise the proven interval of
+//! [`Ceiling`] is used instead. When floats do not decide, exact fractions do, as long as that takes at most
+//! [`MOST_EXACT_PAIRS`] weights; anything still open counts as undecided, which is never safe.
 //!
 //! Memory: O(rows x values present) and 20 B per state for a group.
 //! Not here: where groups come from, threads.
 
+use super::blocks::blocks;
 use super::ceiling::Ceiling;
 use super::combinations::Combinations;
 use super::comparison::{BeliefComparison, posterior_error};
 use super::divergence::{DistanceVerdict, Threshold};
 use super::kernel::Kernel;
 use super::omega::omega_estimate;
-use super::possible::is_possible;
 use super::prior::exact_prior;
 use crate::math::exact::Rational;
 use crate::math::posterior;
@@ -60,21 +60,30 @@ pub struct BeliefGroup<'a> {
     pub counts: &'a [u64],
 }
 
-/// How the posteriors of a group are known.
+/// How the posteriors of a block are known.
 enum Known {
     /// In floats, member by member, off by at most this.
     Exactly(Vec<f64>, f64),
     /// Within bounds.
     Within(Ceiling),
-    /// The group is impossible: its values contradict the priors.
-    Impossible,
+}
+
+/// Some members of a group and the values that they share.
+struct Block {
+    members: Vec<Member>,
+    /// How often they have each value.
+    counts: Vec<u64>,
+    known: Known,
 }
 
 /// The beliefs about the members of a group, before and after.
 pub struct Beliefs<'a> {
     adversary: &'a BeliefAdversary<'a>,
     group: BeliefGroup<'a>,
-    known: Known,
+    /// None if the group is impossible: its values contradict the priors.
+    blocks: Vec<Block>,
+    /// The block of each member, and its place there.
+    places: Vec<(usize, usize)>,
 }
 
 /// How far a belief moved: an interval that holds the true distance.
@@ -112,81 +121,93 @@ impl BeliefGroup<'_> {
     }
 }
 
-impl<'a> Beliefs<'a> {
-    /// The beliefs of an adversary about a group.
-    pub fn new(adversary: &'a BeliefAdversary<'a>, group: BeliefGroup<'a>) -> Self {
-        let mut beliefs = Beliefs { adversary, group, known: Known::Impossible };
-        let values: u64 = group.counts.iter().sum();
-        if group.counts.len() == adversary.table.values() && group.rows() == values && values > 0 {
-            beliefs.known = match group.is_small(adversary.states) {
-                true => beliefs.exact().unwrap_or_else(|| beliefs.bounded()),
-                false => beliefs.bounded(),
-            };
-        }
-        beliefs
+impl Block {
+    fn group(&self) -> BeliefGroup<'_> {
+        BeliefGroup { members: &self.members, counts: &self.counts }
     }
 
-    /// Whether the posteriors are exact, except for rounding.
-    pub fn is_exact(&self) -> bool {
+    fn is_exact(&self) -> bool {
         matches!(self.known, Known::Exactly(..))
     }
+}
 
-    fn exact(&self) -> Option<Known> {
-        let present: Vec<usize> = self.group.present().collect();
-        let counts: Vec<u32> = present.iter().map(|value| self.group.counts[*value] as u32).collect();
-        let mut priors = Vec::with_capacity(self.group.rows() as usize * present.len());
-        for member in self.group.members {
-            let prior = self.adversary.prior(member.combination);
+impl BeliefGroup<'_> {
+    fn priors<'a>(&self, adversary: &'a BeliefAdversary<'_>) -> Vec<(&'a [f64], u64)> {
+        let prior = |member: &Member| (adversary.prior(member.combination), member.rows);
+        self.members.iter().map(prior).collect()
+    }
+
+    /// The posteriors in floats, if there are not too many states.
+    fn exactly(&self, adversary: &BeliefAdversary<'_>) -> Option<Known> {
+        let present: Vec<usize> = self.present().collect();
+        let counts: Vec<u32> = present.iter().map(|value| self.counts[*value] as u32).collect();
+        let mut priors = Vec::with_capacity(self.rows() as usize * present.len());
+        for member in self.members {
+            let prior = adversary.prior(member.combination);
             for _ in 0..member.rows {
                 priors.extend(present.iter().map(|value| prior[*value]));
             }
         }
-        let near = match posterior::approximate(&counts, &priors, MOST_STATES) {
-            Ok(near) => near,
-            Err(posterior::Refusal::Contradiction) => return Some(Known::Impossible),
-            Err(_) => return None,
-        };
-        let values = self.group.counts.len();
-        let mut posteriors = vec![0.0; self.group.members.len() * values];
+        let near = posterior::approximate(&counts, &priors, MOST_STATES).ok()?;
+        let values = self.counts.len();
+        let mut posteriors = vec![0.0; self.members.len() * values];
         let mut row = 0;
-        for (member, own) in self.group.members.iter().zip(posteriors.chunks_exact_mut(values)) {
+        for (member, own) in self.members.iter().zip(posteriors.chunks_exact_mut(values)) {
             for (place, value) in present.iter().enumerate() {
                 own[*value] = near.posteriors[row * present.len() + place];
             }
             row += member.rows as usize;
         }
-        let error = posterior_error(self.adversary.error, row, near.relative_error());
-        error.is_finite().then_some(Known::Exactly(posteriors, error.max(self.adversary.error)))
+        let error = posterior_error(adversary.error, row, near.relative_error());
+        error.is_finite().then_some(Known::Exactly(posteriors, error.max(adversary.error)))
     }
+}
 
-    fn bounded(&self) -> Known {
-        let priors = self.counted_priors();
-        if !is_possible(&priors, self.group.counts) {
-            return Known::Impossible;
+impl<'a> Beliefs<'a> {
+    /// The beliefs of an adversary about a group.
+    pub fn new(adversary: &'a BeliefAdversary<'a>, group: BeliefGroup<'a>) -> Self {
+        let mut beliefs = Beliefs { adversary, group, blocks: Vec::new(), places: Vec::new() };
+        let values: u64 = group.counts.iter().sum();
+        if group.counts.len() != adversary.table.values() || group.rows() != values || values == 0 {
+            return beliefs;
         }
-        Known::Within(Ceiling::new(&priors, self.group.counts, self.adversary.error))
+        let Some(found) = blocks(&group.priors(adversary), group.counts) else { return beliefs };
+        let mut parts = vec![(Vec::new(), vec![0; group.counts.len()]); found.many];
+        for (member, block) in group.members.iter().zip(found.of_priors) {
+            beliefs.places.push((block, parts[block].0.len()));
+            parts[block].0.push(*member);
+        }
+        for (value, block) in found.of_values.into_iter().enumerate() {
+            if let Some(block) = block {
+                parts[block].1[value] = group.counts[value];
+            }
+        }
+        beliefs.blocks =
+            parts.into_iter().map(|(members, counts)| block(adversary, members, counts)).collect();
+        beliefs
     }
 
-    fn counted_priors(&self) -> Vec<(&'a [f64], u64)> {
-        let prior = |member: &Member| (self.adversary.prior(member.combination), member.rows);
-        self.group.members.iter().map(prior).collect()
+    /// Whether all posteriors are exact, except for rounding.
+    pub fn is_exact(&self) -> bool {
+        self.blocks.iter().all(Block::is_exact)
     }
 
     /// Tightens posteriors that are only known within bounds, at a higher cost; see [`Ceiling::refined`].
     pub fn refine(&mut self) {
-        if let Known::Within(_) = self.known {
-            let priors = self.counted_priors();
-            self.known = Known::Within(Ceiling::refined(&priors, self.group.counts, self.adversary.error));
+        for block in self.blocks.iter_mut().filter(|block| !block.is_exact()) {
+            let priors = block.group().priors(self.adversary);
+            block.known = Known::Within(Ceiling::refined(&priors, &block.counts, self.adversary.error));
         }
     }
 
     /// How far the belief about a member moved.
     pub fn moved(&self, member: usize, comparison: &mut BeliefComparison) -> Moved {
+        let Some(&(block, place)) = self.places.get(member) else { return Moved { low: 1.0, high: 1.0 } };
         let prior = self.adversary.prior(self.group.members[member].combination);
-        match &self.known {
+        match &self.blocks[block].known {
             Known::Exactly(posteriors, error) => {
                 let values = prior.len();
-                let own = &posteriors[member * values..(member + 1) * values];
+                let own = &posteriors[place * values..(place + 1) * values];
                 let measured = comparison.measure(prior, own, *error);
                 let low = (measured.distance - measured.bound).next_down();
                 Moved { low: if low >= 0.0 { low.min(1.0) } else { 0.0 }, high: measured.at_most() }
@@ -195,7 +216,6 @@ impl<'a> Beliefs<'a> {
                 low: ceiling.least_distance(prior, comparison.smoothing()),
                 high: ceiling.distance(prior, comparison.smoothing()),
             },
-            Known::Impossible => Moved { low: 1.0, high: 1.0 },
         }
     }
 
@@ -208,24 +228,33 @@ impl<'a> Beliefs<'a> {
         threshold: &Threshold,
     ) -> DistanceVerdict {
         match threshold.place(moved.low, moved.high) {
-            DistanceVerdict::Undecided if self.is_exact() => {
-                self.settle(member, comparison, threshold.exact())
-            }
+            DistanceVerdict::Undecided => match self.places.get(member) {
+                Some(&(block, place)) if self.blocks[block].is_exact() => {
+                    self.settle(&self.blocks[block], place, comparison, threshold.exact())
+                }
+                _ => DistanceVerdict::Undecided,
+            },
             verdict => verdict,
         }
     }
 
     /// Decides on exact fractions.
-    fn settle(&self, member: usize, comparison: &BeliefComparison, threshold: &Rational) -> DistanceVerdict {
-        let members = self.group.members;
+    fn settle(
+        &self,
+        block: &Block,
+        member: usize,
+        comparison: &BeliefComparison,
+        threshold: &Rational,
+    ) -> DistanceVerdict {
+        let members = &block.members[..];
         let pairs = (members.len() as u64).checked_mul(self.adversary.table.len() as u64);
         if pairs.is_none_or(|pairs| pairs > MOST_EXACT_PAIRS) {
             return DistanceVerdict::Undecided;
         }
         let prior = |own: &Member| exact_prior(self.adversary.table, self.adversary.kernels, own.combination);
         let priors: Vec<Vec<Rational>> = members.iter().map(prior).collect();
-        let present: Vec<usize> = self.group.present().collect();
-        let counts: Vec<u32> = present.iter().map(|value| self.group.counts[*value] as u32).collect();
+        let present: Vec<usize> = block.group().present().collect();
+        let counts: Vec<u32> = present.iter().map(|value| block.counts[*value] as u32).collect();
         let mut rows = Vec::new();
         for (own, prior) in members.iter().zip(&priors) {
             for _ in 0..own.rows {
@@ -245,13 +274,22 @@ impl<'a> Beliefs<'a> {
 
     /// The distance of each member by the Omega-estimate, for display only.
     pub fn omega(&self, comparison: &mut BeliefComparison) -> Vec<f64> {
-        let priors = self.counted_priors();
+        let priors = self.group.priors(self.adversary);
         let estimates = omega_estimate(&priors, self.group.counts);
         let distance = |((prior, _), estimate): (&(&[f64], u64), Vec<f64>)| {
             comparison.measure(prior, &estimate, 0.0).distance
         };
         priors.iter().zip(estimates).map(distance).collect()
     }
+}
+
+/// A block with what is known about it without much work.
+fn block(adversary: &BeliefAdversary<'_>, members: Vec<Member>, counts: Vec<u64>) -> Block {
+    let group = BeliefGroup { members: &members, counts: &counts };
+    let exactly = group.is_small(adversary.states).then(|| group.exactly(adversary)).flatten();
+    let known = exactly
+        .unwrap_or_else(|| Known::Within(Ceiling::new(&group.priors(adversary), &counts, adversary.error)));
+    Block { members, counts, known }
 }
 
 /// The result of testing a whole group.

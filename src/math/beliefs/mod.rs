@@ -10,13 +10,16 @@
 //! | [`prior`] | what is believed before the release? |
 //! | [`omega`] | what would the paper's estimate of the posterior be? (display only) |
 //! | [`ceiling`] | how far can a belief have moved, without the posterior? (proved) |
-//! | [`possible`] | can the values of a group be dealt out at all? |
+//! | [`capacity`], [`tilt`] | how closely can the posterior of a large group be enclosed? (proved) |
+//! | [`blocks`] | can the values of a group be assigned at all, and which rows have to do with each other? |
 //! | [`smoothing`], [`divergence`], [`comparison`] | how far did a belief move, and is that within t? |
 //! | [`group`] | how far do all beliefs about a group move? |
 //!
 //! Invariant: a distance is accepted only with a proven bound or exactly; a NaN is never accepted. Not here:
 //! exact posteriors, which [`comparison`] receives; tables, files, threads.
 
+pub mod blocks;
+mod capacity;
 pub mod ceiling;
 pub mod combinations;
 pub mod comparison;
@@ -26,10 +29,10 @@ pub mod group;
 pub mod kernel;
 mod logarithm;
 pub mod omega;
-mod possible;
 pub mod prior;
 mod refinement;
 mod roundings;
 pub mod smoothing;
 #[cfg(test)]
 mod tests;
+mod tilt;

@@ -4,6 +4,7 @@
 //! robust only with a proof; nothing depends on how the group was made.
 
 use super::conditions::{delta, member_ranks, ratio_condition};
+use super::enclosure::Enclosure;
 use super::priors::Priors;
 use super::ranges::GroupPriors;
 use super::requirement::Requirement;
@@ -26,8 +27,8 @@ pub struct PublishedGroup<'a> {
 pub enum Proof {
     /// By its exact posteriors.
     Posterior,
-    /// By the ratio condition, for at least one attribute set.
-    Ratio,
+    /// By a bound for at least one attribute set: the ratio condition, or an enclosure of the posteriors.
+    Bound,
 }
 
 /// What is known about a group.
@@ -40,7 +41,7 @@ pub enum RobustVerdict {
         /// The largest posterior, rounded up.
         posterior: f64,
     },
-    /// Too large for the posterior, and the ratio condition fails: not proven to be robust.
+    /// Too large for the posterior, and no bound shows it: not proven to be robust.
     NotShown,
     /// The priors give every assignment weight 0: an input error, and not safe.
     Contradiction,
@@ -89,9 +90,18 @@ pub fn assess(
                 return Ok(Assessment { verdict: RobustVerdict::Contradiction, worst: None });
             }
             Err(_) => {
-                worst = None;
-                proof = Proof::Ratio;
-                shown &= by_ratio();
+                proof = Proof::Bound;
+                let by_ratio = by_ratio();
+                let enough = requirement.below();
+                let enclosure = if by_ratio { None } else { Enclosure::new(priors, group, set, enough) };
+                let most = enclosure.map(|own| own.by_value());
+                // A NaN is not at most 1/r.
+                shown &=
+                    by_ratio || most.as_ref().is_some_and(|most| most.iter().all(|most| *most <= enough));
+                worst = worst.zip(most).map(|(mut worst, most)| {
+                    worst.iter_mut().zip(most).for_each(|(worst, most)| *worst = worst.max(most));
+                    worst
+                });
             }
         }
     }

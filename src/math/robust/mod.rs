@@ -7,14 +7,16 @@
 //! | `requirement` | what is r, and is it out of reach? |
 //! | `ranges` | between which priors does a group lie? |
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
+//! | `enclosure` | how large can the posteriors of a large group be? |
 //! | `judge` | what may be said about a published group? |
 //!
 //! Memory: documented in each module; nothing here reads files or starts threads. Invariant: the condition is
-//! per group, so tables may be processed in parts; only groups that pass `ratio` or `exact` are ever called
-//! robust. Not here: posteriors (`crate::math::posterior`), forming groups (`crate::group::similar`), reading
+//! per group, so tables may be processed in parts; only groups that pass `ratio` or `exact` or
+//! whose posteriors are enclosed are ever called robust. Not here: posteriors (`crate::math::posterior`), forming groups (`crate::group::similar`), reading
 //! priors.
 
 mod conditions;
+mod enclosure;
 mod judge;
 mod priors;
 mod ranges;
@@ -27,6 +29,7 @@ pub(crate) mod tests;
 mod tuples;
 
 pub use conditions::{Test, delta_ceiling};
+pub use enclosure::exposed;
 pub use judge::{Assessment, Proof, PublishedGroup, RobustVerdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};

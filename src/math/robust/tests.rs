@@ -1,3 +1,4 @@
+use super::conditions::ratio_condition;
 use super::requirement::Infeasible;
 use std::collections::BTreeMap;
 
@@ -93,9 +94,15 @@ impl Table {
         .unwrap()
     }
 
-    /// The ratio condition, selected by allowing no states at all.
+    /// The ratio condition, for all attribute sets.
     fn ratio_holds(&self, r: &Rational) -> bool {
-        self.assess(r, 0).verdict == RobustVerdict::Robust(Proof::Ratio)
+        let (signatures, values) = self.published();
+        let (requirement, alone) = (requirement(r), values.iter().all(|&(_, count)| count == 1));
+        let values: Vec<u32> = values.into_iter().map(|(value, _)| value).collect();
+        let enough = values.len() as u64 >= requirement.smallest_group();
+        let group = GroupPriors::new(&self.priors, values, signatures);
+        let holds = |set| ratio_condition(&requirement, &self.priors.levels, &group, set);
+        alone && enough && (0..self.priors.sets()).all(holds)
     }
 
     /// The largest exact posterior; `None` for a contradiction.
@@ -330,12 +337,22 @@ proptest! {
                 seen.push(at);
             }
         }
+        let rows = table.tuples.iter().map(|tuple| tuple.priors[0].clone()).collect();
+        let all = Table::of_rows(&table.tuples.iter().map(|tuple| tuple.value).collect::<Vec<_>>(), rows);
+        for r in [ratio(6, 5), ratio(3, 2), ratio(2, 1)] {
+            let shown = all.assess(&r, 0).verdict == RobustVerdict::Robust(Proof::Bound);
+            prop_assert!(!shown || all.worst().unwrap() * &r <= Rational::ONE);
+        }
         let values: Vec<usize> = seen.iter().map(|&at| table.tuples[at].value).collect();
         let one = Table::of_rows(&values, seen.iter().map(|&at| table.tuples[at].priors[0].clone()).collect());
         for r in [ratio(6, 5), ratio(3, 2), ratio(2, 1), ratio(3, 1)] {
             if one.ratio_holds(&r) {
                 prop_assert!(one.worst().unwrap() * &r <= Rational::ONE);
                 prop_assert!(matches!(one.assess(&r, 1 << 10).verdict, RobustVerdict::Robust(Proof::Posterior)));
+            }
+            // What a bound shows without any state is never above either.
+            if one.assess(&r, 0).verdict == RobustVerdict::Robust(Proof::Bound) {
+                prop_assert!(one.worst().unwrap() * &r <= Rational::ONE);
             }
             prop_assert_eq!(one.ratio_holds(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Ratio));
             prop_assert_eq!(one.delta_claims(&r), reference::holds(&one.tuples, &(0..values.len()).collect::<Vec<_>>(), &r, Named::Delta));

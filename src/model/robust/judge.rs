@@ -1,6 +1,6 @@
 //! Does every group keep every posterior at most 1/r against an adversary who knows distributions?
 //!
-//! A group is judged by its exact posteriors if it is small enough, and by the ratio condition otherwise; a
+//! A group is judged by its exact posteriors if it is small enough, and by a bound otherwise; a
 //! group that neither proves is not shown to be robust, and is not safe. Nothing depends on how the groups
 //! were made.
 //!
@@ -56,7 +56,7 @@ pub fn assessed(
 #[derive(Debug, Clone, PartialEq)]
 pub struct RobustJudge {
     by_posterior: u64,
-    by_ratio: u64,
+    by_bound: u64,
     breached: u64,
     not_shown: u64,
     unmeasured: u64,
@@ -72,7 +72,7 @@ impl RobustJudge {
     pub fn new(values: usize) -> Self {
         RobustJudge {
             by_posterior: 0,
-            by_ratio: 0,
+            by_bound: 0,
             breached: 0,
             not_shown: 0,
             unmeasured: 0,
@@ -86,7 +86,7 @@ impl RobustJudge {
     pub fn observe(&mut self, values: &[(u32, u32)], number: Option<i64>, assessment: &Assessment) {
         match assessment.verdict {
             RobustVerdict::Robust(Proof::Posterior) => self.by_posterior += 1,
-            RobustVerdict::Robust(Proof::Ratio) => self.by_ratio += 1,
+            RobustVerdict::Robust(Proof::Bound) => self.by_bound += 1,
             RobustVerdict::Breached { .. } => self.breached += 1,
             RobustVerdict::NotShown => self.not_shown += 1,
             RobustVerdict::Contradiction => {
@@ -109,7 +109,7 @@ impl RobustJudge {
     #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: &RobustJudge) {
         self.by_posterior += other.by_posterior;
-        self.by_ratio += other.by_ratio;
+        self.by_bound += other.by_bound;
         self.breached += other.breached;
         self.not_shown += other.not_shown;
         self.unmeasured += other.unmeasured;
@@ -157,7 +157,7 @@ impl RobustJudge {
             verdict: ClaimVerdict::from(holds),
             counts: vec![
                 ("by exact posteriors", self.by_posterior),
-                ("by the ratio condition", self.by_ratio),
+                ("by a bound", self.by_bound),
                 ("above", self.breached),
                 ("not shown", self.not_shown),
             ],
@@ -168,7 +168,7 @@ impl RobustJudge {
     /// One line about posteriors.
     fn posteriors(&self, robustness: &Robustness, worst: &[(String, f64)]) -> String {
         let threshold = Rational::ONE / &robustness.model.r;
-        let shown = self.by_posterior + self.by_ratio;
+        let shown = self.by_posterior + self.by_bound;
         let all = shown + self.breached + self.not_shown;
         let mut text = match (self.breached, self.not_shown) {
             (0, 0) => format!("at most {threshold} in every group"),
@@ -205,7 +205,7 @@ impl RobustJudge {
                 ("test", name.to_string().into()),
                 ("r_robust", holds.into()),
                 ("groups_by_posterior", self.by_posterior.into()),
-                ("groups_by_ratio", self.by_ratio.into()),
+                ("groups_by_bound", self.by_bound.into()),
                 ("groups_above", self.breached.into()),
                 ("groups_not_shown", self.not_shown.into()),
                 ("groups_without_posterior", self.unmeasured.into()),
@@ -234,7 +234,7 @@ mod tests {
         let posterior = f64::from(worst[0].max(worst[1])) / 8.0;
         let verdict = match kind {
             0 => RobustVerdict::Robust(Proof::Posterior),
-            1 => RobustVerdict::Robust(Proof::Ratio),
+            1 => RobustVerdict::Robust(Proof::Bound),
             2 => RobustVerdict::Breached { posterior },
             3 => RobustVerdict::NotShown,
             _ => RobustVerdict::Contradiction,

@@ -53,7 +53,7 @@ fn groups(total: &Total) -> Markup {
                 tbody {
                     @for (what, groups) in [
                         ("at most 1/r by their exact posteriors", "groups_by_posterior"),
-                        ("at most 1/r by the ratio condition, being too large for posteriors", "groups_by_ratio"),
+                        ("at most 1/r by a bound, being too large for posteriors", "groups_by_bound"),
                         ("with a posterior above 1/r", "groups_above"),
                         ("not shown to be robust", "groups_not_shown"),
                     ] {

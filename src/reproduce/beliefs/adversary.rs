@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::distance::Distance;
+use crate::math::beliefs::divergence::{DistanceVerdict, Threshold};
+use crate::math::beliefs::group::{BeliefAdversary, BeliefGroup, Beliefs, Member, Passes, passes};
 use crate::math::beliefs::kernel::Kernel;
 use crate::math::beliefs::omega::omega_estimate;
 use crate::math::beliefs::prior::PriorPlan;
@@ -27,7 +29,11 @@ const SMOOTHING: &str = "0.75";
 /// The beliefs of an adversary with one bandwidth about every row before the release.
 pub struct PaperAdversary {
     of_row: Vec<u32>,
-    priors: Vec<Vec<f64>>,
+    table: Combinations,
+    kernels: Vec<Kernel>,
+    priors: Vec<f64>,
+    /// No prior is off by more than this, relatively.
+    error: f64,
     /// The time to compute the priors, in seconds.
     pub seconds: f64,
 }
@@ -44,14 +50,14 @@ pub enum Posterior {
 /// The result of an attack on a release.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attack {
-    /// Rows whose belief moves by more than t.
+    /// Rows whose belief certainly moves by more than t.
     pub vulnerable: u64,
-    /// The same, by the paper's estimate alone.
+    /// The rows that would be vulnerable by the paper's estimate.
     pub vulnerable_by_omega: u64,
-    /// The largest distance.
+    /// The largest distance that is certain.
     pub worst: f64,
-    /// Rows in groups whose posterior is only estimated.
-    pub estimated: u64,
+    /// Rows for which neither exact posteriors nor proved bounds decide.
+    pub undecided: u64,
 }
 
 impl PaperAdversary {
@@ -70,16 +76,39 @@ impl PaperAdversary {
             let bandwidth = parse_fraction(bandwidth).ok_or_else(|| missing(&column.name))?;
             kernels.push(Kernel::new(distance, &bandwidth, &column.name)?);
         }
-        let priors = PriorPlan::new(&table, &kernels, WORKSPACE)?.run_all();
+        let plan = PriorPlan::new(&table, &kernels, WORKSPACE)?;
+        let (priors, error) = (plan.run_all().concat(), plan.relative_error());
+        drop(plan);
         let seconds = start.elapsed().as_secs_f64();
         let of_row =
             (0..rows.len()).map(|row| table.find(&codes(row)).map_or(0, |found| found as u32)).collect();
-        Ok(PaperAdversary { of_row, priors, seconds })
+        Ok(PaperAdversary { of_row, table, kernels, priors, error, seconds })
+    }
+
+    fn beliefs(&self) -> BeliefAdversary<'_> {
+        let PaperAdversary { table, kernels, priors, error, .. } = self;
+        BeliefAdversary { table, kernels, priors, error: *error, states: STATES }
+    }
+
+    /// The combinations of a group, and the place of each row among them.
+    fn members(&self, group: &[u32]) -> (Vec<Member>, Vec<usize>) {
+        let mut combinations: Vec<u32> = group.iter().map(|&row| self.of_row[row as usize]).collect();
+        combinations.sort_unstable();
+        let same = combinations.chunk_by(|a, b| a == b);
+        let members: Vec<Member> =
+            same.map(|same| Member { combination: same[0] as usize, rows: same.len() as u64 }).collect();
+        let place = |&row: &u32| {
+            let own = self.of_row[row as usize] as usize;
+            members.partition_point(|member| member.combination < own)
+        };
+        let places = group.iter().map(place).collect();
+        (members, places)
     }
 
     /// The belief about a row before the release.
     pub fn prior(&self, row: u32) -> &[f64] {
-        &self.priors[self.of_row[row as usize] as usize]
+        let values = self.table.values();
+        &self.priors[self.of_row[row as usize] as usize * values..][..values]
     }
 
     /// The beliefs about the rows of a group after the release, and whether they are exact.
@@ -129,29 +158,55 @@ impl PaperAdversary {
         group.iter().zip(&posteriors).map(moved).all(|distance| distance <= t)
     }
 
+    /// Whether certainly no belief about a group moves by more than t.
+    pub fn proves(
+        &self,
+        rows: &CodedRows<'_>,
+        group: &[u32],
+        threshold: &Threshold,
+        comparison: &BeliefComparison,
+    ) -> Passes {
+        let (members, _) = self.members(group);
+        let group = BeliefGroup { members: &members, counts: &rows.counts(group) };
+        passes(&self.beliefs(), group, comparison, threshold)
+    }
+
     /// Attacks every row of a release.
     pub fn attack(
         &self,
         rows: &CodedRows<'_>,
         groups: &Groups,
-        t: f64,
+        threshold: &Threshold,
         comparison: &mut BeliefComparison,
     ) -> Attack {
         let mut attack = Attack::default();
+        let adversary = self.beliefs();
         for group in groups {
-            let (posteriors, exact) = self.posteriors(rows, group, Posterior::ExactWhereSmall);
-            if !exact {
-                attack.estimated += group.len() as u64;
+            let (members, places) = self.members(group);
+            let counts = rows.counts(group);
+            let mut beliefs = Beliefs::new(&adversary, BeliefGroup { members: &members, counts: &counts });
+            let mut verdicts = Vec::new();
+            for refined in [false, true] {
+                if refined && !verdicts.contains(&DistanceVerdict::Undecided) {
+                    break;
+                }
+                if refined {
+                    beliefs.refine();
+                }
+                verdicts.clear();
+                for member in 0..members.len() {
+                    let moved = beliefs.moved(member, comparison);
+                    attack.worst = attack.worst.max(moved.low);
+                    verdicts.push(beliefs.verdict(member, moved, comparison, threshold));
+                }
             }
-            let (omegas, _) = self.posteriors(rows, group, Posterior::Omega);
-            for ((&row, posterior), omega) in group.iter().zip(&posteriors).zip(&omegas) {
-                let distance = comparison.measure(self.prior(row), posterior, 0.0).distance;
-                let within = distance <= t;
-                attack.vulnerable += u64::from(!within);
-                let estimated = comparison.measure(self.prior(row), omega, 0.0).distance;
-                let within = estimated <= t;
-                attack.vulnerable_by_omega += u64::from(!within);
-                attack.worst = if distance.is_nan() { 1.0 } else { attack.worst.max(distance) };
+            let omegas = beliefs.omega(comparison);
+            for &place in &places {
+                attack.vulnerable += u64::from(verdicts[place] == DistanceVerdict::Beyond);
+                attack.undecided += u64::from(verdicts[place] == DistanceVerdict::Undecided);
+                let beyond =
+                    !matches!(threshold.place(omegas[place], omegas[place]), DistanceVerdict::Within);
+                attack.vulnerable_by_omega += u64::from(beyond);
             }
         }
         attack

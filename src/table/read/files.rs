@@ -254,6 +254,15 @@ impl Table {
         kind_of(self.schema.field_with_name(name).map_err(|_| missing(&self.schema, name))?)
     }
 
+    /// The types with which the cells of CSV files are read, by column; none if there are other files.
+    pub fn csv_types(&self) -> Vec<(&str, CsvType)> {
+        let is_csv = |file: &TableFile| matches!(file.content, Content::Csv(_));
+        match self.files.first().map(|file| &file.content) {
+            Some(Content::Csv(file)) if self.files.iter().all(is_csv) => file.typed_names().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The number of rows, if the files declare it.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.rows()?))

@@ -128,7 +128,7 @@ fn what_blind_cuts_do_not_cover_is_refused() {
         "skyline points and group sizes",
     );
     refused(
-        format!("{COLUMNS}[privacy]\nmodel = \"implications\"\nk = 1\nconfidence = 0.5\n{BLIND}"),
+        format!("{COLUMNS}[privacy]\nmodel = \"implications\"\nimplications = 1\nconfidence = 0.5\n{BLIND}"),
         "skyline",
     );
     let shares = BLIND.replace("cuts = \"blind\"", "cuts = \"best\"");

@@ -15,7 +15,6 @@ use crate::table::ColumnKind;
 use crate::table::read::{ReadOptions, Table};
 use clap::Args;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -46,7 +46,10 @@ mod reproduce;
 mod resources;
 mod table;
 
-pub use anonymize::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use anonymize::{
+    Anonymize, Append, Appended, Erase, EraseMode, Erasure, OlderRelease, Outcome, Search, Summary,
+    Suppression, WaitingFor, WaitingPeople,
+};
 pub use check::release::Release;
 pub use check::{Examined, JudgedColumn, Order, Verdict};
 #[doc(hidden)]

@@ -3,10 +3,11 @@
 //! Memory: pages of codes while they fit the budget, the triples of the nodes that are counted at once, one batch per
 //! table that is written.
 
+use super::append::column_kinds;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
 use super::tasks::stamp;
-use super::written::{Attempt, Written};
+use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
@@ -34,6 +35,7 @@ use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
+use crate::model::published::PastRecorder;
 use crate::model::skyline::BlindRequirements;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
@@ -42,6 +44,7 @@ use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
+use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
@@ -66,6 +69,14 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
             Setting::Search,
         ));
     }
+    let before = workplace.decisive();
+    if job.policy.nights.is_some() && job.search != Search::Tree {
+        return Err(Error::missing(
+            "a release that is continued cannot be searched in a lattice: later nights have other levels",
+            "search a tree, or leave out [nights]",
+            Setting::Search,
+        ));
+    }
     if job.policy.publish.cuts == Cuts::Blind && job.search != Search::Tree {
         return Err(Error::missing(
             "cuts = \"blind\" makes a tree, and a lattice was to be searched",
@@ -86,11 +97,16 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
+    lints.add_nights(
+        job.policy,
+        coded.whole.people,
+        workplace.continued.as_ref().is_some_and(|own| own.by_values),
+    );
     lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
-    let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
+    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
@@ -132,7 +148,7 @@ impl<'s> CodedTable<'s> {
         if job.memory < least {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
-        let payload = source.payload()?;
+        let payload = source.payload(&workplace.key)?;
         let mut elsewhere = match job.engine {
             Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
             None => None,
@@ -183,6 +199,20 @@ impl<'s> CodedTable<'s> {
         })
     }
 
+    /// Watches for the groups that decide about later nights, if there may be some.
+    fn decisive(
+        &self,
+        job: &Anonymize<'_>,
+        protection: &Protection<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<Option<PastRecorder>> {
+        if job.policy.nights.is_none() {
+            return Ok(None);
+        }
+        let test = protection.split_test_after(workplace.decisive(), &self.sensitive, &self.whole, None)?;
+        Ok(Some(PastRecorder::after(test)))
+    }
+
     /// Writes the groups of blind cuts, and returns how they were chosen; `None` if nothing may be published.
     fn choose_blindly(
         &self,
@@ -218,9 +248,11 @@ impl<'s> CodedTable<'s> {
             labels,
             sensitive,
             payload,
+            groups_before: workplace.groups_before(),
         };
         let mut files =
             GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
+        files.decisive = self.decisive(job, protection, workplace)?;
         let mut audit = None;
         let grown = match job.search {
             Search::Tree if job.policy.publish.cuts == Cuts::Blind => {
@@ -259,8 +291,9 @@ impl<'s> CodedTable<'s> {
         };
         progress.start("writing", None);
         drop(self.store);
-        let GroupFiles { output, measure, obstacles, tree, .. } = files;
-        output.finish()?;
+        let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
+        let log = output.finish()?;
+        let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
         let tree = tree.finish()?;
         progress.finish();
@@ -278,8 +311,22 @@ impl<'s> CodedTable<'s> {
             distributions: None,
             suppressed: None,
             accepted: self.accepted,
+            night,
         })))
     }
+}
+
+/// What the ledger needs of a night; `None` if the release is not continued.
+fn night_record(
+    job: &Anonymize<'_>,
+    protection: &Protection<'_>,
+    decisive: Option<PastRecorder>,
+    (log, sensitive): (PersonLog, &SensitiveColumns),
+    workplace: &Workplace<'_>,
+) -> Result<Option<NightRecord>> {
+    let Some(decisive) = decisive else { return Ok(None) };
+    let decisive = protection.decisive(decisive.finish(sensitive, workplace.decisive()), sensitive)?;
+    Ok(Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? }))
 }
 
 /// Where the groups of a release go while they are found.
@@ -288,6 +335,8 @@ struct GroupFiles<'a> {
     measure: Measure<'a>,
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
+    /// If the release is continued.
+    decisive: Option<PastRecorder>,
     resources: &'a Resources<'a>,
 }
 
@@ -304,6 +353,7 @@ impl<'a> GroupFiles<'a> {
             measure,
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
+            decisive: None,
             resources: &workplace.resources,
         })
     }
@@ -361,6 +411,9 @@ impl GroupSink for GroupFiles<'_> {
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);
+        if let Some(decisive) = &mut self.decisive {
+            decisive.observe(&group.part);
+        }
         self.output.push(number, &group)
     }
 

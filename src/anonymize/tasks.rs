@@ -76,6 +76,9 @@ pub(super) fn expect_codes_to_suffice(job: &Anonymize<'_>) -> Result<()> {
     if job.grouping() != Grouping::Split || job.policy.needs() != Needs::Counts {
         return refuse("the policy needs more of the people than counts".to_string());
     }
+    if job.policy.nights.is_some() {
+        return refuse("nights: the ledger needs the names of people".to_string());
+    }
     for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
         let name = target.name();
         if job.table.kind(&name)? == ColumnKind::Text {

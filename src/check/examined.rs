@@ -5,6 +5,7 @@ use super::release::Release;
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::model::finding::Finding;
+use crate::release::chain::Chain;
 use crate::release::findings;
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -30,7 +31,8 @@ impl Release {
     /// Compares the files, the tables and the statements of the release with its manifest and its policy, and judges it.
     /// An error of a release that was not altered is returned as such.
     pub fn examine(&self, original: Option<&Table>, resources: &Resources<'_>) -> Result<Examined> {
-        let mut altered = integrity::files(self.directory(), self.manifest(), resources.progress)?;
+        let chain = Chain::read(self.directory())?;
+        let mut altered = integrity::nights(chain.nights(), None, resources.progress)?;
         match self.judge(original, &mut altered, resources) {
             Err(error) if altered.is_empty() || matches!(error, Error::Stopped) => Err(error),
             verdict => Ok(Examined { altered, verdict }),

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
+use super::flags::{ResourceFlags, open_table, read_confidence, read_delimiter, read_options};
 use super::receipt::ReceiptFlags;
 use super::suite::Suite;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
-use super::{Answer, replay};
+use super::{Answer, attack_several, replay};
 use crate::check::Subject;
 use crate::check::beliefs::{Exposure, GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, Setting, number_of};
+use crate::math::confidence::Confidence;
 use crate::math::exact::{Rational, decimal_at_least, parse_fraction, ratio};
 use crate::math::replay::ReplayEffort;
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
@@ -43,7 +44,7 @@ pub struct AttackArgs {
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
     /// The table that the release was made from; may be given several times.
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "TABLE", num_args = 1..)]
     pub original: Vec<PathBuf>,
     #[command(flatten)]
     receipt: ReceiptFlags,
@@ -78,11 +79,19 @@ pub struct AttackArgs {
     /// The sensitive column.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
+    /// The column that names people. With it, several releases of overlapping people are attacked together: each path is
+    /// one of them, and each --original the table that it was made from.
+    #[arg(long, value_name = "COL", conflicts_with_all = ["bandwidth", "smooth", "quasi", "receipt"])]
+    pub person: Option<String>,
+    /// For several releases: nobody may be as sure as this of anybody's value; default: 1. The points of their policies
+    /// count as well.
+    #[arg(long, value_name = "C", value_parser = read_confidence, requires = "person")]
+    pub confidence: Option<Confidence>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
     #[command(flatten)]
-    resources: ResourceFlags,
+    pub(super) resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -114,6 +123,9 @@ impl Bandwidth {
 
 /// Attacks, and prints who is affected.
 pub fn run(args: &AttackArgs) -> Result<Answer> {
+    if args.person.is_some() || args.paths.len() > 1 && args.paths.iter().all(|path| is_release(path)) {
+        return attack_several::run(args);
+    }
     let policy = args.policy.as_ref().map(Policy::read).transpose()?;
     let suite = match &args.paths[..] {
         [directory] if is_release(directory) => match on_release(args, directory, policy)? {

@@ -1,6 +1,6 @@
 //! Which table is examined, and what do its columns mean?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -191,13 +191,22 @@ impl SubjectFlags {
 
     /// Opens the tables.
     pub fn open_tables(&self) -> Result<Opened> {
+        self.open_night(None)
+    }
+
+    /// Opens the tables of one night of a release that was continued, or of all.
+    pub fn open_night(&self, night: Option<u64>) -> Result<Opened> {
         let policy = self.policy.as_ref().map(Policy::read).transpose()?;
         match &self.paths[..] {
             [directory] if is_release(directory) => {
-                let release = Release::open(directory)?;
+                let release = open_release(directory, night)?;
                 let policy = policy.map_or_else(|| release.policy(), Ok)?;
                 Ok(Opened::Release(Box::new((release, policy))))
             }
+            _ if night.is_some() => Err(Error::input(
+                "only a release that was continued has nights",
+                "give the directory of the release, or leave out --night",
+            )),
             paths => {
                 let table = open_table(paths, &self.read_options(policy.as_ref()))?;
                 Ok(Opened::Table(table, policy.map(Box::new)))
@@ -280,6 +289,14 @@ impl SubjectFlags {
     /// The resources of the scan.
     pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
         self.resources.all(progress)
+    }
+}
+
+/// Opens one night of a release, or all.
+pub fn open_release(directory: &Path, night: Option<u64>) -> Result<Release> {
+    match night {
+        Some(number) => Release::open_night(directory, number),
+        None => Release::open(directory),
     }
 }
 

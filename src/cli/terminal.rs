@@ -74,11 +74,39 @@ fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// In which form warnings and phases are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogForm {
+    /// Lines for people.
+    Text,
+    /// One JSON object in each line, also for each phase that ended.
+    Json,
+}
+
+/// Whether standard error is for programs.
+static LOG_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on, warnings and phases are told in this form.
+pub fn log_as(form: LogForm) {
+    LOG_JSON.store(form == LogForm::Json, Ordering::Relaxed);
+}
+
+fn logs_json() -> bool {
+    LOG_JSON.load(Ordering::Relaxed)
+}
+
+fn log(object: &serde_json::Value) {
+    let _ = writeln!(io::stderr().lock(), "{object}");
+}
+
 /// Writes a warning, a note or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
 /// so a line end in a name cannot begin a line that looks like ours.
 pub fn complain(kind: &str, text: &str) {
     if matches!(kind, "warning" | "note" | "accepted") && is_quiet() {
         return;
+    }
+    if logs_json() {
+        return log(&serde_json::json!({"level": kind, "message": text}));
     }
     let text = escape(text, |rest| rest.starts_with("\n  "));
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
@@ -122,6 +150,13 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Does some work, with its progress on standard error if that is a terminal.
 pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
+    if logs_json() {
+        let result = work(&progress);
+        for (phase, took) in progress.took() {
+            log(&serde_json::json!({"level": "phase", "phase": phase, "seconds": took.as_secs_f64()}));
+        }
+        return result;
+    }
     if is_quiet() || !io::stderr().is_terminal() {
         return work(&progress);
     }

@@ -188,7 +188,7 @@ impl TaskRows<'_> {
             .ok_or_else(|| damaged("the key of the fingerprint has another length"))?;
         let DecidedCodes { attributes, sensitive, .. } =
             self.source.decide_codes(values, |_| Ok(combinations.unwrap_or_default()))?;
-        let (payload, hasher) = (self.source.payload()?, self.source.hasher(&key));
+        let (payload, hasher) = (self.source.payload(&key)?, self.source.hasher(&key));
         let send = |page: CodedPage| pass(seal(self.stamp.seal(&page), &page_key)?);
         let push = |page: Page| send(CodedPage { page, fingerprint: Fingerprint::default() });
         let source = self.source.without_watched();

@@ -22,6 +22,7 @@ pub mod group_counts;
 mod long_table;
 pub mod page;
 pub mod payload;
+pub mod person;
 pub mod quasi;
 pub mod repeated_ids;
 pub mod rows;

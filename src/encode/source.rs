@@ -12,8 +12,9 @@ use super::encoder::{Encoder, single_codes};
 use super::fingerprint::{Fingerprint, FingerprintKey, RowHasher};
 use super::group_counts::GroupCounts;
 use super::long_table::LongTable;
-use super::page::{Layout, Page, PageStore};
+use super::page::{Layout, Page, PageStore, Travelling};
 use super::payload::Payload;
+use super::person::PersonMarker;
 use super::repeated_ids::{IdColumn, RepeatedIds};
 use super::sensitive::SensitiveCoding;
 use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
@@ -101,12 +102,23 @@ impl<'a> Source<'a> {
         self.columns.quasi.iter().copied()
     }
 
-    /// Encodes the columns that travel with their rows; `None` if there are none.
-    pub fn payload(&self) -> Result<Option<Payload>> {
+    /// Encodes the columns that travel with their rows, and marks the people of a release that is continued; `None` if
+    /// there is nothing to carry along.
+    pub fn payload(&self, key: &FingerprintKey) -> Result<Option<Payload>> {
         let schema = self.table.schema();
         let fields = self.columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
         let fields: Vec<&Field> = fields.collect();
-        if fields.is_empty() { Ok(None) } else { Payload::new(&fields).map(Some) }
+        match self.marker(key) {
+            Some(marker) => Ok(Some(Payload::new(&fields)?.marked_by(marker))),
+            None if fields.is_empty() => Ok(None),
+            None => Payload::new(&fields).map(Some),
+        }
+    }
+
+    /// Marks the people of a release that is continued.
+    pub fn marker(&self, key: &FingerprintKey) -> Option<PersonMarker> {
+        let sensitive = self.columns.sensitive.iter().map(|column| column.name);
+        self.columns.person.map(|person| PersonMarker::new(key, person, sensitive))
     }
 
     /// Scans all rows: `work` runs on the worker threads, `consume` receives the results in table order.
@@ -143,7 +155,7 @@ impl<'a> Source<'a> {
 
     /// The first scan of a table that is a part of another one, and may be empty.
     pub fn observe(&self) -> Result<TableValues> {
-        let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
+        let judged = self.with(SourceColumns { travelling: vec![], person: None, ..self.columns.clone() });
         let found = judged.columns.first_scan(self.table, &self.resources.budget)?;
         let work = |batches: SourceBatches<'_>| {
             let begin_at = batches.morsel.index() as usize;
@@ -203,8 +215,13 @@ impl<'a> Source<'a> {
 
     /// The combinations of sensitive values that occur.
     pub fn find_combinations(&self, codings: &[SensitiveCoding]) -> Result<CombinationsFound> {
-        let alone =
-            SourceColumns { quasi: vec![], travelling: vec![], watched: vec![], ..self.columns.clone() };
+        let alone = SourceColumns {
+            quasi: vec![],
+            travelling: vec![],
+            watched: vec![],
+            person: None,
+            ..self.columns.clone()
+        };
         let combinations = Mutex::new(CombinationsFound::default());
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
@@ -227,7 +244,7 @@ impl<'a> Source<'a> {
 
     /// A scan of its own for the fingerprint of all rows.
     pub fn fingerprint(&self, hasher: &RowHasher<'_>) -> Result<Fingerprint> {
-        let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
+        let judged = self.with(SourceColumns { travelling: vec![], person: None, ..self.columns.clone() });
         let work = |batches: SourceBatches<'_>| {
             let mut batches = batches.hashed_by(hasher);
             batches.by_ref().try_for_each(|batch| batch.map(drop))?;
@@ -305,8 +322,8 @@ impl<'a> Source<'a> {
             let mut append = |people: &SourceBatch| {
                 encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
                 if let Some(payload) = payload {
-                    let travelling = people.travelling();
-                    payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
+                    let Travelling { lengths, bytes } = &mut page.payload;
+                    payload.append_people(people, lengths, bytes)?;
                 }
                 if page.is_full(&layout) {
                     let full = std::mem::replace(&mut page, Page::empty(&layout));

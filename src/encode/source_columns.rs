@@ -35,6 +35,8 @@ pub struct SourceColumns<'a> {
     pub travelling: Vec<&'a str>,
     /// Columns that are not published and could identify people; the first scan looks at them.
     pub watched: Vec<&'a str>,
+    /// The column that names people, if the release is continued.
+    pub person: Option<&'a str>,
 }
 
 /// What the rows of a table represent; the text is the name of a column.
@@ -63,7 +65,9 @@ impl<'a> SourceColumns<'a> {
     pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
-        let mut own = SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched };
+        let person = rules.nights.as_ref().and_then(|nights| nights.person.as_deref());
+        let rows = RowsAre::People;
+        let mut own = SourceColumns { rows, quasi, sensitive, values, travelling, watched, person };
         let columns = &rules.columns;
         for (role, &name) in rules.bind(&names)?.iter().zip(&names) {
             match role {
@@ -88,6 +92,8 @@ impl<'a> SourceColumns<'a> {
             ));
         }
         match own.rows {
+            // Where a column names people, the ledger finds out whether they have several rows.
+            RowsAre::People if person.is_some() => own.watched.clear(),
             RowsAre::People => own.watched.retain(|name| !is_no_id(name)),
             RowsAre::Counted(_) | RowsAre::ValuesOf(_) => own.watched.clear(),
         }
@@ -103,7 +109,8 @@ impl<'a> SourceColumns<'a> {
     /// For a table in which each row is a person with one sensitive value.
     pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
         let (sensitive, values) = (vec![sensitive], Values::Single);
-        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![], watched: vec![] }
+        let (travelling, watched) = (vec![], vec![]);
+        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched, person: None }
     }
 
     /// The column that determines what the rows represent, if there is one.
@@ -129,11 +136,12 @@ impl<'a> SourceColumns<'a> {
         self.of_rows().into_iter().chain(quasi).chain(self.sensitive.iter().map(|column| column.name))
     }
 
-    /// The columns to read: those that decide about groups, those that are watched, and those that travel.
+    /// The columns to read: those that decide about groups, those that are watched, those that travel, and the person.
     pub fn wanted(&self) -> Vec<ColumnRequest> {
         let travelling = self.travelling.iter().map(|name| ColumnRequest::as_is(*name));
         let judged = self.deciding().chain(self.watched.iter().copied());
-        judged.map(ColumnRequest::canonical).chain(travelling).collect()
+        let person = self.person.map(ColumnRequest::canonical);
+        judged.map(ColumnRequest::canonical).chain(travelling).chain(person).collect()
     }
 
     /// Starts the first scan of a table. Fails if a column is unsuitable for its role.
@@ -223,6 +231,7 @@ impl<'a> SourceColumns<'a> {
     /// Splits a batch of the requested columns by role.
     pub fn split(&self, mut batch: RecordBatch) -> Result<SourceBatch> {
         let of_rows = self.of_rows().map(|_| batch.remove_column(0));
+        let person = self.person.map(|_| batch.remove_column(batch.num_columns() - 1));
         let (mut counts, mut wrong_counts) = (None, 0);
         if let (RowsAre::Counted(_), Some(column)) = (self.rows, &of_rows) {
             let read = RowCounts::of(column);
@@ -234,13 +243,14 @@ impl<'a> SourceColumns<'a> {
             counts = Some(read.counts.into_iter().filter(|&count| count > 0).collect());
         }
         let (quasi, sensitive, watched) = (self.quasi.len(), self.sensitive.len(), self.watched.len());
-        Ok(SourceBatch { of_rows, batch, quasi, sensitive, watched, counts, wrong_counts })
+        Ok(SourceBatch { of_rows, person, batch, quasi, sensitive, watched, counts, wrong_counts })
     }
 }
 
 /// Some rows of a table; rows with a count of 0 are left out.
 pub struct SourceBatch {
     of_rows: Option<ArrayRef>,
+    person: Option<ArrayRef>,
     batch: RecordBatch,
     quasi: usize,
     sensitive: usize,
@@ -258,6 +268,11 @@ impl SourceBatch {
     /// The column that identifies the person of each row, or counts its people.
     pub fn of_rows(&self) -> Option<&ArrayRef> {
         self.of_rows.as_ref()
+    }
+
+    /// The column that names people.
+    pub fn person(&self) -> Option<&ArrayRef> {
+        self.person.as_ref()
     }
 
     /// The quasi-identifiers.
@@ -295,6 +310,7 @@ impl SourceBatch {
             let (quasi, sensitive, watched) = (self.quasi, self.sensitive, self.watched);
             each(&SourceBatch {
                 of_rows: None,
+                person: None,
                 batch,
                 quasi,
                 sensitive,

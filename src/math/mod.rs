@@ -9,6 +9,7 @@ pub mod disclosure_sets;
 pub mod exact;
 pub mod hash_sample;
 pub mod implications;
+pub mod joint_releases;
 pub mod posterior;
 pub mod random;
 pub mod replay;

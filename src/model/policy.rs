@@ -87,6 +87,13 @@ impl Policy {
         text
     }
 
+    /// The canonical text without the risks that the policy accepts.
+    pub fn without_accepted(&self) -> String {
+        let mut own = self.clone();
+        own.rules.accept.clear();
+        own.canonical()
+    }
+
     /// The SHA-256 of the canonical text, in hexadecimal.
     pub fn hash(&self) -> String {
         Sha256::digest(self.canonical()).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -23,7 +23,7 @@ impl TableRules {
         write_columns(&self.columns, text)
     }
 
-    /// Writes `[publish]` and the functions of `[[audit.function]]`.
+    /// Writes `[publish]`, the functions of `[[audit.function]]` and `[nights]`.
     pub(crate) fn write_publish(&self, text: &mut String) -> fmt::Result {
         write_publish(&self.publish, text)?;
         for function in &self.functions {
@@ -32,7 +32,7 @@ impl TableRules {
                 writeln!(text, "{} = {}", quoted(&column.name), coarseness(coarse, &column.shape))?;
             }
         }
-        Ok(())
+        self.nights.as_ref().map_or(Ok(()), |nights| nights.write(text))
     }
 }
 

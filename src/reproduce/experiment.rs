@@ -1,8 +1,8 @@
 //! The experiments, with what their papers print.
 
 use super::{
-    ExperimentFindings, ExperimentSetting, adult_skyline, beliefs, exclusive, implications, replay, robust,
-    scale_up, skyline_check, theorem4,
+    ExperimentFindings, ExperimentSetting, adult_skyline, beliefs, exclusive, implications, nights, replay,
+    robust, scale_up, skyline_check, theorem4,
 };
 use crate::error::Result;
 
@@ -175,6 +175,17 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ],
         sizes: Scaling::Scaled,
         run: replay::run,
+    },
+    Experiment {
+        name: "nights",
+        question: "What do two releases of overlapping people give away, and what if the second is appended?",
+        paper: "No paper: a measurement of this program",
+        place: "mathematics 11",
+        shows: &[
+            "Releases that are safe alone are not safe together: groups of both are subtracted from each other.",
+        ],
+        sizes: Scaling::Scaled,
+        run: nights::run,
     },
 ];
 

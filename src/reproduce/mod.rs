@@ -20,6 +20,7 @@ mod findings;
 mod implications;
 mod machine;
 mod mondrian;
+mod nights;
 pub mod page;
 mod replay;
 mod robust;

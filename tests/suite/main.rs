@@ -32,6 +32,7 @@ mod lattice;
 mod limits;
 #[cfg(target_os = "linux")]
 mod memory;
+mod nights;
 mod parts;
 mod policy_reference;
 mod proposals;

@@ -94,6 +94,10 @@ fn experiments_without_data_run() {
     let (_, theorem) = reproduce("theorem4", folder.path());
     let single: Vec<_> = rows(&theorem, "failures").into_iter().filter(|row| row[0] == "single").collect();
     assert!(!single.is_empty() && single.iter().all(|row| row[6] == 0), "{single:?}");
+    let (_, nights) = reproduce("nights", folder.path());
+    for row in rows(&nights, "nights") {
+        assert_eq!((&row[9], &row[10]), (&0.into(), &0.into()), "appended people are never exposed: {row:?}");
+    }
     let (_, exclusive) = reproduce("exclusive", folder.path());
     for row in rows(&exclusive, "published") {
         assert!(row[2] == "not printed" || row[2] == row[3], "{row:?}");

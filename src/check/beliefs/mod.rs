@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 
 pub use exposure::{CLOSE_PERCENT, Exposure};
 pub use groups::{PeopleSource, PublishedValues};
-use labels::LabelledGroups;
+pub use labels::LabelledGroups;
 
 use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+# Peers whose requirements contradict those of the others, with their packages; they run in an environment of their own.
+OTHERS = {"lighthouse": "project-lighthouse-anonymize", "polarfrost": "polarfrost"}
+
 ADULT = ["age", "workclass", "education", "marital-status", "race", "sex"]
 AGRAWAL = ["salary", "commission", "age", "elevel", "car", "hvalue", "hyears", "loan"]
 
@@ -65,6 +68,35 @@ def peer(name, table, quasi, sensitive, k):
             hierarchies[column] = {level: list(texts) for level, texts in enumerate(levels)}
         released = k_anonymity(frame, [], quasi, k, 0, hierarchies)
         return {"seconds": time.time() - start, **sizes(released, quasi)}
+    if name == "lighthouse":
+        import logging
+
+        from project_lighthouse_anonymize.gtrees import make_flat_default_gtree
+        from project_lighthouse_anonymize.wrappers.k_anonymize import k_anonymize
+
+        start = time.time()
+        frame = read(table)[quasi + [sensitive]]
+        trees = {}
+        for column in quasi:
+            if frame[column].dtype == object:
+                trees[column] = make_flat_default_gtree(set(frame[column].unique()))
+            else:
+                frame[column] = frame[column].astype(float)
+        frame["record"] = range(len(frame))
+        released = k_anonymize(logging.getLogger(name), frame, quasi, k, trees, "record", parallelism=None)[0]
+        return {"seconds": time.time() - start, **sizes(released, quasi)}
+    if name == "polarfrost":
+        import polars
+        from polarfrost import mondrian_k_anonymity
+
+        start = time.time()
+        frame = polars.read_csv(table) if table.endswith(".csv") else polars.read_parquet(table)
+        frame = frame.select(quasi + [sensitive])
+        texts = [column for column in quasi if frame[column].dtype == polars.String]
+        people = mondrian_k_anonymity(frame, quasi, sensitive, k, texts)["count"].to_list()
+        seconds = time.time() - start
+        squares = sum(size * size for size in people)
+        return {"seconds": seconds, "groups": len(people), "discernibility": squares, "people": sum(people)}
     if name == "pyCANON":
         from pycanon import anonymity
 
@@ -141,8 +173,9 @@ def compare(skyveil, work, name, table, quasi, sensitive, drop, k, minutes):
         own["discernibility"] = int(own["discernibility"])
         own["peak"] = max(own["peak"], own["peak_memory_bytes"])
     me = [sys.executable, os.path.abspath(__file__), "peer"]
-    for one in ["anonypy", "anjana"]:
-        lines.append(("anonymize", one, run(me + [one, table, ",".join(quasi), sensitive, str(k)], minutes)))
+    for one in ["anonypy", "anjana"] + list(OTHERS):
+        asked = me if one not in OTHERS else [os.environ["OTHER_PYTHON"]] + me[1:]
+        lines.append(("anonymize", one, run(asked + [one, table, ",".join(quasi), sensitive, str(k)], minutes)))
     data = os.path.join(release, "data")
     if os.path.isdir(data):
         check = run([skyveil, "check", release, "--json"], minutes)
@@ -195,6 +228,9 @@ def write(out, skyveil, rows, agrawal_rows, minutes, seconds):
                 writer.writerow(["peers", number, column, value])
     names = ["anonypy", "anjana", "pycanon", "duckdb", "pandas"]
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    tell = "import importlib.metadata, sys; print(', '.join(f'{n} {importlib.metadata.version(n)}' for n in sys.argv[1:]))"
+    asked = [os.environ["OTHER_PYTHON"], "-c", tell, *OTHERS.values()]
+    versions += ", " + subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     result = {
         "experiment": "peers",
         "question": "How do tools compare that users would take instead?",
@@ -211,7 +247,8 @@ def write(out, skyveil, rows, agrawal_rows, minutes, seconds):
             f"{versions}; each in a process of its own, peak resident memory as the system keeps it, not told "
             "for processes of less than 0.1 s. Times leave out the "
             "imports of Python; skyveil's include reading, writing and checking the release, the peers' end with the table "
-            "in memory. anjana generalizes whole columns (16, 8, 4, 2 and 1 parts of a numeric one) without suppression.",
+            "in memory. anjana generalizes whole columns (16, 8, 4, 2 and 1 parts of a numeric one) without suppression. project-lighthouse-anonymize publishes averages of "
+            "numbers and leaves people out; its groups are those of the people who are left.",
             "The check of skyveil is of the whole policy, with exact verdicts; pyCANON computes the least group size, DuckDB counts "
             "values by group. Ratios are to skyveil's line above them.",
             f"A tool that fails or does not finish within {minutes:g} minutes is named as such.",

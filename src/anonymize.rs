@@ -8,24 +8,34 @@
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) in
 //! addition.
 
+mod append;
 mod bucket_tables;
+mod erase;
 #[cfg(test)]
 mod fault_tests;
 mod given;
 mod job;
 mod lints;
+mod newcomers;
+#[cfg(test)]
+mod night_fault_tests;
 mod receipts;
 mod similar;
 mod splitting;
 mod suppressed;
+mod tasks;
 mod trial;
 mod written;
 
-pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
-pub use trial::{RelaxedTrial, Trial, TrialTable};
+pub use append::{Append, Appended, WaitingFor, WaitingPeople};
+pub use erase::{Erase, EraseMode, Erasure};
+pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
+pub use tasks::EngineTask;
+pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
+use crate::release::receipt::with_ending;
 use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
@@ -39,7 +49,25 @@ impl Anonymize<'_> {
     /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let start = Instant::now();
+        if self.engine.is_some() {
+            tasks::expect_codes_to_suffice(self)?;
+        }
         let workplace = Workplace::open(self, progress)?;
+        if self.policy.nights.is_some() {
+            self.policy.expect_continuable()?;
+            if self.grouping() != Grouping::Split {
+                return Err(Error::input(
+                    "nights: a strategy chooses one function for all people, so its release cannot be continued",
+                    "leave out the strategy, or [nights]",
+                ));
+            }
+            if self.replace.is_some() {
+                return Err(Error::input(
+                    "nights: a release that is continued is not replaced: its people were published",
+                    "append to it, or make another release",
+                ));
+            }
+        }
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,
             Grouping::SimilarPeople => similar::write_groups(self, &workplace)?,
@@ -64,6 +92,7 @@ impl Anonymize<'_> {
         }
         let kept = written.measure_kept(self, &workplace)?;
         let mut accepted = written.accepted.clone();
+        accepted.append(&mut workplace.accepted);
         accepted.extend(Lints::of_kept(&kept, verdict.first().individuals).accepted(self.policy)?);
         written.write_page(self, &verdict, &kept, &workplace)?;
         written.write_manifest(self, &verdict, &workplace)?;
@@ -85,10 +114,16 @@ impl Anonymize<'_> {
                 finding: judged.finding.clone(),
             })
         });
+        workplace.resources.progress.go_on()?;
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;
-        let published = workplace.staging.publish(&owners.paths());
+        let previous = with_ending(&self.out, ".previous");
+        let published = match workplace.replaced {
+            None => workplace.staging.publish(&owners.paths()),
+            Some(OlderRelease::Kept) => workplace.staging.exchange(&owners.paths(), Some(&previous)),
+            Some(OlderRelease::Removed) => workplace.staging.exchange(&owners.paths(), None),
+        };
         // A release that appeared has its receipt, whatever happened next.
         if published.is_ok() || matches!(published, Err(Error::Undurable { .. })) {
             owners.keep();

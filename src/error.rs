@@ -108,6 +108,9 @@ pub enum Error {
         /// What the other run is writing.
         target: PathBuf,
     },
+    /// The caller asked for an end ([`Progress::stop`](crate::Progress::stop)).
+    #[error("stopped at the caller's request; nothing was released")]
+    Stopped,
     /// A release is in place, but the system could not make its name durable.
     #[error("{} is complete, but may not survive a loss of power: {source}\n  check it later, or remove it and run again", path.display())]
     Undurable {
@@ -372,7 +375,7 @@ impl Error {
     /// Whether the same call may succeed later: a resource ran out, another run is at work, or the input was changing.
     pub fn may_pass(&self) -> bool {
         match self {
-            Error::Busy { .. } | Error::Changed { .. } | Error::Threads { .. } => true,
+            Error::Busy { .. } | Error::Changed { .. } | Error::Threads { .. } | Error::Stopped => true,
             Error::Io { source, .. } | Error::Spill { source, .. } => may_pass(source),
             // A second run would find the release of the first.
             Error::Output { source, made } => made.is_none() && may_pass(source),
@@ -415,7 +418,7 @@ impl Error {
             | Error::Undurable { path, .. }
             | Error::Busy { target: path } => Some(path),
             Error::Output { made, .. } => made.as_deref(),
-            Error::Defect { .. } | Error::Memory { .. } | Error::Threads { .. } => None,
+            Error::Defect { .. } | Error::Memory { .. } | Error::Threads { .. } | Error::Stopped => None,
         }
     }
 

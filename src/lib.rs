@@ -46,9 +46,12 @@ mod reproduce;
 mod resources;
 mod table;
 
-pub use anonymize::{Anonymize, Outcome, Search, Summary, Suppression};
+pub use anonymize::{
+    Anonymize, Append, Appended, Erase, EraseMode, Erasure, OlderRelease, Outcome, Search, Summary,
+    Suppression, WaitingFor, WaitingPeople,
+};
 pub use check::release::Release;
-pub use check::{JudgedColumn, Order, Verdict};
+pub use check::{Examined, JudgedColumn, Order, Verdict};
 #[doc(hidden)]
 pub use cli::main as command;
 pub use error::{Error, Lint, Mistake, Result, Setting};
@@ -63,19 +66,31 @@ pub use model::finding::{
     Side, Unprotected,
 };
 pub use policy::{AcceptedRisk, Strategy};
+pub use profile::StartingPolicy;
+pub use release::findings::obstacles;
 pub use release::penalty::{Penalty, Utility};
 pub use release::reader::{Cell, Covered, Label, LabelReader};
 pub use report::kept::KeptColumn;
 pub use report::scope::{ScopeLine, ScopeVerdict};
 pub use resources::Resources;
-pub use resources::budget::{ALLOWANCE, Budget};
-pub use resources::progress::Progress;
+pub use resources::budget::{ALLOWANCE, Budget, parse_size};
+pub use resources::progress::{Progress, Snapshot};
 pub use resources::spill::SpillForm;
 pub use table::read::{
     ColumnRequest, CsvType, Morsel, OrderedCells, ReadOptions, ScanMeans, SpoolPlace, Table,
+    panic_is_contained,
 };
 pub use table::write::{OutputFormat, TableWriter, WriteOptions};
 pub use table::{ColumnKind, CsvTexts};
+
+/// For engines whose tasks read the rows of a table, such as the Python package on Spark: [`Anonymize::engine`] makes a
+/// release of what [`engine::EngineTask`] makes of parts of the table. Not part of the public interface: run and tasks must have
+/// the same version.
+#[doc(hidden)]
+pub mod engine {
+    pub use crate::anonymize::EngineTask;
+    pub use crate::encode::elsewhere::RowEngine;
+}
 
 /// What the benches measure. Not part of the public interface: it may change at any time.
 #[cfg(feature = "bench-internals")]

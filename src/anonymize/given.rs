@@ -77,6 +77,7 @@ pub(super) fn write_groups(
         distributions: None,
         suppressed: None,
         accepted,
+        night: None,
     })))
 }
 
@@ -116,6 +117,7 @@ fn write_tables(
         labels: &labels,
         sensitive: &sensitive,
         payload: payload.as_ref(),
+        groups_before: 0,
     };
     let mut output =
         Output::create(workplace.staging.folder(), &shape, &workplace.spill, job.part_options())?;

@@ -1,5 +1,8 @@
 //! The input of a run, and its outcome.
 
+use super::lints::Lints;
+use crate::check::receipt::same_files;
+use crate::encode::elsewhere::RowEngine;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
@@ -11,13 +14,18 @@ use crate::math::disclosure_sets::Limits;
 use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
+use crate::model::published::PastGroups;
 use crate::model::{Grouping, Policy};
-use crate::policy::Strategy;
+use crate::policy::{Cuts, Strategy};
+use crate::release::chain::ChainLink;
+use crate::release::ledger::LedgerHead;
+use crate::release::manifest::{MANIFEST, Manifest, hash};
+use crate::release::nightly_files::NightlyFiles;
 use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
 use crate::release::private_file::PrivateFile;
-use crate::release::receipt::ReceiptPaths;
-use crate::release::staging::Staging;
+use crate::release::receipt::{Receipt, ReceiptPaths};
+use crate::release::staging::{Staging, Turn};
 use crate::report::kept::KeptColumn;
 use crate::report::scope::{Replay, ScopeLine};
 use crate::resources::Resources;
@@ -27,7 +35,8 @@ use crate::resources::spill::{Spill, SpillForm};
 use crate::table::CsvTexts;
 use crate::table::read::Table;
 use crate::table::write::{OutputFormat, WriteOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most people who are grouped together by similarity; beyond it, grouping grows faster than the number of people.
 const PART_PEOPLE: u64 = 20_000;
@@ -66,10 +75,15 @@ pub struct Anonymize<'a> {
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
     pub key: Option<PathBuf>,
+    /// Whether an existing release is exchanged, and what becomes of it; default: an existing one is an error.
+    pub replace: Option<OlderRelease>,
     /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
     pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
     pub part_people: u64,
+    /// Who reads the rows, if `table` has only the columns; default: nobody else.
+    #[doc(hidden)]
+    pub engine: Option<&'a dyn RowEngine>,
 }
 
 impl<'a> Anonymize<'a> {
@@ -91,8 +105,10 @@ impl<'a> Anonymize<'a> {
             suppressed: None,
             receipt: None,
             key: None,
+            replace: None,
             sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
+            engine: None,
         }
     }
 
@@ -100,8 +116,21 @@ impl<'a> Anonymize<'a> {
     pub(super) fn replay(&self) -> Replay {
         match self.grouping() {
             Grouping::GivenFunctions(_) => Replay::Withstood,
+            Grouping::Split if self.policy.publish.cuts == Cuts::Blind => Replay::Withstood,
             Grouping::Split | Grouping::SimilarPeople => Replay::NotConsidered,
         }
+    }
+
+    /// Whether the release is there already, made from these files by this policy and this version.
+    pub fn is_current(&self) -> Result<bool> {
+        let paths = ReceiptPaths::of(&self.out, self.receipt.as_deref(), self.key.as_deref())?;
+        let (Ok(receipt), Ok(manifest)) = (Receipt::read(&paths.receipt), Manifest::read(&self.out)) else {
+            return Ok(false);
+        };
+        Ok(receipt.skyveil == env!("CARGO_PKG_VERSION")
+            && manifest.policy_sha256 == self.policy.hash()
+            && receipt.manifest_sha256 == hash(&self.out.join(MANIFEST))?.1
+            && same_files(&receipt.input.files, self.table)?)
     }
 
     /// How the files of the release are written.
@@ -112,10 +141,29 @@ impl<'a> Anonymize<'a> {
         PartOptions { write, format, file_people: self.sizes.file_people }
     }
 
+    fn resources<'p>(&self, progress: &'p Progress) -> Resources<'p> {
+        Resources {
+            threads: self.threads,
+            budget: Budget::new(self.memory),
+            temp: self.temp.clone(),
+            spill: self.spill,
+            progress,
+        }
+    }
+
     /// How groups are formed.
     pub(super) fn grouping(&self) -> Grouping {
         self.strategy.map_or_else(|| self.policy.grouping(), Grouping::GivenFunctions)
     }
+}
+
+/// What becomes of a release that is exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OlderRelease {
+    /// It is kept as `NAME.previous`, in place of what has that name.
+    Kept,
+    /// It is removed.
+    Removed,
 }
 
 /// How groups are searched for.
@@ -136,23 +184,113 @@ pub(super) struct Workplace<'a> {
     pub new_key: Option<PrivateFile>,
     pub spill: Spill,
     pub resources: Resources<'a>,
+    /// The ledger and those who wait, if the release is continued.
+    pub nightly: NightlyFiles,
+    /// What this night continues.
+    pub continued: Option<Continued>,
+    /// The files of the input.
+    pub inputs: Vec<PathBuf>,
+    /// What becomes of the release that is exchanged, if one is.
+    pub replaced: Option<OlderRelease>,
+    /// The risks of exchanging it that the policy accepts.
+    pub accepted: Vec<Lint>,
+}
+
+/// What a night needs besides its job.
+pub(super) struct NightPlace<'a> {
+    /// The right to change the release.
+    pub turn: Arc<Turn>,
+    /// The key of its ledger.
+    pub key: FingerprintKey,
+    /// The release so far.
+    pub continued: Continued,
+    /// The table that the owner gave.
+    pub input: &'a Table,
+}
+
+/// A release that a night continues.
+pub(super) struct Continued {
+    /// The night.
+    pub link: ChainLink,
+    /// What its ledger says.
+    pub head: LedgerHead,
+    /// Whether the people of this night waited because of their values.
+    pub by_values: bool,
+    /// The key of its ledger.
+    pub key_path: PathBuf,
 }
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
-        let staging = Staging::create(&job.out)?;
-        let private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        let mut private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        let replaced = job.replace.filter(|_| job.out.symlink_metadata().is_ok());
+        let mut accepted = Vec::new();
+        let staging = match replaced {
+            None => Staging::create(&job.out)?,
+            Some(_) => {
+                accepted = Lints::of_replacement(job.policy)?;
+                private = private.of_newer_release();
+                Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?
+            }
+        };
         // An older receipt is noticed before the table is read.
         drop((private.receipt_file()?, private.tree_file()?));
         let (key, new_key) = private.key()?;
-        let resources = Resources {
-            threads: job.threads,
-            budget: Budget::new(job.memory),
-            temp: job.temp.clone(),
-            spill: job.spill,
-            progress,
-        };
-        Ok(Workplace { staging, private, key, new_key, spill: resources.new_spill()?, resources })
+        let (nightly, resources) = (NightlyFiles::of(&job.out), job.resources(progress));
+        let (spill, inputs) = (resources.new_spill()?, input_paths(job.table));
+        let continued = None;
+        Ok(Workplace {
+            staging,
+            private,
+            key,
+            new_key,
+            spill,
+            resources,
+            nightly,
+            continued,
+            inputs,
+            replaced,
+            accepted,
+        })
+    }
+
+    /// The published groups that decide about those of this run.
+    pub(super) fn decisive(&self) -> &PastGroups {
+        const NONE: &PastGroups = &PastGroups::NONE;
+        self.continued.as_ref().map_or(NONE, |continued| &continued.head.decisive)
+    }
+
+    /// Groups that earlier nights numbered.
+    pub(super) fn groups_before(&self) -> u64 {
+        self.continued.as_ref().map_or(0, |continued| continued.link.groups_before)
+    }
+
+    /// Where a night of a release is made.
+    pub(super) fn open_night(
+        job: &Anonymize<'_>,
+        release: &Path,
+        place: NightPlace<'_>,
+        progress: &'a Progress,
+    ) -> Result<Self> {
+        let NightPlace { turn, key, continued, input } = place;
+        let staging = Staging::of_night(turn, release, &job.out)?;
+        let private = ReceiptPaths::of_night(release, continued.link.number, &continued.key_path)?;
+        let (nightly, resources) = (NightlyFiles::of(release), job.resources(progress));
+        let (spill, inputs) = (resources.new_spill()?, input_paths(input));
+        let continued = Some(continued);
+        Ok(Workplace {
+            staging,
+            private,
+            key,
+            new_key: None,
+            spill,
+            resources,
+            nightly,
+            continued,
+            inputs,
+            replaced: None,
+            accepted: Vec::new(),
+        })
     }
 
     /// The rows of the table and their keyed fingerprint, in a scan of its own.
@@ -163,6 +301,10 @@ impl<'a> Workplace<'a> {
         let fingerprint = source.fingerprint(&hasher)?;
         Ok((fingerprint.rows, hasher.seal(&fingerprint)))
     }
+}
+
+fn input_paths(table: &Table) -> Vec<PathBuf> {
+    table.files().iter().map(|file| file.path().to_path_buf()).collect()
 }
 
 /// The outcome of a run.

@@ -5,10 +5,11 @@
 
 use super::job::{Anonymize, Workplace};
 use super::suppressed::SuppressedList;
-use super::written::Written;
+use super::written::{NightRecord, Written};
 use crate::check::Verdict;
 use crate::error::{Error, Result};
 use crate::release::findings;
+use crate::release::ledger::{LedgerHead, LedgerReader, LedgerWriter};
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::{
@@ -56,11 +57,15 @@ impl OwnersFiles {
             files.push(file);
             SuppressedRows { rows, list }
         });
+        let manifest_sha256 = hash(&workplace.staging.folder().join(MANIFEST))?.1;
+        if let Some(record) = written.night.take() {
+            files.push(write_ledger(job, record, &manifest_sha256, workplace)?);
+        }
         let distributions = verdict.first().finding.total("distributions").map(findings::total);
         let receipt = Receipt {
             skyveil: env!("CARGO_PKG_VERSION").to_string(),
             release: job.out.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            manifest_sha256: hash(&workplace.staging.folder().join(MANIFEST))?.1,
+            manifest_sha256: manifest_sha256.clone(),
             input: ReceiptInput {
                 rows: written.input_rows,
                 fingerprint: written.fingerprint.clone(),
@@ -74,6 +79,7 @@ impl OwnersFiles {
             utility: utility(&written.utility),
             binds: written.binds.iter().map(binding).collect(),
             distributions,
+            waited: workplace.continued.as_ref().filter(|own| own.by_values).map(|_| WAITED.to_string()),
             audit: written.audit.take(),
             resources: json!({
                 "seconds": start.elapsed().as_secs_f64(),
@@ -109,9 +115,41 @@ impl OwnersFiles {
 /// The files of the table, hashed at the same time as far as there are threads.
 fn input_files(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Vec<HashedFile>> {
     workplace.resources.progress.start("hashing the input", None);
-    let paths: Vec<_> = job.table.files().iter().map(|file| file.path()).collect();
+    let paths = &workplace.inputs;
     let hashed =
         thread_pool(job.threads)?.install(|| paths.par_iter().map(|path| input_file(path)).collect());
     workplace.resources.progress.finish();
     hashed
+}
+
+/// What a receipt says of people who waited because of their values.
+const WAITED: &str =
+    "the people of this night waited because of their values; what their waiting tells is not covered";
+
+/// Writes the ledger with the people of this night; it is in place before the night appears.
+fn write_ledger(
+    job: &Anonymize<'_>,
+    record: NightRecord,
+    manifest_sha256: &str,
+    workplace: &Workplace<'_>,
+) -> Result<PrivateFile> {
+    let NightRecord { log, decisive, kinds } = record;
+    workplace.resources.progress.start("writing the ledger", None);
+    let nightly = &workplace.nightly;
+    let (mut file, night, before) = match &workplace.continued {
+        None => (PrivateFile::new(&nightly.ledger, "the ledger")?, 1, None),
+        Some(continued) => (
+            PrivateFile::newer(&nightly.next_ledger, "the next ledger")?,
+            continued.link.number,
+            Some(LedgerReader::open(&nightly.ledger, &workplace.key)?),
+        ),
+    };
+    let people = before.as_ref().map_or(0, |before| before.head().people) + log.people();
+    let head = LedgerHead { night, manifest_sha256: manifest_sha256.to_string(), people, kinds, decisive };
+    let mut writer = LedgerWriter::create(&mut file, &head, &workplace.key)?;
+    writer.merge(before, log.sorted(&workplace.resources.budget, &workplace.spill)?)?;
+    let person = job.policy.nights.as_ref().and_then(|nights| nights.person.as_deref());
+    writer.finish(person.unwrap_or_default())?;
+    workplace.resources.progress.finish();
+    Ok(file)
 }

@@ -168,6 +168,7 @@ impl Similarity<'_> {
             suppressed: Some(list),
             veto: None,
             accepted,
+            night: None,
         })))
     }
 }

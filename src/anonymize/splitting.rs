@@ -3,21 +3,25 @@
 //! Memory: pages of codes while they fit the budget, the triples of the nodes that are counted at once, one batch per
 //! table that is written.
 
+use super::append::column_kinds;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::written::{Attempt, Written};
+use super::tasks::stamp;
+use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::elsewhere::RowsElsewhere;
 use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::encode::payload::Payload;
 use crate::encode::repeated_ids::RepeatedIds;
-use crate::encode::source::{Encoded, Source};
+use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
+use crate::group::blind::BlindGroups;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
@@ -26,10 +30,13 @@ use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
+use crate::math::blind::Counting;
 use crate::model::Policy;
 use crate::model::beliefs::TableRows;
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
+use crate::model::published::PastRecorder;
+use crate::model::skyline::BlindRequirements;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
@@ -37,14 +44,20 @@ use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
+use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+
+/// Why there is no release with blind cuts.
+const BLIND_CUTS_FAILED: &str = "the tree of candidate groups fails for this table; that it fails tells something to whoever knows how often values \
+     occur in all: publish neither these totals nor a second attempt with a weaker policy";
 
 /// Splits the table as long as the parts are safe, and writes the groups.
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
@@ -52,6 +65,21 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     if protection.judges_rows() && job.search != Search::Tree {
         return Err(Error::missing(
             "a lattice cannot be searched for the model \"beliefs\": a coarser release may be less private",
+            "search a tree",
+            Setting::Search,
+        ));
+    }
+    let before = workplace.decisive();
+    if job.policy.nights.is_some() && job.search != Search::Tree {
+        return Err(Error::missing(
+            "a release that is continued cannot be searched in a lattice: later nights have other levels",
+            "search a tree, or leave out [nights]",
+            Setting::Search,
+        ));
+    }
+    if job.policy.publish.cuts == Cuts::Blind && job.search != Search::Tree {
+        return Err(Error::missing(
+            "cuts = \"blind\" makes a tree, and a lattice was to be searched",
             "search a tree",
             Setting::Search,
         ));
@@ -69,11 +97,16 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let mut lints = Lints::of_findings(&findings);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
+    lints.add_nights(
+        job.policy,
+        coded.whole.people,
+        workplace.continued.as_ref().is_some_and(|own| own.by_values),
+    );
     lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
     let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
-    let test = protection.split_test(&coded.sensitive, &coded.whole, Some(&rows))?;
+    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, Some(&rows))?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
@@ -115,8 +148,15 @@ impl<'s> CodedTable<'s> {
         if job.memory < least {
             return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
         }
-        let payload = source.payload()?;
-        let (mut attributes, sensitive, ids) = source.read_values()?;
+        let payload = source.payload(&workplace.key)?;
+        let mut elsewhere = match job.engine {
+            Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
+            None => None,
+        };
+        let DecidedCodes { mut attributes, sensitive, ids } = match &mut elsewhere {
+            Some(rows) => rows.decide_codes(source)?,
+            None => source.read_values()?,
+        };
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
@@ -134,8 +174,14 @@ impl<'s> CodedTable<'s> {
         }
         let reserved = budget.reserve(STAGE, reserved)?;
         let hasher = source.hasher(&workplace.key);
-        let Encoded { store, whole, fingerprint: input } =
-            source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?;
+        let Encoded { store, whole, fingerprint: input } = match &elsewhere {
+            Some(rows) => {
+                rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), &workplace.spill)?
+            }
+            None => {
+                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?
+            }
+        };
         drop(reserved);
         release_freed();
         Ok(CodedTable {
@@ -151,6 +197,37 @@ impl<'s> CodedTable<'s> {
             threads,
             _codes: codes,
         })
+    }
+
+    /// Watches for the groups that decide about later nights, if there may be some.
+    fn decisive(
+        &self,
+        job: &Anonymize<'_>,
+        protection: &Protection<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<Option<PastRecorder>> {
+        if job.policy.nights.is_none() {
+            return Ok(None);
+        }
+        let test = protection.split_test_after(workplace.decisive(), &self.sensitive, &self.whole, None)?;
+        Ok(Some(PastRecorder::after(test)))
+    }
+
+    /// Writes the groups of blind cuts, and returns how they were chosen; `None` if nothing may be published.
+    fn choose_blindly(
+        &self,
+        job: &Anonymize<'_>,
+        columns: &[Column],
+        files: &mut GroupFiles<'_>,
+    ) -> Result<Option<Value>> {
+        let blind = BlindGroups {
+            attributes: &self.attributes,
+            columns,
+            requirements: &BlindRequirements::new(job.policy, &self.sensitive)?,
+            least_people: job.policy.privacy.minimum_group_size,
+            budget: &files.resources.budget,
+        };
+        files.choose_blindly(&blind, &self.store, &self.whole)
     }
 
     fn write_groups(
@@ -171,16 +248,17 @@ impl<'s> CodedTable<'s> {
             labels,
             sensitive,
             payload,
+            groups_before: workplace.groups_before(),
         };
-        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let mut files = GroupFiles {
-            output: Output::create(folder, &shape, spill, job.part_options())?,
-            measure: measure(job.table, source, &self.attributes)?,
-            obstacles: ObstacleTally::default(),
-            tree: TreeFile::create(workplace.private.tree_file()?, labels)?,
-            resources: &workplace.resources,
-        };
+        let mut files =
+            GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
+        files.decisive = self.decisive(job, protection, workplace)?;
+        let mut audit = None;
         let grown = match job.search {
+            Search::Tree if job.policy.publish.cuts == Cuts::Blind => {
+                audit = self.choose_blindly(job, &columns, &mut files)?;
+                audit.is_some().then_some(None)
+            }
             Search::Tree => {
                 let growth = Growth {
                     plan: plan(job.policy, &columns),
@@ -195,9 +273,9 @@ impl<'s> CodedTable<'s> {
                 growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
-                let budget = &workplace.resources.budget;
                 let levels = self.attributes.iter().zip(&columns);
                 let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
+                let budget = &workplace.resources.budget;
                 let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
                 Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
@@ -205,12 +283,17 @@ impl<'s> CodedTable<'s> {
         };
         drop(test);
         let Some(searched) = grown else {
-            return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_TO_HIDE_WITH.to_string())));
+            let reason = match job.policy.publish.cuts {
+                Cuts::Blind => BLIND_CUTS_FAILED,
+                Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+            };
+            return Ok(Attempt::Nothing(Outcome::Withheld(reason.to_string())));
         };
         progress.start("writing", None);
         drop(self.store);
-        let GroupFiles { output, measure, obstacles, tree, .. } = files;
-        output.finish()?;
+        let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
+        let log = output.finish()?;
+        let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
         let tree = tree.finish()?;
         progress.finish();
@@ -223,13 +306,27 @@ impl<'s> CodedTable<'s> {
             binds: protection.bindings(&obstacles, sensitive)?,
             searched,
             tree: Some(tree),
-            audit: None,
+            veto: audit.is_some().then(|| BLIND_CUTS_FAILED.to_string()),
+            audit,
             distributions: None,
             suppressed: None,
-            veto: None,
             accepted: self.accepted,
+            night,
         })))
     }
+}
+
+/// What the ledger needs of a night; `None` if the release is not continued.
+fn night_record(
+    job: &Anonymize<'_>,
+    protection: &Protection<'_>,
+    decisive: Option<PastRecorder>,
+    (log, sensitive): (PersonLog, &SensitiveColumns),
+    workplace: &Workplace<'_>,
+) -> Result<Option<NightRecord>> {
+    let Some(decisive) = decisive else { return Ok(None) };
+    let decisive = protection.decisive(decisive.finish(sensitive, workplace.decisive()), sensitive)?;
+    Ok(Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? }))
 }
 
 /// Where the groups of a release go while they are found.
@@ -238,10 +335,58 @@ struct GroupFiles<'a> {
     measure: Measure<'a>,
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
+    /// If the release is continued.
+    decisive: Option<PastRecorder>,
     resources: &'a Resources<'a>,
 }
 
+impl<'a> GroupFiles<'a> {
+    fn create(
+        job: &Anonymize<'_>,
+        workplace: &'a Workplace<'_>,
+        shape: &'a ReleaseShape<'a>,
+        measure: Measure<'a>,
+    ) -> Result<Self> {
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        Ok(GroupFiles {
+            output: Output::create(folder, shape, spill, job.part_options())?,
+            measure,
+            obstacles: ObstacleTally::default(),
+            tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
+            decisive: None,
+            resources: &workplace.resources,
+        })
+    }
+}
+
 impl GroupFiles<'_> {
+    /// Writes the groups of a blind choice, and returns how they were chosen; `None` if nothing may be published.
+    fn choose_blindly(
+        &mut self,
+        blind: &BlindGroups<'_>,
+        store: &PageStore<'_>,
+        whole: &GroupCounts,
+    ) -> Result<Option<Value>> {
+        self.resources.progress.start("cutting without looking", None);
+        let outcome = blind.choose(store, whole, |number, group| self.group(number, group))?;
+        let Some(tree) = &outcome.tree else { return Ok(None) };
+        let tree = NumberedTree { tree, before: 0, leaves: BTreeMap::new() };
+        self.end_node();
+        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.tree(&tree)?;
+        Ok(Some(json!({
+            "strategy": "blind",
+            "leaf_people": outcome.least_people,
+            "leaves": outcome.leaves,
+            "failed_leaves": outcome.failed_leaves,
+            "expected_failures": outcome.expected_failures,
+            "counting": match outcome.counting {
+                Counting::Exact => "exact",
+                Counting::Limits => "limits",
+            },
+        })))
+    }
+
     /// Writes the groups of the best safe node of a lattice.
     fn search(
         &mut self,
@@ -262,9 +407,13 @@ impl GroupFiles<'_> {
 
 impl GroupSink for GroupFiles<'_> {
     fn group(&mut self, number: u64, group: Group) -> Result<()> {
+        self.resources.progress.go_on()?;
         self.resources.progress.advance(group.part.people);
         self.measure.add(&group);
         self.obstacles.add(group.obstacle, group.part.people);
+        if let Some(decisive) = &mut self.decisive {
+            decisive.observe(&group.part);
+        }
         self.output.push(number, &group)
     }
 
@@ -301,7 +450,8 @@ fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) 
 pub(super) fn plan<'c>(policy: &Policy, columns: &'c [Column]) -> SplitPlan<'c> {
     let order = match policy.publish.cuts {
         Cuts::Mondrian => CutOrder::Mondrian,
-        Cuts::Best => CutOrder::Gain,
+        // Blind cuts have no order: they are not tried.
+        Cuts::Best | Cuts::Blind => CutOrder::Gain,
     };
     SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size }
 }

@@ -5,7 +5,10 @@
 //! is an estimate, unless all people are in the sample.
 //! Memory: pages of codes in the budget, then the sample, its copy, and its groups.
 
+mod replay;
 mod sample;
+
+pub use replay::ReplayReport;
 
 use super::splitting::plan;
 use crate::encode::attribute::{Attribute, Coding};
@@ -13,9 +16,11 @@ use crate::encode::codes::Codes;
 use crate::encode::column::{Column, Splitting, Width};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::fingerprint::FingerprintKey;
+use crate::encode::grid::ColumnGrid;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::{Rows, Sensitive};
-use crate::encode::source::{Encoded, Source};
+use crate::encode::scale::Scale;
+use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, Present};
@@ -24,7 +29,7 @@ use crate::model::obstacle::{Binding, ObstacleTally};
 use crate::model::protection::Protection;
 use crate::model::split::Scratch;
 use crate::model::{Grouping, Policy};
-use crate::policy::{Quasi, Style};
+use crate::policy::{Cuts, Quasi, QuasiShape, Style};
 use crate::release::covers::Cover;
 use crate::release::penalty::Measure;
 use crate::report::utility::{Design, QueryErrors, Released, Workload};
@@ -83,12 +88,15 @@ impl TrialTable {
         if protection.judges_rows() || policy.grouping() != Grouping::Split {
             return Err(unfit("a release whose groups are not made by counts"));
         }
+        if policy.publish.cuts == Cuts::Blind {
+            return Err(unfit("a release whose cuts are blind"));
+        }
         if policy.publish.style != Style::Generalized {
             return Err(unfit("a release that publishes quasi-identifiers exactly"));
         }
         let columns = SourceColumns::bound(table, policy, protection.values())?;
         let source = Source { table, columns, resources };
-        let (mut attributes, sensitive, _) = source.read_values()?;
+        let DecidedCodes { mut attributes, sensitive, .. } = source.read_values()?;
         let codes = attributes.iter().map(Attribute::memory).sum();
         let _codes = resources.budget.reserve("the codes of the quasi-identifiers", codes)?;
         let (spill, key) = (resources.new_spill()?, FingerprintKey::random()?);
@@ -194,9 +202,23 @@ impl TrialTable {
     }
 }
 
+/// Policies with a finer grid for one column each, and how one would write it. Such a policy needs a [`TrialTable`] of its
+/// own, because the table is read in other cells.
+pub fn finer_grids(table: &Table, policy: &Policy) -> Result<Vec<(String, Policy)>> {
+    let mut finer = Vec::new();
+    for (at, quasi) in policy.columns.quasi.iter().enumerate() {
+        let ordered = quasi.shape == QuasiShape::Plain && (quasi.grid.is_some() || quasi.domain.is_some());
+        let Some(scale) = Scale::of(&table.kind(&quasi.name)?).filter(|_| ordered) else { continue };
+        let Some(grid) = ColumnGrid::of(quasi, scale)?.finest() else { continue };
+        let change = format!("{}: grid = {}", quasi.name, grid.text());
+        finer.push((change, policy.with_grid(at, grid)));
+    }
+    Ok(finer)
+}
+
 impl Trial {
     /// What trials are compared by: the error of queries, or else the width of labels.
-    fn loss(&self) -> f64 {
+    pub fn loss(&self) -> f64 {
         match self.groups {
             0 => f64::INFINITY,
             _ => self.median_error.unwrap_or(self.penalty),

@@ -1,6 +1,6 @@
 //! Groups that were written, on their way to a release.
 
-use super::job::{Anonymize, Outcome, Workplace};
+use super::job::{Anonymize, Continued, Outcome, Workplace};
 use super::suppressed::SuppressedList;
 use crate::check::beliefs::Membership;
 use crate::check::release::labelled_groups;
@@ -8,16 +8,21 @@ use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::obstacle::Binding;
+use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
+use crate::release::person_log::PersonLog;
 use crate::release::private_file::PrivateFile;
 use crate::release::rows::{COUNT, GROUP};
 use crate::release::tables;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
+use arrow_schema::Field;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The result of forming groups.
 pub(super) enum Attempt {
@@ -51,6 +56,18 @@ pub(super) struct Written {
     pub veto: Option<String>,
     /// The risks that the policy accepts by name.
     pub accepted: Vec<Lint>,
+    /// What the ledger needs, if the release is continued.
+    pub night: Option<NightRecord>,
+}
+
+/// What a ledger says about a night.
+pub(super) struct NightRecord {
+    /// Who went to which group.
+    pub log: PersonLog,
+    /// The groups that decide about later nights.
+    pub decisive: PastGroups,
+    /// The types of the columns that were hashed.
+    pub kinds: BTreeMap<String, String>,
 }
 
 impl Written {
@@ -84,7 +101,43 @@ impl Written {
             manifest: None,
             skylines: Skylines::Keep,
         };
+        if let Some(continued) = &workplace.continued {
+            self.expect_same_tables(continued, job, workplace)?;
+            // The night in addition to everything published.
+            let union = check.judge_beside(&continued.head.decisive, &workplace.resources)?;
+            if !union.stands() {
+                return Ok(union);
+            }
+        }
         check.judge(&workplace.resources)
+    }
+
+    /// Fails if the tables of a night have other columns than those of the first one.
+    fn expect_same_tables(
+        &self,
+        continued: &Continued,
+        job: &Anonymize<'_>,
+        workplace: &Workplace<'_>,
+    ) -> Result<()> {
+        let release = job.out.ancestors().nth(2).unwrap_or(&job.out);
+        for table in self.style.tables() {
+            let (first, own) =
+                (tables::open(&release.join(table))?, tables::open(&workplace.staging.folder().join(table))?);
+            let differs = |(one, other): (&Arc<Field>, &Arc<Field>)| {
+                one.name() != other.name() || one.data_type() != other.data_type()
+            };
+            let (ours, theirs) = (own.schema().fields(), first.schema().fields());
+            if ours.len() != theirs.len() || ours.iter().zip(theirs).any(differs) {
+                return Err(Error::input(
+                    format!(
+                        "night {} would publish other columns or types than the first night",
+                        continued.link.number
+                    ),
+                    "give the columns the types and the order of the first table: declare columns.types, or cast them",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What the kept columns reveal in addition to the groups.
@@ -134,7 +187,8 @@ impl Written {
         workplace: &Workplace<'_>,
     ) -> Result<()> {
         let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
-        let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns };
+        let night = workplace.continued.as_ref().map(|continued| &continued.link);
+        let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns, night };
         manifest::write(workplace.staging.folder(), &evidence)
     }
 }

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
+use crate::resources::budget::Reservation;
 use crate::table::group_keys::KeyConverter;
 use crate::table::read::Table;
 
@@ -36,6 +37,8 @@ pub(super) struct CountedRows {
     pub rows: u64,
     /// Values and counts that are missing from rows.
     pub gaps: Gaps,
+    /// The memory of the judge.
+    pub room: Reservation,
 }
 
 /// What a worker found in a run of consecutive rows.
@@ -193,7 +196,7 @@ pub(super) struct Joined {
     border: Option<Border>,
     rows: u64,
     gaps: Gaps,
-    reserved: crate::resources::budget::Reservation,
+    reserved: Reservation,
 }
 
 impl Joined {
@@ -244,6 +247,6 @@ impl Joined {
         if let Some(border) = self.border.take() {
             self.judge.observe(&border.count, border.number);
         }
-        Ok(CountedRows { judge: self.judge, rows: self.rows, gaps: self.gaps })
+        Ok(CountedRows { judge: self.judge, rows: self.rows, gaps: self.gaps, room: self.reserved })
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Memory: the names of the files; one batch per thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow_array::Array;
@@ -23,7 +23,10 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::finding::{ClaimVerdict, Finding};
 use crate::policy::{Ranges, Style};
-use crate::release::manifest::{Evidence, MANIFEST, Manifest, PublishedColumn, REPORT, ReleaseStyle, hash};
+use crate::release::chain::{self, NIGHTS, Night};
+use crate::release::manifest::{
+    Evidence, MANIFEST, Manifest, ManifestFile, PublishedColumn, REPORT, ReleaseStyle, hash,
+};
 use crate::release::rows::{COUNT, GROUP};
 use crate::release::tables::COLUMNS;
 use crate::resources::Resources;
@@ -38,8 +41,25 @@ pub const SIGNATURE: &str = "manifest.json.sig";
 /// Whatever differs from the release that was checked: a file, and what is wrong with it.
 pub type Alterations = Vec<String>;
 
-/// Compares the files of a release with its manifest, reading every file once, and the policy with its hash.
-pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Result<Alterations> {
+/// Compares the files of all nights, or of one, with their manifests, reading every file once, and the manifests of all
+/// nights with each other.
+pub fn nights(nights: &[Night], only: Option<u64>, progress: &Progress) -> Result<Alterations> {
+    let mut altered = Vec::new();
+    for night in nights.iter().filter(|night| only.is_none_or(|number| night.number == number)) {
+        altered.extend(files(night, &chain::rewritten_files(nights, night), progress)?);
+    }
+    altered.extend(chain::breaks(nights));
+    Ok(altered)
+}
+
+/// Compares the files of a night with its manifest, reading every file once, and the policy with its hash. Some were
+/// written again by a later erasure.
+fn files(
+    night: &Night,
+    rewritten: &BTreeMap<String, ManifestFile>,
+    progress: &Progress,
+) -> Result<Alterations> {
+    let (directory, manifest) = (&night.folder, &night.manifest);
     let mut altered = Vec::new();
     let mut add =
         |name: &str, problem: &str| altered.push(format!("{}: {problem}", directory.join(name).display()));
@@ -54,13 +74,18 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
     };
     let mut found = Vec::new();
     entries_below(directory, "", &mut found)?;
+    if manifest.night.is_none() {
+        // The other nights have their own manifests.
+        found.retain(|entry| entry.name != NIGHTS || entry.is_file);
+    }
     let names: Vec<&str> = listed.iter().map(|file| file.path.as_str()).collect();
     if names.windows(2).any(|pair| pair[0] >= pair[1]) {
         add(MANIFEST, "its files are not listed once each and in order");
     }
     let format = names.iter().find_map(|name| part_format(name));
     let form = ReleaseForm { style: manifest.style, format: format.unwrap_or(OutputFormat::Parquet) };
-    for name in form.expected(&names) {
+    let expected = if night.is_erasure() { vec![REPORT.to_string()] } else { form.expected(&names) };
+    for name in expected {
         if !names.contains(&name.as_str()) {
             add(&name, "every release has this file, and the manifest does not list it");
         }
@@ -74,6 +99,7 @@ pub fn files(directory: &Path, manifest: &Manifest, progress: &Progress) -> Resu
             None => add(name, "the manifest does not list this file"),
             Some(_) if !form.is_published(name) => add(name, "no release has such a file"),
             Some(own) => {
+                let own = rewritten.get(name).unwrap_or(own);
                 if hash(&directory.join(name))? != (own.bytes, own.sha256.clone()) {
                     add(name, "this file was changed after the release was published");
                 }
@@ -101,18 +127,10 @@ struct ReleaseForm {
 }
 
 impl ReleaseForm {
-    /// The folders of the tables.
-    fn folders(&self) -> &'static [&'static str] {
-        match self.style {
-            ReleaseStyle::Generalized => &["data"],
-            ReleaseStyle::Bucketized => &["quasi", "sensitive"],
-        }
-    }
-
     /// The files that a release must have: the page, parts without a gap, and the types of columns that do not say them.
     fn expected(&self, listed: &[&str]) -> Vec<String> {
         let mut names = vec![REPORT.to_string()];
-        for folder in self.folders() {
+        for folder in self.style.tables() {
             let own = listed.iter().filter_map(|name| name.strip_prefix(folder)?.strip_prefix('/'));
             let parts = own.filter(|file| *file != COLUMNS).count().max(1);
             names.extend((0..parts).map(|part| format!("{folder}/part-{part:05}.{}", self.format.name())));
@@ -127,7 +145,7 @@ impl ReleaseForm {
             None => name == REPORT,
             Some((folder, file)) => {
                 let types = self.format.is_text() && file == COLUMNS;
-                self.folders().contains(&folder) && (types || part_format(name) == Some(self.format))
+                self.style.tables().contains(&folder) && (types || part_format(name) == Some(self.format))
             }
         }
     }
@@ -205,11 +223,17 @@ impl Release {
             altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
             let several = policy.privacy.targets.iter().any(|own| own.values != Values::Single);
             let numbers = match folder {
+                _ if self.is_rewritten() => Numbering::Ascending,
                 "sensitive" if several => Numbering::Ascending,
                 _ => Numbering::WithoutGaps,
             };
-            if !broken && !numbered(table, numbers, resources)? {
-                altered.push(format!("{}: the groups are not numbered from 1 in order", path.display()));
+            let first = self.nights()[0].manifest.night.as_ref().map_or(0, |link| link.groups_before);
+            if !broken && !numbered(table, numbers, first, resources)? {
+                altered.push(format!(
+                    "{}: the groups are not numbered from {} in order",
+                    path.display(),
+                    first + 1
+                ));
             }
         }
         Ok(altered)
@@ -217,6 +241,11 @@ impl Release {
 
     /// Compares what the manifest says about the rows with what they show: `verdict` is by the policy of the manifest.
     pub fn statements_differ(&self, policy: &Policy, verdict: &Verdict) -> Result<Alterations> {
+        match self.nights() {
+            [_] if self.is_rewritten() => return Ok(Vec::new()),
+            [_] => {}
+            _ => return Ok(self.sums_differ(verdict)),
+        }
         let mut promised: Vec<Finding> = verdict.findings().cloned().collect();
         // What needs the original was judged when the release was made.
         for claim in promised.iter_mut().flat_map(|finding| &mut finding.claims) {
@@ -228,13 +257,33 @@ impl Release {
         let columns: Vec<PublishedColumn<'_>> =
             columns.map(|(column, finding)| PublishedColumn { finding, ..column.into() }).collect();
         let own = self.manifest();
-        let evidence = Evidence { policy, style: own.style, columns: &columns };
+        let evidence = Evidence { policy, style: own.style, columns: &columns, night: own.night.as_ref() };
         self.compare(&Manifest::of(&evidence, own.files.clone().unwrap_or_default())?)
+    }
+
+    /// Compares what the manifests of all nights say, added up, with what the rows of all of them show. What each of them
+    /// says about its own rows is compared night by night.
+    fn sums_differ(&self, verdict: &Verdict) -> Alterations {
+        let own = verdict.first();
+        // An erasure states what is left of everything before.
+        let last = self.nights().iter().rposition(Night::is_erasure).unwrap_or(0);
+        let nights = &self.nights()[last..];
+        let sum = |field: fn(&Manifest) -> u64| nights.iter().map(|night| field(&night.manifest)).sum();
+        let smallest = nights.iter().map(|night| night.manifest.smallest_group).min();
+        let compared: [(&str, u64, u64); 4] = [
+            ("records", sum(|manifest| manifest.records), own.records),
+            ("individuals", sum(|manifest| manifest.individuals), own.individuals),
+            ("groups", sum(|manifest| manifest.groups), own.groups),
+            ("smallest_group", smallest.unwrap_or(0), own.smallest_group),
+        ];
+        let differ = compared.into_iter().filter(|(_, stated, shown)| stated != shown);
+        let problem = |name: &str| format!("`{name}` of all nights does not agree with the rows");
+        differ.map(|(name, ..)| format!("{}: {}", self.directory().display(), problem(name))).collect()
     }
 
     /// The names of the fields in which the manifest differs from the one that was computed.
     fn compare(&self, computed: &Manifest) -> Result<Alterations> {
-        let path = self.directory().join(MANIFEST);
+        let path = self.nights()[0].folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
         let expected = computed.text()?;
         if text == expected {
@@ -265,7 +314,7 @@ impl Release {
 
     /// A problem of the manifest.
     fn says(&self, problem: &str) -> String {
-        format!("{}: {problem}", self.directory().join(MANIFEST).display())
+        format!("{}: {problem}", self.nights()[0].folder.join(MANIFEST).display())
     }
 }
 
@@ -354,10 +403,10 @@ impl Numbering {
     }
 }
 
-/// Whether the groups of a table are numbered from 1 in order.
-fn numbered(table: &Table, numbers: Numbering, resources: &Resources<'_>) -> Result<bool> {
+/// Whether the groups of a table are numbered in order after those before.
+fn numbered(table: &Table, numbers: Numbering, before: u64, resources: &Resources<'_>) -> Result<bool> {
     resources.progress.start("following the numbers of the groups", table.rows());
-    let mut last = Some(0);
+    let mut last = i64::try_from(before).ok();
     let work = |morsel: Morsel<'_>| {
         let mut ends: Option<(i64, i64)> = None;
         for batch in morsel {

@@ -10,9 +10,12 @@ use super::{numbers, scattered, share_rules};
 use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
+use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
+use crate::model::published::PastGroups;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
+use crate::resources::budget::Reservation;
 use crate::table::read::{ColumnRequest, Table};
 use crate::table::{ColumnKind, RowCounts};
 
@@ -99,6 +102,8 @@ pub struct CountedTable {
     rows: u64,
     scales: Vec<Option<Scale>>,
     spilled_bytes: u64,
+    /// The memory of the judge.
+    _room: Reservation,
 }
 
 /// Counts the groups of a table and has them judged.
@@ -143,13 +148,13 @@ pub fn count(
             }
         }
     };
-    let CountedRows { mut judge, rows, gaps } = counted;
+    let CountedRows { mut judge, rows, gaps, room } = counted;
     columns.count.as_ref().map_or(Ok(()), |name| RowCounts::judge(name, gaps.counts))?;
     refuse_gaps(gaps.values, rows, columns)?;
     let (names, scales) = (codes.names(), codes.scales());
     let possible = &|text: &str| could_hold(&scales, text);
     judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, possible })?;
-    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes })
+    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes, _room: room })
 }
 
 fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
@@ -171,6 +176,22 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
 }
 
 impl CountedTable {
+    /// Adds groups that were published elsewhere.
+    pub fn add_published(&mut self, columns: &ColumnRoles, published: &PastGroups) -> Result<()> {
+        let own = match columns.parts.is_empty() {
+            true => vec![columns.sensitive.clone()],
+            false => columns.parts.iter().map(|part| part.name.clone()).collect(),
+        };
+        let mut texts: Vec<String> = self.names.iter().map(|name| name.to_string()).collect();
+        for part in published.parts(&own, &mut texts)? {
+            let mut group = CountedGroup::of(part.people);
+            part.counts().iter().for_each(|&(code, count)| group.add(u32::from(code), count));
+            self.judge.observe(&group, u64::MAX);
+        }
+        self.names.extend(texts[self.names.len()..].iter().map(|text| Arc::from(text.as_str())));
+        Ok(())
+    }
+
     /// The findings for the column.
     pub fn finish(mut self, columns: &ColumnRoles, requirements: &Requirements) -> Result<JudgedColumn> {
         let possible = &|text: &str| could_hold(&self.scales, text);

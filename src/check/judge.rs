@@ -13,6 +13,7 @@ use super::verdict::{JudgedColumn, Verdict};
 use crate::error::{Error, Result};
 use crate::model::beliefs::Question;
 use crate::model::judge::Basis;
+use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
 use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::knowledge::WantedSkylines;
@@ -52,28 +53,42 @@ pub enum Skylines {
 const CLAIM_BYTES: u64 = 1 << 10;
 
 /// What the knowledge skyline of a value takes in addition, until its part of a page is written.
-const SKYLINE_BYTES: u64 = 4 << 10;
+const SKYLINE_BYTES: u64 = 1 << 10;
 
 impl Check<'_> {
     /// Judges the groups by everything that is required.
     pub fn judge(&self, resources: &Resources<'_>) -> Result<Verdict> {
+        self.judge_beside(&PastGroups::NONE, resources)
+    }
+
+    /// Judges the groups together with others that were published, which count as groups of the table.
+    pub fn judge_beside(&self, published: &PastGroups, resources: &Resources<'_>) -> Result<Verdict> {
         self.tasks.iter().try_for_each(|task| task.requirements.validate())?;
-        let columns: Vec<JudgedColumn> =
-            self.tasks.iter().map(|task| self.judge_column(task, resources)).collect::<Result<_>>()?;
+        let columns: Vec<JudgedColumn> = self
+            .tasks
+            .iter()
+            .map(|task| self.judge_column(task, published, resources))
+            .collect::<Result<_>>()?;
         match columns.is_empty() {
             true => Err(Error::input("the policy protects nothing", "name a column in columns.sensitive")),
             false => Ok(Verdict { columns }),
         }
     }
 
-    fn judge_column(&self, task: &Task, resources: &Resources<'_>) -> Result<JudgedColumn> {
+    fn judge_column(
+        &self,
+        task: &Task,
+        published: &PastGroups,
+        resources: &Resources<'_>,
+    ) -> Result<JudgedColumn> {
         let Task { columns, requirements } = task;
         let wanted = match self.skylines {
             Skylines::Keep => WantedSkylines::of(requirements.skyline()),
             Skylines::Leave => WantedSkylines::NOTHING,
         };
         let of_counts = || {
-            let counted = count(self.subject, columns, requirements, &wanted, resources)?;
+            let mut counted = count(self.subject, columns, requirements, &wanted, resources)?;
+            counted.add_published(columns, published)?;
             let many = |values: &ProtectedValues| !matches!(values, ProtectedValues::These(_));
             let for_every_value = requirements.skyline().iter().filter(|(values, _)| many(values)).count();
             let skyline =

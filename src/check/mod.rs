@@ -10,7 +10,8 @@
 //! whole table first if a criterion compares groups with it, [`numbers`] if windows of numbers are protected; [`mod@robust`] and [`beliefs`] bring people and
 //! values together by group for adversaries who know more than counts. [`mod@groups`] looks at a few groups
 //! again. [`policy`] and [`release`] determine what is required of which table; [`integrity`] compares a release
-//! with its manifest, [`receipt`] with the input that its owner's receipt names.
+//! with its manifest, [`receipt`] with the input that its owner's receipt names. [`mod@together`] follows people through
+//! several releases.
 //!
 //! Memory: one group, the distinct sensitive values and five statistics for each of them and each skyline
 //! point; what grows beyond that is taken from the budget and spills.
@@ -20,6 +21,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+mod examined;
 mod explorable;
 mod groups;
 pub mod integrity;
@@ -35,9 +37,11 @@ mod scattered;
 mod share_rules;
 #[cfg(test)]
 mod tests;
+pub mod together;
 mod values;
 mod verdict;
 
+pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};

@@ -9,8 +9,9 @@ use super::job::{Buckets, ColumnRoles, Subject};
 use super::judge::{Check, Skylines};
 use super::policy::{Task, columns, tasks};
 use super::verdict::Verdict;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
+use crate::release::chain::{Chain, Night, rewritten_files};
 use crate::release::manifest::{MANIFEST, Manifest, ReleaseStyle};
 use crate::release::rows::COUNT;
 pub use crate::release::rows::GROUP;
@@ -18,10 +19,13 @@ use crate::release::tables;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
-/// An open release.
+/// An open release, or one of its nights.
 pub struct Release {
     directory: PathBuf,
-    manifest: Manifest,
+    /// The nights that are open, at least one.
+    nights: Vec<Night>,
+    /// Whether groups were withdrawn since.
+    rewritten: bool,
     tables: Tables,
 }
 
@@ -40,20 +44,55 @@ impl Release {
     /// Reads the manifest and opens the tables.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref();
-        let manifest = Manifest::read(directory)?;
-        let open = |name: &str| tables::open(&directory.join(name));
-        let tables = match manifest.style {
+        let nights = Chain::read(directory)?.into_nights();
+        let rewritten = nights.iter().any(Night::is_erasure);
+        Release::of_nights(directory, nights, rewritten)
+    }
+
+    /// Opens one night of a release that was continued.
+    pub fn open_night(directory: impl AsRef<Path>, number: u64) -> Result<Self> {
+        let directory = directory.as_ref();
+        let mut nights = Chain::read(directory)?.into_nights();
+        let rewritten = nights.iter().find(|night| night.number == number);
+        let rewritten = rewritten.is_some_and(|night| !rewritten_files(&nights, night).is_empty());
+        nights.retain(|night| night.number == number && !night.is_erasure());
+        if nights.is_empty() {
+            return Err(Error::input(
+                format!("{} has no night {number}", directory.display()),
+                "the first night is 1; an erasure has a number and no rows",
+            ));
+        }
+        Release::of_nights(directory, nights, rewritten)
+    }
+
+    fn of_nights(directory: &Path, nights: Vec<Night>, rewritten: bool) -> Result<Self> {
+        let open = |name: &str| {
+            let with_rows = nights.iter().filter(|night| !night.is_erasure());
+            let folders: Vec<PathBuf> = with_rows.map(|night| night.folder.join(name)).collect();
+            tables::open_all(&folders)
+        };
+        let tables = match nights[nights.len() - 1].manifest.style {
             ReleaseStyle::Generalized => Tables::Generalized(open("data")?),
             ReleaseStyle::Bucketized => {
                 Tables::Bucketized { people: open("quasi")?, values: open("sensitive")? }
             }
         };
-        Ok(Release { directory: directory.to_owned(), manifest, tables })
+        Ok(Release { directory: directory.to_owned(), nights, rewritten, tables })
+    }
+
+    /// Whether groups were withdrawn since these nights were published.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.rewritten
+    }
+
+    /// The nights that are open, in order; at least one.
+    pub fn nights(&self) -> &[Night] {
+        &self.nights
     }
 
     /// The policy that the release was made with.
     pub fn policy(&self) -> Result<Policy> {
-        Policy::parse(&self.manifest.policy, self.directory.join(MANIFEST))
+        Policy::parse(&self.manifest().policy, self.directory.join(MANIFEST))
     }
 
     /// The columns whose values define a group of the release: its number and, if people are listed with
@@ -65,9 +104,9 @@ impl Release {
         }
     }
 
-    /// The manifest.
+    /// The manifest of the last night.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        &self.nights[self.nights.len() - 1].manifest
     }
 
     /// What a policy requires of the release; each row is a person, regardless of the rows of the source.
@@ -82,6 +121,14 @@ impl Release {
     /// What the columns of the release mean for one target of a policy.
     pub fn columns(&self, policy: &Policy, target: &Target) -> Result<ColumnRoles> {
         Ok(columns(policy, target, &self.groups(policy))?.of_release())
+    }
+
+    /// The tables by their names: `data`, or `quasi` and `sensitive` if people and values are apart.
+    pub fn named_tables(&self) -> Vec<(&'static str, &Table)> {
+        match &self.tables {
+            Tables::Generalized(table) => vec![("data", table)],
+            Tables::Bucketized { people, values } => vec![("quasi", people), ("sensitive", values)],
+        }
     }
 
     /// Its folder.
@@ -108,7 +155,7 @@ impl Release {
                 Subject::Table(_) => Membership::Labels(&number),
                 Subject::Buckets(_) => Membership::Own(&number),
             },
-            manifest: Some(&self.manifest),
+            manifest: Some(self.manifest()),
             skylines: Skylines::Leave,
         };
         check.judge(resources)

@@ -129,6 +129,7 @@ fn judge(
         let (key, rest) = record[2..].split_at(length);
         if batch.key != key || batch.groups.is_empty() {
             if batch.numbers >= BATCH {
+                resources.progress.go_on()?;
                 let done = pool.install(|| batch.assessed(charge))?;
                 resources.progress.advance(done.len() as u64);
                 batch.hand_to(&mut judge, &done);

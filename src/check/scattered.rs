@@ -20,6 +20,7 @@ use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
+use crate::resources::budget::Reservation;
 use crate::resources::spill::Spill;
 use crate::resources::tally::Tally;
 use crate::table::ColumnKind;
@@ -71,7 +72,8 @@ pub(super) fn by_group(
         Ok((rows, cells.gaps))
     })?;
     let (rows, gaps) = counts;
-    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
+    let (judge, room) = judge(groups, charge, numbers, resources)?;
+    Ok(CountedRows { judge, rows, gaps, room })
 }
 
 /// Counts a table in which the rows of a person are those with the same value of the individual column.
@@ -134,7 +136,8 @@ pub(super) fn by_person(
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
     let (rows, gaps) = counts;
-    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows, gaps })
+    let (judge, room) = judge(groups, charge, numbers, resources)?;
+    Ok(CountedRows { judge, rows, gaps, room })
 }
 
 /// How many people of the whole table have each value; the rows of a person are those with the same value of the
@@ -314,7 +317,8 @@ pub(super) fn by_bucket(
         }
         Ok((0, cells.gaps))
     })?;
-    Ok(CountedRows { judge: judge(groups, charge, numbers, resources)?, rows: people.0, gaps: values.1 })
+    let (judge, room) = judge(groups, charge, numbers, resources)?;
+    Ok(CountedRows { judge, rows: people.0, gaps: values.1, room })
 }
 
 /// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
@@ -372,12 +376,20 @@ pub(super) fn numbered_by_value(table: &Table, columns: &ColumnRoles) -> Result<
     }
 }
 
-/// Judges the groups of a tally.
-fn judge(groups: Tally, charge: &Arc<Charge>, numbers: Numbers, resources: &Resources<'_>) -> Result<Judge> {
+/// The evidence is measured after this many values, or more if it is large already.
+const VALUES_BETWEEN: u64 = 1 << 10;
+
+/// Judges the groups of a tally; the reservation is for the judge.
+fn judge(
+    groups: Tally,
+    charge: &Arc<Charge>,
+    numbers: Numbers,
+    resources: &Resources<'_>,
+) -> Result<(Judge, Reservation)> {
     let mut judge = Judge::new(charge);
     let mut reserved = Judge::reservation(&resources.budget)?;
     let mut group = CountedGroup::default();
-    let mut number = 0;
+    let (mut number, mut seen) = (0, 0);
     groups.finish(&mut |key, items| {
         group.clear();
         for (code, times) in items {
@@ -387,9 +399,16 @@ fn judge(groups: Tally, charge: &Arc<Charge>, numbers: Numbers, resources: &Reso
         let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
         judge.observe(&group, own.unwrap_or(number));
         number += 1;
-        if number % 64 == 0 { judge.account(&mut reserved) } else { Ok(()) }
+        // Every value may bring evidence of some kilobytes, and measuring takes a step for each value.
+        seen += group.distinct();
+        if seen < VALUES_BETWEEN.max(reserved.bytes() >> 14) {
+            return Ok(());
+        }
+        seen = 0;
+        judge.account(&mut reserved)
     })?;
-    Ok(judge)
+    judge.account(&mut reserved)?;
+    Ok((judge, reserved))
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int64Array, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 
@@ -120,6 +120,10 @@ impl ValueCodes {
                 let plain = DataType::Timestamp(*unit, None);
                 self.cast(&self.cast(&self.cast(array, &plain)?, &dictionary_of(plain))?, &text)?
             }
+            DataType::Int64 if array.null_count() == 0 => {
+                let packed: ArrayRef = Arc::new(dictionary_of_integers(array.as_primitive()));
+                self.cast(&packed, &text)?
+            }
             other => self.cast(&self.cast(array, &dictionary_of(other.clone()))?, &text)?,
         };
         let packed = packed.as_dictionary::<Int32Type>();
@@ -190,6 +194,27 @@ fn dictionary_of(values: DataType) -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(values))
 }
 
+/// Whole numbers without nulls as a dictionary, in the order in which they first occur: what Arrow does, with a faster hash,
+/// and without one for repetitions.
+fn dictionary_of_integers(array: &Int64Array) -> DictionaryArray<Int32Type> {
+    let mut places: hashbrown::HashMap<i64, i32, foldhash::fast::FixedState> = hashbrown::HashMap::default();
+    let mut values = Vec::new();
+    let mut last: Option<(i64, i32)> = None;
+    let place = |&value: &i64| match last {
+        Some((same, place)) if same == value => place,
+        _ => {
+            let place = *places.entry(value).or_insert_with(|| {
+                values.push(value);
+                values.len() as i32 - 1
+            });
+            last = Some((value, place));
+            place
+        }
+    };
+    let keys: Vec<i32> = array.values().iter().map(place).collect();
+    DictionaryArray::new(keys.into(), Arc::new(Int64Array::from(values)))
+}
+
 /// The codes of one dictionary's entries, kept while batches share the dictionary.
 #[derive(Default)]
 pub(super) struct Translation {
@@ -226,4 +251,21 @@ fn same(a: &ArrayRef, b: &ArrayRef) -> bool {
     a.len() == b.len()
         && a.value_data().as_ptr() == b.value_data().as_ptr()
         && a.value_offsets().as_ptr() == b.value_offsets().as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_cast::cast;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn integers_are_packed_as_arrow_packs_them(values in prop::collection::vec(-3i64..40, 0..200)) {
+            let array = Int64Array::from(values);
+            let packed = dictionary_of_integers(&array);
+            let expected = cast(&array, &dictionary_of(DataType::Int64)).unwrap();
+            prop_assert_eq!(&(Arc::new(packed) as ArrayRef), &expected);
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! `skyveil anonymize`: make a safe release of a table.
 
 use super::Answer;
+use super::append;
 use super::audit::open_functions;
 use super::dry_run;
 use super::flags::{ResourceFlags, open_table, read_options};
+use super::metrics::RunMetrics;
 use super::robust;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
-use crate::anonymize::{Anonymize, Outcome, Search, Summary};
+use crate::anonymize::{Anonymize, OlderRelease, Outcome, Search, Summary};
 use crate::error::{Error, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
@@ -49,8 +51,12 @@ pub struct AnonymizeArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: PathBuf,
     /// The directory that the release becomes; it must not exist.
-    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["dry_run", "append"])]
     pub out: Option<PathBuf>,
+    /// Continue this release: the newcomers of the table become groups of their own, and all nights are safe together.
+    /// The policy needs [nights].
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["out", "dry_run", "strategy", "format", "functions", "suppressed", "receipt"])]
+    pub append: Option<PathBuf>,
     /// Publish nothing: estimate from a sample what a release would be like, and what each relaxation of the policy
     /// would gain, best first.
     #[arg(long, conflicts_with_all = ["strategy", "functions", "suppressed", "receipt", "key", "search"])]
@@ -87,11 +93,27 @@ pub struct AnonymizeArgs {
     /// .receipt.key in place of .receipt.json or the last extension.
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+    /// With --out: exchange an existing release in one step. The older one is kept as OUT.previous, or removed. The policy
+    /// must accept "repeated releases". If input, policy and version are the same as before, there is nothing to do.
+    #[arg(long, value_enum, value_name = "OLDER", conflicts_with_all = ["append", "dry_run"])]
+    replace: Option<ReplaceName>,
+    /// Write the numbers of the run to a file in the text format of Prometheus.
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
     #[command(flatten)]
-    resources: ResourceFlags,
+    pub(super) resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What becomes of the older release, as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReplaceName {
+    /// It becomes OUT.previous.
+    Keep,
+    /// It goes.
+    Remove,
 }
 
 /// The searches as the command line names them.
@@ -131,6 +153,9 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     if args.dry_run {
         return dry_run::run(&table, &policy, &args.resources, args.json);
     }
+    if let Some(release) = &args.append {
+        return append::run(args, release, &policy, &table);
+    }
     let strategy = args.strategy.or(policy.publish.strategy);
     if strategy.is_none() && args.functions.is_some() {
         return Err(Error::input(
@@ -158,13 +183,37 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
         suppressed: args.suppressed.clone(),
         receipt: args.receipt.clone(),
         key: args.key.clone(),
+        replace: args.replace.map(|older| match older {
+            ReplaceName::Keep => OlderRelease::Kept,
+            ReplaceName::Remove => OlderRelease::Removed,
+        }),
         ..Anonymize::new(&table, &policy, args.out())
     };
+    if job.replace.is_some() && job.is_current()? {
+        print(&match args.json {
+            true => format!("{}\n", json!({"nothing_to_do": true, "out": args.out()})),
+            false => format!(
+                "nothing to do: {} is made from this input by this policy\n",
+                visible_path(args.out())
+            ),
+        })?;
+        return Ok(Answer::Yes);
+    }
     let (outcome, phases) = with_progress(|progress| (job.run(progress), progress.took()));
     let outcome = outcome?;
     let took = Took { seconds: start.elapsed().as_secs_f64(), phases };
     match outcome {
         Outcome::Published(summary) => {
+            let metrics = RunMetrics {
+                rows: summary.records,
+                groups: summary.groups,
+                spilled_bytes: summary.spilled_bytes,
+                pending: None,
+                penalty: Some(summary.utility.published_penalty()),
+                seconds: took.seconds,
+                phases: took.phases.clone(),
+            };
+            metrics.write(args.metrics.as_deref())?;
             let printed = print(&published(args, &policy, &table, &summary, &took));
             warn_of_policy(&policy, &summary);
             if let Some(summary) = &summary.suppression {
@@ -194,7 +243,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
 }
 
 /// Names what the policy protects without need, and accepts without need.
-fn warn_of_policy(policy: &Policy, summary: &Summary) {
+pub(super) fn warn_of_policy(policy: &Policy, summary: &Summary) {
     summary.notes.iter().for_each(|note| complain("warning", note));
     summary.accepted.iter().for_each(|lint| complain("accepted", &lint.to_string()));
     for risk in &policy.accept {
@@ -341,8 +390,11 @@ fn published_text(
         utility.published_penalty(),
         utility.tight_penalty()
     ));
-    for column in &utility.columns {
-        text.push_str(&format!("  {:<18} {:.4}\n", visible(&column.name), column.published));
+    let names: Vec<String> = utility.columns.iter().map(|column| visible(&column.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(18);
+    for (name, column) in names.iter().zip(&utility.columns) {
+        let blanks = width - name.chars().count();
+        text.push_str(&format!("  {name}{:<blanks$} {:.4}\n", "", column.published));
     }
     if let Some(Searched { minimal, chosen, tested }) = &summary.searched {
         text.push_str(&format!(
@@ -371,9 +423,7 @@ pub(super) fn bound(binding: &Binding, people: u64) -> String {
 fn impossible(args: &AnonymizeArgs, findings: &[Finding]) -> String {
     let failing = || findings.iter().flat_map(|finding| finding.failing().map(move |claim| (finding, claim)));
     if args.json {
-        let obstacles: Vec<_> =
-            failing().map(|(finding, claim)| findings::obstacle(claim, &finding.column)).collect();
-        return format!("{}\n", json!({"safe": false, "obstacles": obstacles}));
+        return format!("{}\n", json!({"safe": false, "obstacles": findings::obstacles(findings)}));
     }
     let mut text = String::from("no safe release exists\n\n");
     for (finding, claim) in failing() {

@@ -1,38 +1,42 @@
-//! `skyveil attack`: how many people are vulnerable to an adversary who knows the correlations in the data?
+//! `skyveil attack`: how many people does each of several attacks on a release affect?
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::Value;
 
-use super::Answer;
-use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
+use super::flags::{ResourceFlags, open_table, read_confidence, read_delimiter, read_options};
 use super::receipt::ReceiptFlags;
+use super::suite::Suite;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
+use super::{Answer, attack_several, replay};
 use crate::check::Subject;
-use crate::check::beliefs::{GroupTables, Membership, attack};
+use crate::check::beliefs::{Exposure, GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
 use crate::error::{Error, Result, Setting, number_of};
-use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
+use crate::math::confidence::Confidence;
+use crate::math::exact::{Rational, decimal_at_least, parse_fraction, ratio};
+use crate::math::replay::ReplayEffort;
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
-use crate::release::findings;
 use crate::table::read::Table;
 
-/// How many people of a release are vulnerable to an adversary who knows the correlations in the data?
+/// How many people does each of several attacks on a release affect?
 ///
-/// The adversary's belief about each person is estimated from the original table, as finely as --bandwidth
-/// allows, and compared before and after the release. A person is vulnerable at t if it moves by more than t:
+/// One line for each attack: what the adversary needs, whom it affects, and whether that is sure or estimated. An
+/// adversary who knows the correlations in the data is followed if a bandwidth is given: their belief about each person
+/// is estimated from the original table, as finely as --bandwidth allows, and compared before and after the release. A person is vulnerable at t if it moves by more than t:
 /// 0 is no move at all, 1 is from one certainty to another. Works for any release, including those of other
 /// tools, as long as a column identifies the groups. Memory grows with the number of distinct combinations of
 /// quasi-identifiers.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  skyveil attack release --original people.parquet --bandwidth 0.3
+  skyveil attack release --original people.parquet
+  skyveil attack release --original people.parquet --bandwidth 0.3 --t 0.2
+  skyveil attack release --original people.parquet --replay
   skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
@@ -40,12 +44,20 @@ pub struct AttackArgs {
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
     /// The table that the release was made from; may be given several times.
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "TABLE", num_args = 1..)]
     pub original: Vec<PathBuf>,
     #[command(flatten)]
     receipt: ReceiptFlags,
+    /// Also repeat the choice of the groups: how many people does somebody become sure of who knows the algorithm
+    /// and everybody's quasi-identifiers?
+    #[arg(long)]
+    pub replay: bool,
+    /// Arrangements of each group's values that a replay tries.
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "replay", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub samples: u64,
     /// How finely the adversary knows the table: one number, where 1 is the range of a column, or COL=B for
-    /// each; default: as in the policy, if it has the model "beliefs".
+    /// each; default: as in the policy, if it has the model "beliefs"; without either, correlations are
+    /// not attacked.
     #[arg(long, value_name = "B|COL=B,..", value_parser = read_bandwidth)]
     pub bandwidth: Option<Bandwidth>,
     /// Thresholds to compare each move with.
@@ -67,11 +79,19 @@ pub struct AttackArgs {
     /// The sensitive column.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
+    /// The column that names people. With it, several releases of overlapping people are attacked together: each path is
+    /// one of them, and each --original the table that it was made from.
+    #[arg(long, value_name = "COL", conflicts_with_all = ["bandwidth", "smooth", "quasi", "receipt"])]
+    pub person: Option<String>,
+    /// For several releases: nobody may be as sure as this of anybody's value; default: 1. The points of their policies
+    /// count as well.
+    #[arg(long, value_name = "C", value_parser = read_confidence, requires = "person")]
+    pub confidence: Option<Confidence>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
     #[command(flatten)]
-    resources: ResourceFlags,
+    pub(super) resources: ResourceFlags,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -101,25 +121,28 @@ impl Bandwidth {
     }
 }
 
-/// Attacks, and prints who is vulnerable.
+/// Attacks, and prints who is affected.
 pub fn run(args: &AttackArgs) -> Result<Answer> {
+    if args.person.is_some() || args.paths.len() > 1 && args.paths.iter().all(|path| is_release(path)) {
+        return attack_several::run(args);
+    }
     let policy = args.policy.as_ref().map(Policy::read).transpose()?;
-    let report = match &args.paths[..] {
+    let suite = match &args.paths[..] {
         [directory] if is_release(directory) => match on_release(args, directory, policy)? {
-            Some(report) => report,
+            Some(suite) => suite,
             None => return Ok(Answer::No),
         },
         _ => on_table(args, policy)?,
     };
     match args.json {
-        true => print(&format!("{}\n", to_json(&report)))?,
-        false => print(&to_text(&report))?,
+        true => print(&format!("{}\n", suite.to_json()))?,
+        false => print(&suite.to_text(to_text))?,
     }
     Ok(Answer::Yes)
 }
 
 /// Attacks a release; nothing is attacked if the receipt says that the table is another one.
-fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<Option<AttackReport>> {
+fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<Option<Suite>> {
     let release = release::Release::open(directory)?;
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let asked = asked(args, Some(&policy))?;
@@ -147,10 +170,18 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     };
     let tables =
         GroupTables { subject: &subject, membership: &membership, manifest: Some(release.manifest()) };
-    follow(args, &original, &tables, asked).map(Some)
+    let mut suite = follow(args, &original, &tables, asked)?;
+    if args.replay {
+        let effort = ReplayEffort { enumerated: args.samples, drawn: args.samples, odds: 20 };
+        let report = with_progress(|progress| {
+            replay::replay(&original, &release, &policy, effort, &args.resources.all(progress))
+        })?;
+        suite.replay = Some(report);
+    }
+    Ok(Some(suite))
 }
 
-fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
+fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<Suite> {
     let asked = asked(args, policy.as_ref())?;
     if args.group.is_empty() {
         return Err(Error::input("no group columns are given", "name them with --group"));
@@ -160,6 +191,12 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
             "only a release has a receipt",
             "leave the receipt out",
             Setting::Receipt,
+        ));
+    }
+    if args.replay {
+        return Err(Error::input(
+            "--replay repeats the choice of the groups of a release of this program",
+            "give the directory of the release, and the table that it was made from",
         ));
     }
     let options = read_options(args.delimiter, policy.as_ref(), args.resources.spool());
@@ -173,17 +210,24 @@ fn on_table(args: &AttackArgs, policy: Option<Policy>) -> Result<AttackReport> {
     follow(args, original.as_ref().unwrap_or(&table), &tables, asked)
 }
 
-fn follow(
-    args: &AttackArgs,
-    original: &Table,
-    tables: &GroupTables<'_>,
-    question: Question,
-) -> Result<AttackReport> {
-    with_progress(|progress| attack(original, tables, &question, &args.resources.all(progress)))
+/// What was asked: the roles of the columns, and who knows correlations, if a bandwidth says how finely.
+struct Asked {
+    roles: Roles,
+    correlations: Option<Question>,
+}
+
+fn follow(args: &AttackArgs, original: &Table, tables: &GroupTables<'_>, asked: Asked) -> Result<Suite> {
+    with_progress(|progress| {
+        let resources = args.resources.all(progress);
+        let exposure = Exposure::of(original, tables, &asked.roles, &resources)?;
+        let correlations =
+            asked.correlations.map(|question| attack(original, tables, &question, &resources)).transpose()?;
+        Ok(Suite { exposure, correlations, replay: None })
+    })
 }
 
 /// The requested attack: flags override the policy.
-fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
+fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Asked> {
     let target = policy.map(|policy| target(policy, args.sensitive.as_deref())).transpose()?;
     let roles = roles(args, policy.zip(target))?;
     let stated = target.and_then(|target| target.model.beliefs());
@@ -199,12 +243,7 @@ fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
                 .map(|point| point.bandwidth.iter().filter(known).map(own).collect())
                 .collect()
         }
-        (None, None) => {
-            return Err(Error::input(
-                "no bandwidth is given",
-                "say how finely the adversary knows the table: --bandwidth 0.3",
-            ));
-        }
+        (None, None) => return Ok(Asked { roles, correlations: None }),
     };
     bandwidths.dedup();
     let smooth = match &args.smooth {
@@ -212,7 +251,9 @@ fn asked(args: &AttackArgs, policy: Option<&Policy>) -> Result<Question> {
         None => stated.and_then(|stated| stated.smooth.clone()),
     };
     let point = |bandwidth| KernelAdversary { bandwidth, thresholds: args.t.clone() };
-    Ok(Question { points: bandwidths.into_iter().map(point).collect(), smooth, roles })
+    let points = bandwidths.into_iter().map(point).collect();
+    let own = self::roles(args, policy.zip(target))?;
+    Ok(Asked { roles, correlations: Some(Question { points, smooth, roles: own }) })
 }
 
 fn roles(args: &AttackArgs, policy: Option<(&Policy, &Target)>) -> Result<Roles> {
@@ -274,7 +315,7 @@ fn to_text(report: &AttackReport) -> String {
 
 fn point_text(report: &AttackReport, point: &PointReport) -> String {
     let head = ["moved by more than", "vulnerable", "share", "undecided", "share at most", "by Omega"];
-    let share = |people: u64| decimal_at_least(&crate::math::exact::ratio(people, report.rows.max(1)), 4);
+    let share = |people: u64| decimal_at_least(&ratio(people, report.rows.max(1)), 4);
     let rows = point.thresholds.iter().map(|at| {
         [
             at.t.to_string(),
@@ -313,12 +354,6 @@ fn point_text(report: &AttackReport, point: &PointReport) -> String {
         point.omega
     ));
     text
-}
-
-/// The report for programs.
-fn to_json(report: &AttackReport) -> Value {
-    let fields = report.fields().into_iter();
-    Value::Object(fields.map(|(name, datum)| (name.to_string(), findings::value(&datum))).collect())
 }
 
 fn read_bandwidth(text: &str) -> Result<Bandwidth, String> {

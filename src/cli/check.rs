@@ -24,7 +24,8 @@ use crate::model::judge::{ColumnCoverage, Coverage, Requirements};
 use crate::model::skyline::ProtectedValues;
 use crate::model::skyline::judge::SkylinePoints;
 use crate::model::skyline::near::NearPoint;
-use crate::release::manifest::{MANIFEST, Manifest};
+use crate::release::chain::Chain;
+use crate::release::manifest::MANIFEST;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -62,6 +63,10 @@ pub struct CheckArgs {
     /// The fewest people that a group may have.
     #[arg(long, value_name = "N", value_parser = read_count)]
     pub minimum_group_size: Option<u64>,
+    /// Of a release that was continued, check this night alone; the first one is 1. Without it, all nights are judged
+    /// together.
+    #[arg(long, value_name = "N")]
+    pub night: Option<u64>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -93,8 +98,8 @@ pub fn run(args: &CheckArgs) -> Result<Answer> {
 fn altered_files(args: &CheckArgs) -> Result<Alterations> {
     match &args.subject.paths[..] {
         [directory] if is_release(directory) => {
-            let manifest = Manifest::read(directory)?;
-            with_progress(|progress| integrity::files(directory, &manifest, progress))
+            let chain = Chain::read(directory)?;
+            with_progress(|progress| integrity::nights(chain.nights(), args.night, progress))
         }
         _ => Ok(Vec::new()),
     }
@@ -109,7 +114,7 @@ struct Examined {
 
 /// Judges the tables, and adds to `altered` in what a release is not the one that was checked.
 fn examine(args: &CheckArgs, altered: &mut Alterations) -> Result<Examined> {
-    let opened = args.subject.open_tables()?;
+    let opened = args.subject.open_night(args.night)?;
     let own = match &opened {
         Opened::Release(release) => Some((&release.0, release.0.policy()?)),
         Opened::Table(..) => None,

@@ -26,13 +26,14 @@ use crate::report::chart::{Axis, Chart, Series, to_document};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  skyveil disclosure release --up-to 5
+  skyveil disclosure release
   skyveil disclosure groups.csv --group class --sensitive disease --up-to 12 --svg curve.svg")]
 pub struct DisclosureArgs {
     #[command(flatten)]
     subject: SubjectFlags,
-    /// The largest number of implications.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=IMPLICATIONS_LIMIT as i64))]
+    /// The largest number of implications. Default: 5.
+    #[arg(long, value_name = "K", default_value_t = 5, hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(0..=IMPLICATIONS_LIMIT as i64))]
     pub up_to: u16,
     /// Print one JSON object.
     #[arg(long)]

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::flags::{read_sizes, read_within};
-use super::subject::SubjectFlags;
+use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, visible, with_progress};
-use crate::check::{GroupDetail, count, groups};
+use crate::check::{ColumnRoles, GroupDetail, count, groups};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::skyline::{
@@ -29,20 +29,22 @@ use crate::model::skyline::near::{NearPoint, window_name};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  skyveil explain release
   skyveil explain release --value HIV --point 2,3,1")]
 pub struct ExplainArgs {
     #[command(flatten)]
     subject: SubjectFlags,
-    /// The sensitive value.
+    /// The sensitive value. Default for a release: the one that is nearest to its limit.
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
-    pub value: String,
+    pub value: Option<String>,
     /// The value begins a window of numbers that are this near to each other, such as 1000 or 5%; values that the target
     /// lacks are windows too.
     #[arg(long, value_name = "WIDTH", value_parser = read_within)]
     pub within: Option<Within>,
-    /// What the adversary knows: L values that the target lacks, the values of K others, M of the family.
+    /// What the adversary knows: L values that the target lacks, the values of K others, M of the family. Default for a
+    /// release: the point of its policy that is nearest to its limit.
     #[arg(long, value_name = "L,K,M", value_parser = read_sizes, allow_hyphen_values = true)]
-    pub point: Knowledge,
+    pub point: Option<Knowledge>,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -66,17 +68,18 @@ struct Case<'a> {
 /// Explains, and prints the explanation.
 pub fn run(args: &ExplainArgs) -> Result<Answer> {
     let (opened, columns) = args.subject.open()?;
+    let (value, size) = asked(args, &opened, &columns)?;
     let certain = Confidence::new(Rational::ONE)
         .ok_or_else(|| Error::input("1 is no confidence", "this is a defect; please report it"))?;
-    let point = Point { knowledge: args.point, confidence: certain };
+    let point = Point { knowledge: size, confidence: certain };
     let requirements = match &args.within {
-        None => Requirements::points(vec![(ProtectedValues::These(vec![args.value.clone()]), point)]),
-        Some(_) if args.point.l > MOST_WINDOWS => {
+        None => Requirements::points(vec![(ProtectedValues::These(vec![value.clone()]), point)]),
+        Some(_) if size.l > MOST_WINDOWS => {
             let problem = format!("more than {MOST_WINDOWS} windows that the target lacks cannot be shown");
             return Err(Error::input(problem, "give a smaller L in --point L,K,M"));
         }
         Some(within) => {
-            let near = NearPoint { within: within.clone(), from: Some(args.value.clone()), point };
+            let near = NearPoint { within: within.clone(), from: Some(value.clone()), point };
             Requirements { near: vec![near], ..Requirements::nothing() }
         }
     };
@@ -101,7 +104,7 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
         let numbers = [witness.target, witness.family];
         let mut found = groups(&subject, &columns, counted.order, &numbers, &label, &resources)?;
         if let Some((windows, window, _)) = counted.judge.near().evidence().next() {
-            let merge = Merge { windows, window, names: &counted.names, l: args.point.l };
+            let merge = Merge { windows, window, names: &counted.names, l: size.l };
             found = found.into_iter().map(|detail| merge.merged(detail)).collect();
         }
         Ok((value, breach, witness, found))
@@ -118,17 +121,17 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     if s.1 == 0 || t.1 == 0 {
         return Err(moved());
     }
-    let steps = steps(columns.values, args.point, seats, s, t);
+    let steps = steps(columns.values, size, seats, s, t);
     if let (Breach::Exact(breach), Some(last)) = (&breach, &steps[3])
         && breach != last
     {
         return Err(moved());
     }
-    let (others, relatives) = useful(columns.values, args.point, seats, s, t);
+    let (others, relatives) = useful(columns.values, size, seats, s, t);
     let case = Case {
         value: &value,
         values: columns.values,
-        size: args.point,
+        size,
         breach,
         seats,
         target,
@@ -139,6 +142,22 @@ pub fn run(args: &ExplainArgs) -> Result<Answer> {
     };
     print(&if args.json { format!("{}\n", case.to_json()) } else { case.to_text() })?;
     Ok(Answer::Yes)
+}
+
+/// The value and the size of knowledge: as the flags say, or those of a release that are nearest to their limit.
+fn asked(args: &ExplainArgs, opened: &Opened, columns: &ColumnRoles) -> Result<(String, Knowledge)> {
+    if let (Some(value), Some(point)) = (&args.value, args.point) {
+        return Ok((value.clone(), point));
+    }
+    let near = opened.nearest_point(columns, args.value.as_deref());
+    let value = args.value.clone().or_else(|| Some(near.as_ref()?.value.clone()));
+    let point = args.point.or_else(|| Some(near.as_ref()?.knowledge));
+    value.zip(point).ok_or_else(|| {
+        Error::input(
+            "no value or no point is given",
+            "name them: --value V --point L,K,M, such as --point 1,5,1",
+        )
+    })
 }
 
 /// More windows than this are not shown one by one.

@@ -9,12 +9,11 @@ use super::terminal::complain;
 use crate::error::{Error, Setting};
 use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::Policy;
-use crate::policy::{ColumnType as PolicyType, End, Grid, Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, parse_size};
 use crate::resources::progress::Progress;
 use crate::resources::spill::SpillForm;
-use crate::table::read::{CsvType, OrderedCells, ReadOptions, SpoolPlace, Table};
+use crate::table::read::{ReadOptions, SpoolPlace, Table};
 
 /// The resources that a command may use.
 #[derive(Debug, Args)]
@@ -76,14 +75,8 @@ impl ResourceFlags {
 
 /// How to read the table: the flag takes precedence over the policy.
 pub fn read_options(delimiter: Option<u8>, policy: Option<&Policy>, spool: SpoolPlace) -> ReadOptions {
-    let plain = ReadOptions { delimiter, spool, ..ReadOptions::default() };
-    let Some(columns) = policy.map(|policy| &policy.columns) else { return plain };
-    ReadOptions {
-        delimiter: delimiter.or(columns.delimiter),
-        types: columns.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
-        ordered: columns.quasi.iter().filter_map(ordered_cells).collect(),
-        ..plain
-    }
+    let stated = policy.map_or_else(ReadOptions::default, |policy| policy.read_options());
+    ReadOptions { delimiter: delimiter.or(stated.delimiter), spool, ..stated }
 }
 
 /// Opens a table, and says which files of a directory are not read.
@@ -91,36 +84,6 @@ pub fn open_table(paths: &[PathBuf], options: &ReadOptions) -> Result<Table, Err
     let table = Table::open(paths, options)?;
     table.notes().iter().for_each(|note| complain("note", note));
     Ok(table)
-}
-
-/// What the cells of a quasi-identifier must be, where the policy says so.
-fn ordered_cells(quasi: &Quasi) -> Option<(String, OrderedCells)> {
-    let of_end = |end: &End| match end.number {
-        Some(_) => OrderedCells::Numbers,
-        None => OrderedCells::Times,
-    };
-    let cells = match (&quasi.shape, &quasi.domain, &quasi.grid) {
-        (QuasiShape::Widths(_), ..) | (QuasiShape::Plain, None, Some(Grid::Width(_))) => {
-            OrderedCells::Numbers
-        }
-        (QuasiShape::Dates(_), ..) | (QuasiShape::Plain, None, Some(Grid::Date(_))) => OrderedCells::Times,
-        (QuasiShape::Ends(levels), ..) => of_end(levels.first()?.first()?),
-        (QuasiShape::Plain, Some([low, _]), _) => of_end(low),
-        _ => return None,
-    };
-    Some((quasi.name.clone(), cells))
-}
-
-/// The type of a CSV column as the reader knows it.
-pub fn csv_type(declared: PolicyType) -> CsvType {
-    match declared {
-        PolicyType::Integer => CsvType::Integer,
-        PolicyType::Number => CsvType::Float,
-        PolicyType::Text => CsvType::Text,
-        PolicyType::Boolean => CsvType::Boolean,
-        PolicyType::Date => CsvType::Date,
-        PolicyType::Timestamp => CsvType::Timestamp,
-    }
 }
 
 /// The largest l, k, m and group size.

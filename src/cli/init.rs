@@ -1,14 +1,15 @@
 //! `skyveil init`: profile a table and propose a policy to start from.
 
 use super::Answer;
-use super::flags::{ResourceFlags, csv_type, open_table, read_delimiter};
+use super::dry_run::{MOST_PEOPLE, compared, sampled};
+use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
 use crate::policy::hierarchy::to_arx;
 use crate::profile::{
     ColumnCombination, ColumnProfile, OwnerChoices, PolicyProposal, Profile, Proposed, ReadingOptions,
-    hierarchy_of, propose,
+    SensitiveCandidate, Strictness, TriedPolicy, hierarchy_of, propose,
 };
 use crate::table::ColumnKind;
 use crate::table::read::{ReadOptions, Table};
@@ -21,12 +22,14 @@ use std::path::{Path, PathBuf};
 /// Profile a table and print a commented policy to start from.
 ///
 /// The table is read once, with 60 MiB of --memory in addition to what reading needs, whatever its size. Every column
-/// gets a role and the reason for it; nothing is proposed to be published as it is. No value of the table is printed,
-/// except by --hierarchy, which lists the values of one column.
+/// gets a role and the reason for it; nothing is proposed to be published as it is. Then three policies of different
+/// strictness are tried on a sample, and what comes of them is shown. No value of the table is printed but words such as
+/// "none", except by --hierarchy, which lists the values of one column.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   skyveil init people.csv --out policy.toml
+  skyveil init people.csv --sensitive diagnosis --type born=day-month-year --out policy.toml
   skyveil init people.csv --hierarchy occupation --out occupation.csv")]
 pub struct InitArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
@@ -38,18 +41,22 @@ pub struct InitArgs {
     /// Overwrite an existing file.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// The column to protect. Default: guessed from the names.
+    /// The column to protect. Default: the best of those whose names suggest it.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
     /// Write a hierarchy file for this column instead of a policy: value;group;...;*
     #[arg(long, value_name = "COL", conflicts_with_all = ["sensitive", "json"])]
     pub hierarchy: Option<String>,
-    /// The type of a CSV column, instead of guessing it: integer, number, text, boolean, date or timestamp.
+    /// The type of a CSV column, instead of guessing it: integer, number, text, boolean, date,
+    /// day-month-year, month-day-year or timestamp.
     #[arg(long = "type", value_name = "COL=TYPE", value_parser = read_type)]
     pub types: Vec<(String, ColumnType)>,
     /// The character between the cells of a CSV file.
     #[arg(long, value_name = "CHAR", value_parser = read_delimiter)]
     pub delimiter: Option<u8>,
+    /// Do not try policies on a sample, which reads the table again.
+    #[arg(long)]
+    pub no_trial: bool,
     #[command(flatten)]
     resources: ResourceFlags,
     /// Print the profile and the proposed roles as one JSON object instead of a policy.
@@ -62,8 +69,8 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     if let Some(out) = args.out.as_ref().filter(|out| !args.force && out.exists()) {
         return Err(exists(out));
     }
-    let reading = ReadingOptions { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
-    let options = ReadOptions { spool: args.resources.spool(), ..options(&reading) };
+    let declared = ReadingOptions { delimiter: args.delimiter, types: args.types.iter().cloned().collect() };
+    let options = ReadOptions { spool: args.resources.spool(), ..options(&declared) };
     let table = open_table(&args.paths, &options)?;
     if let Some(column) = &args.hierarchy {
         return write_hierarchy(args, &table, column);
@@ -73,27 +80,82 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));
     }
-    if args.json {
-        print(&format!("{}\n", to_json(&proposal)))?;
-        return Ok(Answer::Yes);
-    }
+    let reading = declared.pinned(&table, &proposal);
     let names = args.paths.iter().map(|path| path.display().to_string());
     let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
+    let tried = tried(args, &proposal, &reading);
+    if args.json {
+        print(&format!("{}\n", to_json(&proposal, &tried)))?;
+        return Ok(Answer::Yes);
+    }
+    let policy = policy + &tried.as_comment();
     match &args.out {
         None => print_file(&policy)?,
         Some(out) => {
             write(args, out, &policy)?;
-            print(&summary(&proposal, out, &name))?;
+            print(&summary(&proposal, out, &name, &tried))?;
         }
     }
     Ok(Answer::Yes)
 }
 
+/// What came of the policies that were tried.
+#[derive(Default)]
+struct Tried {
+    people: u64,
+    sampled: u64,
+    policies: Vec<TriedPolicy>,
+}
+
+/// Tries policies on a sample. What cannot be tried is no reason not to propose a policy.
+fn tried(args: &InitArgs, proposal: &PolicyProposal<'_>, reading: &ReadingOptions) -> Tried {
+    let read_again =
+        |path: &PathBuf| path != Path::new("-") && (path.is_file() || path.is_dir() || !path.exists());
+    if args.no_trial || !args.paths.iter().all(read_again) {
+        return Tried::default();
+    }
+    let outcome = with_progress(|progress| -> Result<Tried> {
+        let policies = proposal.strictnesses(reading)?;
+        let Some(first) = policies.first() else { return Ok(Tried::default()) };
+        // Notes about its files were printed when the table was opened first.
+        let options = read_options(args.delimiter, Some(&first.policy), args.resources.spool());
+        let table = Table::open(&args.paths, &options)?;
+        let resources = args.resources.all(progress);
+        let Some((sample, policies)) = Strictness::try_all(&policies, &table, MOST_PEOPLE, &resources)?
+        else {
+            return Ok(Tried::default());
+        };
+        Ok(Tried { people: sample.people(), sampled: sample.sampled(), policies })
+    });
+    outcome.unwrap_or_else(|why| {
+        complain("note", &format!("no policy was tried on a sample: {}", visible(&why.to_string())));
+        Tried::default()
+    })
+}
+
+impl Tried {
+    fn to_text(&self) -> String {
+        if self.policies.is_empty() {
+            return String::new();
+        }
+        let lines: Vec<_> = self.policies.iter().map(|own| (visible(&own.label), &own.trial)).collect();
+        format!("{}:\n\n{}", sampled(self.sampled, self.people), compared(&lines))
+    }
+
+    /// The same at the end of a policy.
+    fn as_comment(&self) -> String {
+        let lines = self.to_text();
+        let comment: String =
+            lines.lines().map(|line| format!("# {line}").trim_end().to_string() + "\n").collect();
+        if comment.is_empty() { comment } else { format!("\n{comment}") }
+    }
+}
+
 fn options(reading: &ReadingOptions) -> ReadOptions {
     ReadOptions {
         delimiter: reading.delimiter,
-        types: reading.types.iter().map(|(name, declared)| (name.clone(), csv_type(*declared))).collect(),
+        types: reading.types.iter().map(|(name, declared)| (name.clone(), (*declared).into())).collect(),
         ..ReadOptions::default()
     }
 }
@@ -154,7 +216,7 @@ fn write(args: &InitArgs, out: &Path, text: &str) -> Result<()> {
     file.write_all(text.as_bytes()).map_err(|why| Error::io(out, why))
 }
 
-fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str) -> String {
+fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str, tried: &Tried) -> String {
     let count = |name: &str| proposal.roles.iter().filter(|(role, _)| role.name() == name).count();
     let names = |wanted: &str| {
         let columns = proposal.profile.columns.iter().zip(&proposal.roles);
@@ -163,10 +225,21 @@ fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str) -> String {
     };
     let (out, table) = (visible_path(out), visible(table));
     let mut text = format!("{out}: a policy to start from\n\n");
-    for role in ["sensitive", "individual", "quasi", "drop"] {
+    for role in ["sensitive", "individual", "quasi"] {
         if count(role) > 0 {
             text.push_str(&format!("{role:<12} {}\n", names(role)));
         }
+    }
+    if count("drop") > 0 {
+        text.push_str(&format!("{:<12} {}, each with its reason in the policy\n", "drop", count("drop")));
+    }
+    let others = proposal.candidates.iter().skip(1).take(4);
+    let others: Vec<String> = others.map(|own| visible(&proposal.profile.columns[own.column].name)).collect();
+    if !others.is_empty() {
+        text.push_str(&format!("{:<12} {} (--sensitive COLUMN)\n", "or protect", others.join(", ")));
+    }
+    if !tried.policies.is_empty() {
+        text.push_str(&format!("\n{}", tried.to_text()));
     }
     text.push_str(&format!(
         "\nread it and change what is wrong, then\n  skyveil anonymize {table} --policy {out} --out release\n"
@@ -174,7 +247,7 @@ fn summary(proposal: &PolicyProposal<'_>, out: &Path, table: &str) -> String {
     text
 }
 
-fn to_json(proposal: &PolicyProposal<'_>) -> Value {
+fn to_json(proposal: &PolicyProposal<'_>, tried: &Tried) -> Value {
     let profile = proposal.profile;
     let column = |(column, (role, why)): (&ColumnProfile, &(Proposed, String))| {
         let counted = &column.counted;
@@ -204,10 +277,23 @@ fn to_json(proposal: &PolicyProposal<'_>) -> Value {
         let confidence = point.confidence;
         json!({"l": point.l, "k": point.k, "m": point.m, "confidence": confidence, "whole_table": point.whole_table})
     });
+    let candidate =
+        |own: &SensitiveCandidate| json!({"column": profile.columns[own.column].name, "why": own.why});
+    let attempt = |own: &TriedPolicy| {
+        json!({
+            "policy": own.label,
+            "groups": own.trial.groups,
+            "certainty_penalty": own.trial.penalty,
+            "median_query_error": own.trial.median_error,
+        })
+    };
     json!({
         "rows": profile.rows,
         "columns": profile.columns.iter().zip(&proposal.roles).map(column).collect::<Vec<_>>(),
         "combinations": profile.combinations.iter().map(combination).collect::<Vec<_>>(),
+        "candidates": proposal.candidates.iter().map(candidate).collect::<Vec<_>>(),
+        "tried": tried.policies.iter().map(attempt).collect::<Vec<_>>(),
+        "sampled": tried.sampled,
         "privacy": {"k_anonymity": proposal.protection.group_size, "skyline": point},
         "warnings": proposal.warnings,
     })

@@ -5,18 +5,23 @@
 //! are decided here alone: 0 done or safe, 1 the answer is no, and those of [`failure`].
 
 mod anonymize;
+mod append;
 mod attack;
+mod attack_several;
 mod audit;
 mod check;
 mod disclosure;
 mod dry_run;
+mod erase;
 mod explain;
 mod explore;
 mod failure;
 mod flags;
 mod generate;
 mod init;
+mod metrics;
 mod receipt;
+mod replay;
 mod report;
 mod reproduce;
 mod robust;
@@ -25,6 +30,7 @@ mod show;
 mod signals;
 mod skyline;
 mod subject;
+mod suite;
 mod terminal;
 mod verdict;
 
@@ -43,6 +49,9 @@ struct Arguments {
     /// Print no progress and no warnings.
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// The form of warnings on standard error: text, or json with one object for each phase and warning.
+    #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = terminal::LogForm::Text)]
+    log: terminal::LogForm,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +62,7 @@ enum Command {
     Check(check::CheckArgs),
     Completions(shell::CompletionsArgs),
     Disclosure(disclosure::DisclosureArgs),
+    Erase(erase::EraseArgs),
     Explain(explain::ExplainArgs),
     Explore(explore::ExploreArgs),
     Generate(generate::GenerateArgs),
@@ -88,6 +98,7 @@ pub fn main() -> ExitCode {
     if arguments.quiet {
         terminal::be_quiet();
     }
+    terminal::log_as(arguments.log);
     keep_memory_private();
     signals::handle();
     match run(&arguments.command) {
@@ -105,6 +116,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Check(args) => check::run(args),
         Command::Completions(args) => shell::completions(args),
         Command::Disclosure(args) => disclosure::run(args),
+        Command::Erase(args) => erase::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Explore(args) => explore::run(args),
         Command::Generate(args) => generate::run(args),

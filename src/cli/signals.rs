@@ -51,8 +51,8 @@ mod unix {
             (Some(release), _) => {
                 format!("{name} came when {} was complete; it stays", visible_path(release))
             }
-            (None, 0) => name.to_string(),
-            (None, _) => format!("{name}; what this run had made is removed"),
+            (None, 0) => format!("{name}; nothing was published, and nothing is left behind"),
+            (None, _) => format!("{name}; nothing was published, and what this run had made is removed"),
         }
     }
 
@@ -77,8 +77,10 @@ mod unix {
                 removed,
                 published: published.iter().map(Into::into).collect(),
             };
-            assert_eq!(line(SIGTERM, &remains(0, &[])), "SIGTERM");
-            assert_eq!(line(SIGINT, &remains(2, &[])), "SIGINT; what this run had made is removed");
+            let nothing = "SIGTERM; nothing was published, and nothing is left behind";
+            assert_eq!(line(SIGTERM, &remains(0, &[])), nothing);
+            let removed = "SIGINT; nothing was published, and what this run had made is removed";
+            assert_eq!(line(SIGINT, &remains(2, &[])), removed);
             assert_eq!(line(SIGHUP, &remains(1, &["out"])), "SIGHUP came when out was complete; it stays");
         }
     }

@@ -1,6 +1,6 @@
 //! Which table is examined, and what do its columns mean?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,13 +10,15 @@ use crate::check::policy::{Task, columns, tasks};
 use crate::check::release::{Release, is_release, labelled_groups};
 use crate::check::{ColumnRoles, Subject};
 use crate::error::{Error, Result};
-use crate::math::skyline::Values;
+use crate::math::exact::f64_at_least;
+use crate::math::skyline::{Confidence, Knowledge, Values};
 use crate::model::{Policy, Target};
 use crate::release::manifest::Manifest;
 use crate::release::rows::GROUP;
 use crate::resources::Resources;
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
+use serde_json::Value;
 
 /// A release, or any table of groups.
 #[derive(Debug, Args)]
@@ -82,6 +84,19 @@ impl Opened {
         }
     }
 
+    /// The point of a release that is nearest to its limit, for a value if one is given. Tables that are no releases, and
+    /// models without points for values, have none.
+    pub fn nearest_point(&self, columns: &ColumnRoles, value: Option<&str>) -> Option<NearestPoint> {
+        let points = self.manifest()?.points.iter();
+        let of_column = points.filter(|point| match point["column"].as_str() {
+            Some(column) => column == columns.sensitive,
+            None => true,
+        });
+        let of_value = of_column.filter(|point| value.is_none() || point["value"].as_str() == value);
+        let near = of_value.filter_map(NearestPoint::read);
+        near.min_by(|one, other| one.margin().total_cmp(&other.margin()))
+    }
+
     /// The columns of the groups' published label.
     pub fn label_columns(&self, columns: &ColumnRoles) -> Vec<String> {
         match (self, self.subject()) {
@@ -93,6 +108,33 @@ impl Opened {
                 names
             }
         }
+    }
+}
+
+/// A point of a release for one value, as its manifest has it.
+pub struct NearestPoint {
+    /// The value.
+    pub value: String,
+    /// What the adversary knows.
+    pub knowledge: Knowledge,
+    /// What they must not reach.
+    pub confidence: Confidence,
+    breach: f64,
+}
+
+impl NearestPoint {
+    fn read(point: &Value) -> Option<Self> {
+        let size = |name: &str| point[name].as_u64();
+        Some(NearestPoint {
+            value: point["value"].as_str()?.to_string(),
+            knowledge: Knowledge { l: size("l")?, k: size("k")?, m: size("m")? },
+            confidence: Confidence::parse(point["confidence"].as_str()?)?,
+            breach: point["breach"].as_f64()?,
+        })
+    }
+
+    fn margin(&self) -> f64 {
+        f64_at_least(self.confidence.value()) - self.breach
     }
 }
 
@@ -149,13 +191,22 @@ impl SubjectFlags {
 
     /// Opens the tables.
     pub fn open_tables(&self) -> Result<Opened> {
+        self.open_night(None)
+    }
+
+    /// Opens the tables of one night of a release that was continued, or of all.
+    pub fn open_night(&self, night: Option<u64>) -> Result<Opened> {
         let policy = self.policy.as_ref().map(Policy::read).transpose()?;
         match &self.paths[..] {
             [directory] if is_release(directory) => {
-                let release = Release::open(directory)?;
+                let release = open_release(directory, night)?;
                 let policy = policy.map_or_else(|| release.policy(), Ok)?;
                 Ok(Opened::Release(Box::new((release, policy))))
             }
+            _ if night.is_some() => Err(Error::input(
+                "only a release that was continued has nights",
+                "give the directory of the release, or leave out --night",
+            )),
             paths => {
                 let table = open_table(paths, &self.read_options(policy.as_ref()))?;
                 Ok(Opened::Table(table, policy.map(Box::new)))
@@ -238,6 +289,14 @@ impl SubjectFlags {
     /// The resources of the scan.
     pub fn resources<'a>(&self, progress: &'a Progress) -> Resources<'a> {
         self.resources.all(progress)
+    }
+}
+
+/// Opens one night of a release, or all.
+pub fn open_release(directory: &Path, night: Option<u64>) -> Result<Release> {
+    match night {
+        Some(number) => Release::open_night(directory, number),
+        None => Release::open(directory),
     }
 }
 

@@ -1,12 +1,13 @@
 //! How does text reach the user?
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::error::{Error, Result};
 use crate::resources::progress::{Progress, Snapshot};
@@ -16,6 +17,35 @@ use crate::resources::threads::start_in;
 /// of other characters are also those of JSON.
 pub fn print(text: &str) -> Result<()> {
     write(&escape(text, |rest| rest.starts_with('\n')))
+}
+
+/// Writes a text that may hold codes of colours; whatever comes from a table or a policy in it is [`visible`] already.
+pub fn print_drawn(text: &str) -> Result<()> {
+    write(text)
+}
+
+/// Where a drawing of letters appears.
+#[derive(Debug, Clone, Copy)]
+pub struct Canvas {
+    /// Letters in a line; unlimited if nobody looks at it in a terminal.
+    pub columns: usize,
+    /// Whether it may be coloured.
+    pub colours: bool,
+}
+
+impl Canvas {
+    /// Not a terminal.
+    pub const PAPER: Canvas = Canvas { columns: usize::MAX, colours: false };
+
+    /// Standard output. Colours follow the usual variables, such as `NO_COLOR`.
+    pub fn of_output() -> Self {
+        if !io::stdout().is_terminal() {
+            return Canvas::PAPER;
+        }
+        let size = console::Term::stdout().size_checked();
+        let columns = size.map_or(80, |(_, columns)| usize::from(columns).max(20));
+        Canvas { columns, colours: console::colors_enabled() }
+    }
 }
 
 /// Writes a file to standard output: as it is, unless somebody looks at it in a terminal.
@@ -44,11 +74,39 @@ fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// In which form warnings and phases are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogForm {
+    /// Lines for people.
+    Text,
+    /// One JSON object in each line, also for each phase that ended.
+    Json,
+}
+
+/// Whether standard error is for programs.
+static LOG_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on, warnings and phases are told in this form.
+pub fn log_as(form: LogForm) {
+    LOG_JSON.store(form == LogForm::Json, Ordering::Relaxed);
+}
+
+fn logs_json() -> bool {
+    LOG_JSON.load(Ordering::Relaxed)
+}
+
+fn log(object: &serde_json::Value) {
+    let _ = writeln!(io::stderr().lock(), "{object}");
+}
+
 /// Writes a warning, a note or an error to standard error, ignoring failures. Only our own line ends are followed by two spaces,
 /// so a line end in a name cannot begin a line that looks like ours.
 pub fn complain(kind: &str, text: &str) {
     if matches!(kind, "warning" | "note" | "accepted") && is_quiet() {
         return;
+    }
+    if logs_json() {
+        return log(&serde_json::json!({"level": kind, "message": text}));
     }
     let text = escape(text, |rest| rest.starts_with("\n  "));
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
@@ -92,6 +150,13 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Does some work, with its progress on standard error if that is a terminal.
 pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
+    if logs_json() {
+        let result = work(&progress);
+        for (phase, took) in progress.took() {
+            log(&serde_json::json!({"level": "phase", "phase": phase, "seconds": took.as_secs_f64()}));
+        }
+        return result;
+    }
     if is_quiet() || !io::stderr().is_terminal() {
         return work(&progress);
     }
@@ -131,20 +196,50 @@ fn tell_end(bar: &ProgressBar, ended: &Snapshot, end: Instant) {
 
 fn restart(bar: &ProgressBar, now: &Snapshot) {
     let template = match now.total {
-        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len} rows, {eta} left",
+        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len} rows, {left}",
         None => "{msg} {spinner} {human_pos} rows, {elapsed}",
     };
     bar.reset();
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let words = time_left(state.pos(), state.len().unwrap_or(0), state.elapsed());
+        let _ = out.write_str(&words);
+    }));
     if let Some(total) = now.total {
         bar.set_length(total);
     }
     bar.set_message(now.phase);
 }
 
+/// How long the rest of a phase takes at the pace so far, in words; nothing is said before there is a pace, nor after all
+/// rows were seen.
+fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
+    if done >= total {
+        return "finishing".to_string();
+    }
+    if done == 0 || elapsed < Duration::from_millis(500) {
+        return "no estimate yet".to_string();
+    }
+    let left = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
+    match left.ceil() as u64 {
+        seconds @ 0..90 => format!("{seconds} s left"),
+        seconds => format!("{} min left", seconds.div_ceil(60)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_pace_so_far() {
+        let left = |done, total, seconds| time_left(done, total, Duration::from_secs(seconds));
+        assert_eq!(left(0, 100, 20), "no estimate yet");
+        assert_eq!(time_left(50, 100, Duration::from_millis(100)), "no estimate yet");
+        assert_eq!(left(25, 100, 10), "30 s left");
+        assert_eq!(left(1, 100, 10), "17 min left");
+        assert_eq!(left(100, 100, 10), "finishing");
+    }
 
     #[test]
     fn control_characters_are_shown_as_text() {

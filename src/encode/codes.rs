@@ -42,6 +42,14 @@ impl Codes {
         }
     }
 
+    /// The highest code of all rows.
+    pub fn highest(&self) -> Option<u32> {
+        match self {
+            Codes::Narrow(codes) => codes.iter().max().map(|&code| code.into()),
+            Codes::Wide(codes) => codes.iter().max().map(|&code| code.into()),
+        }
+    }
+
     /// Appends a code, which must be one of the column's.
     pub fn push(&mut self, code: u16) {
         match self {

@@ -102,7 +102,60 @@ pub struct Collector<'a> {
     grain: Grain,
     /// The only texts that are allowed, if the policy lists them.
     listed: Option<ListedTexts<'a>>,
+    seen: SeenKeys,
     values: ColumnValues,
+}
+
+/// Which keys were seen already, so that they need not be looked up in a set again.
+///
+/// Memory: a bit for each key between the least and the greatest one that are remembered; at most 256 KiB, and at most 128
+/// bytes for each value that was found.
+#[derive(Default)]
+struct SeenKeys {
+    /// The keys of the first word, divided by 64.
+    first: i64,
+    words: Vec<u64>,
+}
+
+impl SeenKeys {
+    const MOST_WORDS: usize = 1 << 15;
+
+    /// The bit of a key; `None` if it is too far from the others. `found` is the number of values that were found.
+    #[inline]
+    fn bit(&mut self, key: i64, found: usize) -> Option<(&mut u64, u64)> {
+        let word = key >> 6;
+        let place = word.wrapping_sub(self.first) as u64;
+        if place >= self.words.len() as u64 && !self.reach(word, found) {
+            return None;
+        }
+        let place = (word - self.first) as usize;
+        Some((&mut self.words[place], 1 << (key & 63)))
+    }
+
+    /// Makes room for a word, and for as many beyond it as there are now; returns whether there is room.
+    #[cold]
+    fn reach(&mut self, word: i64, found: usize) -> bool {
+        let length = self.words.len();
+        if length == 0 {
+            self.first = word;
+        }
+        let most = Self::MOST_WORDS.min(64 + 16 * found) as u64;
+        let before = self.first.saturating_sub(word).max(0) as u64;
+        let needed =
+            before.max(word.saturating_sub(self.first).max(0) as u64 + 1).max(length as u64 + before);
+        if needed > most {
+            return false;
+        }
+        let spare = (length as u64).min(most - needed) as usize;
+        match before as usize {
+            0 => self.words.resize(needed as usize + spare, 0),
+            before => {
+                self.words.splice(0..0, std::iter::repeat_n(0, before + spare));
+                self.first -= (before + spare) as i64;
+            }
+        }
+        true
+    }
 }
 
 /// How finely the values of a column are distinguished.
@@ -157,7 +210,7 @@ impl<'a> Collector<'a> {
     /// Creates a collector for a column of this kind; for a list column, the items are collected.
     pub fn new(name: &'a str, kind: &ColumnKind, listed: Option<ListedTexts<'a>>) -> Self {
         let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0, outside: 0 };
-        Collector { name, grain: Grain::Value, listed, values }
+        Collector { name, grain: Grain::Value, listed, seen: SeenKeys::default(), values }
     }
 
     /// Sets the grain.
@@ -173,18 +226,20 @@ impl<'a> Collector<'a> {
             // The frequencies of items are not needed: only sensitive columns contain lists.
             return self.observe(&list.values().slice(first, last - first), None);
         }
-        let (listed, grain) = (self.listed, &self.grain);
+        let (listed, grain, seen) = (self.listed, &self.grain, &mut self.seen);
         let ColumnValues { set, nulls, uncovered, outside } = &mut self.values;
         match set {
             ValueSet::Numbers(scale, distinct) => {
                 let keys = keys(array, *scale, self.name)?;
                 *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
-                let mut last: Option<GridCell> = None;
                 for key in (0..keys.values.len()).filter_map(|row| keys.get(row)) {
-                    if last.is_none_or(|cell| !cell.holds(key)) {
-                        last = grain.cell(*scale, key);
-                        match last {
-                            Some(cell) => distinct.insert(cell.first),
+                    let bit = seen.bit(key, distinct.len());
+                    if bit.as_ref().is_none_or(|(word, bit)| **word & bit == 0) {
+                        match grain.cell(*scale, key) {
+                            Some(cell) => {
+                                distinct.insert(cell.first);
+                                bit.into_iter().for_each(|(word, bit)| *word |= bit);
+                            }
                             None => *outside += 1,
                         }
                     }
@@ -219,7 +274,7 @@ impl<'a> Collector<'a> {
     /// The column, and the bytes that its values take.
     pub fn memory(&self) -> (&'a str, u64) {
         let bytes = match &self.values.set {
-            ValueSet::Numbers(_, distinct) => distinct.memory(),
+            ValueSet::Numbers(_, distinct) => distinct.memory() + 8 * self.seen.words.capacity() as u64,
             ValueSet::Texts(distinct, _) => distinct.memory(),
         };
         (self.name, bytes)
@@ -276,6 +331,23 @@ mod tests {
             let parts = [&rows[..low], &rows[low..high], &rows[high..]];
             let [a, b, c] = parts.map(numbers);
             assert_merges(&a, &b, &c, &numbers(&rows));
+        }
+
+        /// Keys that are near each other are remembered in bits; far ones are not.
+        #[test]
+        fn every_number_is_found(
+            rows in prop::collection::vec(
+                prop_oneof![0i64..900, -90_000i64..90_000, any::<i64>(), Just(i64::MIN), Just(i64::MAX)], 0..400,
+            ),
+        ) {
+            let mut collector = Collector::new("n", &ColumnKind::Integer, None);
+            for rows in rows.chunks(50) {
+                collector.observe(&(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), None).unwrap();
+            }
+            prop_assert!(collector.seen.words.len() <= 64 + 16 * rows.len());
+            let ValueSet::Numbers(_, found) = collector.finish().set else { panic!("not numbers") };
+            let expected: std::collections::BTreeSet<i64> = rows.into_iter().collect();
+            prop_assert_eq!(found.into_sorted(), expected.into_iter().collect::<Vec<_>>());
         }
 
         /// Up to 400 texts: more than are published as a set, so that their frequencies are forgotten.

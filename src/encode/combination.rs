@@ -137,6 +137,26 @@ impl CombinationsFound {
         CombinationsFound((own.len() <= MOST).then_some(own))
     }
 
+    /// All of them in ascending order.
+    pub(super) fn sorted(&self) -> Option<Vec<Combination>> {
+        let mut all: Vec<Combination> = self.0.as_ref()?.iter().cloned().collect();
+        all.sort_unstable();
+        Some(all)
+    }
+
+    /// These combinations.
+    pub(super) fn of_sorted(all: Option<Vec<Combination>>) -> Self {
+        CombinationsFound(all.filter(|all| all.len() <= MOST).map(HashSet::from_iter))
+    }
+
+    /// Whether every combination has a code below these numbers of codes, one for each column.
+    pub fn fits(&self, codes: &[usize]) -> bool {
+        let below = |own: &Combination| {
+            own.len() == codes.len() && own.iter().zip(codes).all(|(&code, &many)| usize::from(code) < many)
+        };
+        self.0.iter().flatten().all(below)
+    }
+
     /// Adds the combinations of other rows; commutative and associative.
     pub fn merge(&mut self, other: CombinationsFound) {
         self.0 = match (self.0.take(), other.0) {

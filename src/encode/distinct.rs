@@ -69,6 +69,18 @@ impl<K: SampleKey + Ord> DistinctValues<K> {
     }
 }
 
+impl<K: SampleKey> DistinctValues<K> {
+    /// The values as a sample.
+    pub(super) fn sample(&self) -> &HashSample<K, ()> {
+        &self.0
+    }
+
+    /// The values of a sample; `None` if it has other bounds.
+    pub(super) fn of_sample(sample: HashSample<K, ()>) -> Option<Self> {
+        (sample.bounds() == (MOST, MOST_TEXT_BYTES)).then_some(DistinctValues(sample))
+    }
+}
+
 impl DistinctValues<Box<str>> {
     /// The bytes of the texts held. A sample has more than a quarter of [`MOST_TEXT_BYTES`] if it was their length that
     /// left no room for all.

@@ -1,9 +1,10 @@
 //! Turns batches of rows into codes.
 //!
-//! Memory: per ordered column, a lookup table of at most [`TABLE_CODES`] entries of 2 bytes, if the budget allows.
-//! Without it, codes are found by bisection, which is slower and gives the same codes.
+//! Memory: per ordered column a [`CellTable`], if the budget allows. Without it, codes are found by bisection, which is
+//! slower and gives the same codes.
 
 use super::attribute::{Attribute, Coding, Leaves};
+use super::cell_table::{CellTable, NO_CODE};
 use super::cells::{CellKeys, CellTexts, keys};
 use super::codes::Codes;
 use super::combination::SensitiveColumns;
@@ -15,16 +16,10 @@ use super::sensitive::{SensitiveCoding, SensitiveValues};
 use super::source_columns::SourceBatch;
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
-use crate::resources::budget::{Budget, Reservation};
+use crate::resources::budget::Budget;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use std::sync::Arc;
-
-/// Keys that span at most this many values are looked up in a table.
-const TABLE_CODES: u64 = 1 << 21;
-
-/// Stands for the keys between occupied cells.
-const NO_CODE: u16 = u16::MAX;
 
 /// Turns canonical columns into codes.
 pub struct Encoder<'a> {
@@ -35,13 +30,7 @@ pub struct Encoder<'a> {
 }
 
 enum Lookup {
-    /// The code of `low + i` is `codes[i]`; other keys within reach have the code of the nearest end.
-    Table {
-        low: i64,
-        reach: GridCell,
-        codes: Vec<u16>,
-        _room: Reservation,
-    },
+    Table(CellTable),
     Search,
 }
 
@@ -198,21 +187,11 @@ pub fn single_codes(column: &SensitiveCoding, array: &ArrayRef) -> Result<Vec<u1
 impl Lookup {
     fn new(attribute: &Attribute, budget: &Arc<Budget>) -> Lookup {
         let Coding::Numbers(ordered) = &attribute.coding else { return Lookup::Search };
-        let (Some(first), Some(last)) = (ordered.cells().first(), ordered.cells().last()) else {
-            return Lookup::Search;
-        };
-        let low = first.last.min(last.first);
-        let span = last.first.abs_diff(low).saturating_add(1);
-        if span > TABLE_CODES || attribute.codes() > u32::from(NO_CODE) {
+        if attribute.codes() > u32::from(NO_CODE) {
             return Lookup::Search;
         }
-        let Some(room) = budget.try_reserve(2 * span) else { return Lookup::Search };
-        let mut codes = vec![NO_CODE; span as usize];
-        for (code, cell) in (attribute.shifted(0)..).zip(ordered.cells()) {
-            let place = |key: i64| key.saturating_sub(low).clamp(0, span as i64 - 1) as usize;
-            codes[place(cell.first)..=place(cell.last)].fill(code as u16);
-        }
-        Lookup::Table { low, reach: GridCell { first: first.first, last: last.last }, codes, _room: room }
+        let table = CellTable::new(ordered.cells(), attribute.shifted(0), budget);
+        table.map_or(Lookup::Search, Lookup::Table)
     }
 }
 
@@ -244,12 +223,11 @@ fn encode_keys(attribute: &Attribute, lookup: &Lookup, keys: &CellKeys<'_>, code
         return Err(Error::changed(&attribute.name));
     }
     match lookup {
-        Lookup::Table { low, reach, codes: table, .. } => {
-            let last = table.len() as i64 - 1;
+        Lookup::Table(table) => {
             let mut missing = false;
             let mut code = |key: i64| {
-                let code = table[key.saturating_sub(*low).clamp(0, last) as usize];
-                missing |= code == NO_CODE || !reach.holds(key);
+                let code = table.code(key);
+                missing |= code == NO_CODE;
                 code
             };
             match (&keys.nulls, codes) {

@@ -50,7 +50,8 @@ impl FingerprintKey {
         hex(&self.mac(b"skyveil: name of a key", &[])[..8])
     }
 
-    fn mac(&self, purpose: &[u8], message: &[u8]) -> [u8; 32] {
+    /// A secret that follows from the key, for one purpose and message.
+    pub fn mac(&self, purpose: &[u8], message: &[u8]) -> [u8; 32] {
         // HMAC fills a key up to a block of the hash with zeros.
         let mut block = [0; 64];
         block[..Self::BYTES].copy_from_slice(&self.0);
@@ -78,8 +79,7 @@ fn fill_random(bytes: &mut [u8]) -> std::io::Result<()> {
 /// Hashes the rows of a table.
 pub struct RowHasher<'k> {
     key: &'k FingerprintKey,
-    /// The hash of no words yet.
-    start: SipState,
+    cells: CellHasher,
     /// The columns by name, each with its place in a batch.
     columns: Vec<(String, usize)>,
 }
@@ -90,7 +90,7 @@ pub struct Fingerprint {
     /// Number of rows.
     pub rows: u64,
     /// The wrapping sum of the rows' hashes.
-    sum: u128,
+    pub(super) sum: u128,
 }
 
 impl Fingerprint {
@@ -104,24 +104,17 @@ impl Fingerprint {
 impl<'k> RowHasher<'k> {
     /// Hashes rows with these columns.
     pub fn new<'a>(key: &'k FingerprintKey, names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mac = key.mac(b"skyveil: hash of a row", &[]);
-        let word = |at: usize| mac[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let cells = CellHasher::new(key, b"skyveil: hash of a row");
         let mut columns: Vec<(String, usize)> = names.into_iter().map(str::to_string).zip(0..).collect();
         columns.sort();
-        RowHasher { key, start: SipState::new(word(0), word(8)), columns }
+        RowHasher { key, cells, columns }
     }
 
     /// The fingerprint of the rows of a batch, which begins with the columns in the order of [`RowHasher::new`].
     pub fn hash(&self, batch: &[ArrayRef], rows: usize) -> Result<Fingerprint> {
-        let mut states = vec![self.start; rows];
-        for (name, place) in &self.columns {
-            let cells = self.cells(&batch[*place], name)?;
-            for (state, [high, low]) in states.iter_mut().zip(cells) {
-                state.absorb(high);
-                state.absorb(low);
-            }
-        }
-        let sum = states.into_iter().fold(0u128, |sum, state| sum.wrapping_add(state.finish()));
+        let columns = self.columns.iter().map(|(name, place)| (name.as_str(), &batch[*place]));
+        let hashes = self.cells.rows(columns, rows)?;
+        let sum = hashes.into_iter().fold(0u128, |sum, hash| sum.wrapping_add(hash));
         Ok(Fingerprint { rows: rows as u64, sum })
     }
 
@@ -135,6 +128,38 @@ impl<'k> RowHasher<'k> {
         message.extend_from_slice(&fingerprint.rows.to_le_bytes());
         message.extend_from_slice(&fingerprint.sum.to_le_bytes());
         hex(&self.key.mac(b"skyveil: fingerprint of an input", &message))
+    }
+}
+
+/// Hashes cells of canonical columns under a key.
+#[derive(Debug, Clone)]
+pub struct CellHasher {
+    /// The hash of no words yet.
+    start: SipState,
+}
+
+impl CellHasher {
+    /// Different purposes have unrelated hashes.
+    pub fn new(key: &FingerprintKey, purpose: &[u8]) -> Self {
+        let mac = key.mac(purpose, &[]);
+        let word = |at: usize| mac[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        CellHasher { start: SipState::new(word(0), word(8)) }
+    }
+
+    /// The hash of each row of these columns, given with their names.
+    pub fn rows<'a>(
+        &self,
+        columns: impl Iterator<Item = (&'a str, &'a ArrayRef)>,
+        rows: usize,
+    ) -> Result<Vec<u128>> {
+        let mut states = vec![self.start; rows];
+        for (name, array) in columns {
+            for (state, [high, low]) in states.iter_mut().zip(self.cells(array, name)?) {
+                state.absorb(high);
+                state.absorb(low);
+            }
+        }
+        Ok(states.into_iter().map(SipState::finish).collect())
     }
 
     /// Two words for each cell of a canonical column, different for different values.

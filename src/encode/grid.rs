@@ -166,6 +166,19 @@ impl ColumnGrid {
         }
     }
 
+    /// The finest grid that tells the same kind of values apart, if it is finer: whole numbers, days, a tenth of a width.
+    pub fn finest(&self) -> Option<Grid> {
+        match (self.rule, self.scale) {
+            (Rule::Keys(_), Scale::Integer) => Some(Grid::Width(ratio(1, 1))),
+            (Rule::Floats { above, below }, _) => Some(Grid::Width(ratio(
+                u64::try_from(above).ok()?,
+                u64::try_from(below).ok()?.checked_mul(10)?,
+            ))),
+            (Rule::Calendar(level), _) if level != DateLevel::Day => Some(Grid::Date(DateLevel::Day)),
+            _ => None,
+        }
+    }
+
     /// The configured ends of the column.
     pub fn domain(&self) -> Option<GridCell> {
         self.domain

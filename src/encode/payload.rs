@@ -4,6 +4,8 @@
 //! their contents: the rows of a group are sorted by it, so that the order of the input leaves no trace.
 //! Memory: one batch.
 
+use super::person::{MARK_BYTES, PersonMark, PersonMarker};
+use super::source_columns::SourceBatch;
 use crate::error::{Error, Result};
 use arrow_array::ArrayRef;
 use arrow_row::{RowConverter, SortField};
@@ -13,6 +15,8 @@ use arrow_schema::Field;
 pub struct Payload {
     converter: RowConverter,
     fields: Vec<Field>,
+    /// Marks the person of each row; the mark is the end of the byte string.
+    marker: Option<PersonMarker>,
 }
 
 impl Payload {
@@ -35,7 +39,12 @@ impl Payload {
             Field::new(field.name(), array.data_type().clone(), field.is_nullable())
         };
         let fields = fields.iter().zip(&back).map(plain).collect();
-        Ok(Payload { converter, fields })
+        Ok(Payload { converter, fields, marker: None })
+    }
+
+    /// The same columns, and the mark of the person of each row.
+    pub fn marked_by(self, marker: PersonMarker) -> Self {
+        Payload { marker: Some(marker), ..self }
     }
 
     /// The columns as they are decoded.
@@ -54,8 +63,45 @@ impl Payload {
         Ok(())
     }
 
+    /// As [`Payload::append`], for rows of a source, with the marks of their people.
+    pub fn append_people(
+        &self,
+        people: &SourceBatch,
+        lengths: &mut Vec<u32>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (Some(marker), Some(person)) = (&self.marker, people.person()) else {
+            return self.append(people.travelling(), lengths, bytes);
+        };
+        let marks = marker.marks(person, people.sensitive())?;
+        let rows = match self.fields.is_empty() {
+            true => None,
+            false => Some(self.converter.convert_columns(people.travelling()).map_err(|_| unfit())?),
+        };
+        for (row, mark) in marks.iter().enumerate() {
+            let start = bytes.len();
+            if let Some(rows) = &rows {
+                bytes.extend_from_slice(rows.row(row).as_ref());
+            }
+            bytes.extend_from_slice(mark);
+            lengths.push(u32::try_from(bytes.len() - start).map_err(|_| unfit())?);
+        }
+        Ok(())
+    }
+
+    /// Takes the mark off a row that has one.
+    pub fn split_mark<'b>(&self, row: &'b [u8]) -> (&'b [u8], Option<PersonMark>) {
+        match (&self.marker, row.split_last_chunk::<MARK_BYTES>()) {
+            (Some(_), Some((row, mark))) => (row, Some(*mark)),
+            _ => (row, None),
+        }
+    }
+
     /// Decodes the columns of these rows.
     pub fn columns(&self, rows: &[Vec<u8>]) -> Result<Vec<ArrayRef>> {
+        if self.fields.is_empty() {
+            return Ok(Vec::new());
+        }
         let parser = self.converter.parser();
         self.converter.convert_rows(rows.iter().map(|row| parser.parse(row))).map_err(|_| unfit())
     }

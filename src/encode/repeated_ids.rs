@@ -17,14 +17,14 @@ const MOST_IDS: usize = 1 << 13;
 /// The values of a column that is not published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdColumn {
-    name: String,
-    scale: Option<Scale>,
+    pub(super) name: String,
+    pub(super) scale: Option<Scale>,
     /// Rows with a value.
-    rows: u64,
+    pub(super) rows: u64,
     /// Rows by the hash of their value.
-    counts: HashSample<u64, u64>,
+    pub(super) counts: HashSample<u64, u64>,
     /// Whether every number is whole; others are measurements.
-    whole: bool,
+    pub(super) whole: bool,
 }
 
 /// What was found out about a column that is not published.

@@ -12,9 +12,11 @@ use super::encoder::{Encoder, single_codes};
 use super::fingerprint::{Fingerprint, FingerprintKey, RowHasher};
 use super::group_counts::GroupCounts;
 use super::long_table::LongTable;
-use super::page::{Layout, Page, PageStore};
+use super::page::{Layout, Page, PageStore, Travelling};
 use super::payload::Payload;
+use super::person::PersonMarker;
 use super::repeated_ids::{IdColumn, RepeatedIds};
+use super::sensitive::SensitiveCoding;
 use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
 use crate::error::Result;
 use crate::policy::{Quasi, QuasiShape};
@@ -42,6 +44,16 @@ pub struct Encoded<'s> {
     pub whole: GroupCounts,
     /// The rows that were read.
     pub fingerprint: Fingerprint,
+}
+
+/// The codes of the values of a table.
+pub struct DecidedCodes {
+    /// Those of the quasi-identifiers.
+    pub attributes: Vec<Attribute>,
+    /// Those of the sensitive columns.
+    pub sensitive: SensitiveColumns,
+    /// Columns that are not published and could hold ids.
+    pub ids: Vec<RepeatedIds>,
 }
 
 /// Consecutive batches of a source, for one worker.
@@ -90,12 +102,23 @@ impl<'a> Source<'a> {
         self.columns.quasi.iter().copied()
     }
 
-    /// Encodes the columns that travel with their rows; `None` if there are none.
-    pub fn payload(&self) -> Result<Option<Payload>> {
+    /// Encodes the columns that travel with their rows, and marks the people of a release that is continued; `None` if
+    /// there is nothing to carry along.
+    pub fn payload(&self, key: &FingerprintKey) -> Result<Option<Payload>> {
         let schema = self.table.schema();
         let fields = self.columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
         let fields: Vec<&Field> = fields.collect();
-        if fields.is_empty() { Ok(None) } else { Payload::new(&fields).map(Some) }
+        match self.marker(key) {
+            Some(marker) => Ok(Some(Payload::new(&fields)?.marked_by(marker))),
+            None if fields.is_empty() => Ok(None),
+            None => Payload::new(&fields).map(Some),
+        }
+    }
+
+    /// Marks the people of a release that is continued.
+    pub fn marker(&self, key: &FingerprintKey) -> Option<PersonMarker> {
+        let sensitive = self.columns.sensitive.iter().map(|column| column.name);
+        self.columns.person.map(|person| PersonMarker::new(key, person, sensitive))
     }
 
     /// Scans all rows: `work` runs on the worker threads, `consume` receives the results in table order.
@@ -120,16 +143,26 @@ impl<'a> Source<'a> {
         Source { table: self.table, columns, resources: self.resources }
     }
 
+    /// The same table without the columns that only the first scan looks at.
+    pub fn without_watched(&self) -> Source<'a> {
+        self.with(SourceColumns { watched: vec![], ..self.columns.clone() })
+    }
+
     /// The first scan: the values of the quasi-identifiers and the sensitive columns.
     pub fn find_values(&self) -> Result<TableValues> {
-        let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
+        self.observe()?.judged(self.columns.counted())
+    }
+
+    /// The first scan of a table that is a part of another one, and may be empty.
+    pub fn observe(&self) -> Result<TableValues> {
+        let judged = self.with(SourceColumns { travelling: vec![], person: None, ..self.columns.clone() });
         let found = judged.columns.first_scan(self.table, &self.resources.budget)?;
         let work = |batches: SourceBatches<'_>| {
             let begin_at = batches.morsel.index() as usize;
             batches.into_iter().try_for_each(|batch| found.observe(&batch?, begin_at))
         };
         judged.scan("reading values", work, |()| Ok(()))?;
-        found.finish()
+        Ok(found.of_part())
     }
 
     /// The watched columns that could hold ids, in a scan of their own.
@@ -142,25 +175,53 @@ impl<'a> Source<'a> {
     }
 
     /// Runs the first scan and derives the codes from its result.
-    pub fn read_values(&self) -> Result<(Vec<Attribute>, SensitiveColumns, Vec<RepeatedIds>)> {
-        let found = self.find_values()?;
-        let sensitive = self.sensitive_columns(found.sensitive)?;
+    pub fn read_values(&self) -> Result<DecidedCodes> {
+        self.decide_codes(self.find_values()?, |codings| self.find_combinations(codings))
+    }
+
+    /// The codes that follow from the values of a table. If there are several sensitive columns, `combinations` finds out
+    /// which values occur together.
+    pub fn decide_codes(
+        &self,
+        found: TableValues,
+        combinations: impl FnOnce(&[SensitiveCoding]) -> Result<CombinationsFound>,
+    ) -> Result<DecidedCodes> {
+        let sensitive = self.code_sensitive(found.sensitive, combinations)?;
         let attributes =
             self.quasi().zip(found.quasi).map(|(quasi, found)| Attribute::of_quasi(quasi, found));
         let ids = found.ids.into_iter().filter_map(IdColumn::finish);
-        Ok((attributes.collect::<Result<_>>()?, sensitive, ids.collect()))
+        Ok(DecidedCodes { attributes: attributes.collect::<Result<_>>()?, sensitive, ids: ids.collect() })
     }
 
     /// The codes of the sensitive columns. If there are several, reads which combinations occur.
     pub fn sensitive_columns(&self, found: Vec<ColumnValues>) -> Result<SensitiveColumns> {
+        self.code_sensitive(found, |codings| self.find_combinations(codings))
+    }
+
+    fn code_sensitive(
+        &self,
+        found: Vec<ColumnValues>,
+        combinations: impl FnOnce(&[SensitiveCoding]) -> Result<CombinationsFound>,
+    ) -> Result<SensitiveColumns> {
         let mut codings = self.columns.sensitive_codings(self.table, found)?;
         if codings.len() == 1
             && let Some(only) = codings.pop()
         {
             return Ok(SensitiveColumns::one(only));
         }
-        let alone =
-            SourceColumns { quasi: vec![], travelling: vec![], watched: vec![], ..self.columns.clone() };
+        let combinations = combinations(&codings)?;
+        SensitiveColumns::several(codings, combinations)
+    }
+
+    /// The combinations of sensitive values that occur.
+    pub fn find_combinations(&self, codings: &[SensitiveCoding]) -> Result<CombinationsFound> {
+        let alone = SourceColumns {
+            quasi: vec![],
+            travelling: vec![],
+            watched: vec![],
+            person: None,
+            ..self.columns.clone()
+        };
         let combinations = Mutex::new(CombinationsFound::default());
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
@@ -173,8 +234,7 @@ impl<'a> Source<'a> {
             Ok(())
         };
         self.with(alone).scan("reading combinations", work, |()| Ok(()))?;
-        let combinations = combinations.into_inner().unwrap_or_else(PoisonError::into_inner);
-        SensitiveColumns::several(codings, combinations)
+        Ok(combinations.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Hashes the rows of this source.
@@ -184,7 +244,7 @@ impl<'a> Source<'a> {
 
     /// A scan of its own for the fingerprint of all rows.
     pub fn fingerprint(&self, hasher: &RowHasher<'_>) -> Result<Fingerprint> {
-        let judged = self.with(SourceColumns { travelling: vec![], ..self.columns.clone() });
+        let judged = self.with(SourceColumns { travelling: vec![], person: None, ..self.columns.clone() });
         let work = |batches: SourceBatches<'_>| {
             let mut batches = batches.hashed_by(hasher);
             batches.by_ref().try_for_each(|batch| batch.map(drop))?;
@@ -213,7 +273,7 @@ impl<'a> Source<'a> {
         hasher: &RowHasher<'_>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
-        let source = &self.with(SourceColumns { watched: vec![], ..self.columns.clone() });
+        let source = &self.without_watched();
         let RowsAre::ValuesOf(individual) = self.columns.rows else {
             return source.read_people(attributes, sensitive, payload, hasher, spill);
         };
@@ -232,10 +292,25 @@ impl<'a> Source<'a> {
         hasher: &RowHasher<'_>,
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
-        let budget = &self.resources.budget;
-        let encoder = Encoder::new(attributes, sensitive, self.columns.values, budget);
+        let store = PageStore::new(self.layout(attributes, sensitive), &self.resources.budget, spill);
+        let store = Mutex::new(store);
+        let push = |page: Page| PageStore::push_shared(&store, page);
+        let (whole, fingerprint) = self.encode_people(attributes, sensitive, payload, hasher, push)?;
+        let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Encoded { store, whole, fingerprint })
+    }
+
+    /// Passes the rows of such a table on as pages, on any thread; returns what they hold together.
+    pub fn encode_people(
+        &self,
+        attributes: &[Attribute],
+        sensitive: &SensitiveColumns,
+        payload: Option<&Payload>,
+        hasher: &RowHasher<'_>,
+        push: impl Fn(Page) -> Result<()> + Sync,
+    ) -> Result<(GroupCounts, Fingerprint)> {
+        let encoder = Encoder::new(attributes, sensitive, self.columns.values, &self.resources.budget);
         let layout = self.layout(attributes, sensitive);
-        let store = Mutex::new(PageStore::new(layout.clone(), budget, spill));
         // Partly filled pages that a morsel left for the next one.
         let open: Mutex<Vec<Page>> = Mutex::default();
         let distinct = sensitive.len();
@@ -247,13 +322,13 @@ impl<'a> Source<'a> {
             let mut append = |people: &SourceBatch| {
                 encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
                 if let Some(payload) = payload {
-                    let travelling = people.travelling();
-                    payload.append(travelling, &mut page.payload.lengths, &mut page.payload.bytes)?;
+                    let Travelling { lengths, bytes } = &mut page.payload;
+                    payload.append_people(people, lengths, bytes)?;
                 }
                 if page.is_full(&layout) {
                     let full = std::mem::replace(&mut page, Page::empty(&layout));
                     whole.add(&full.rows.total(distinct));
-                    PageStore::push_shared(&store, full)?;
+                    push(full)?;
                 }
                 Ok(())
             };
@@ -272,9 +347,8 @@ impl<'a> Source<'a> {
         })?;
         for page in open.into_inner().unwrap_or_else(PoisonError::into_inner) {
             whole.add(&page.rows.total(distinct));
-            PageStore::push_shared(&store, page)?;
+            push(page)?;
         }
-        let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Encoded { store, whole, fingerprint })
+        Ok((whole, fingerprint))
     }
 }

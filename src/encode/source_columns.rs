@@ -35,6 +35,8 @@ pub struct SourceColumns<'a> {
     pub travelling: Vec<&'a str>,
     /// Columns that are not published and could identify people; the first scan looks at them.
     pub watched: Vec<&'a str>,
+    /// The column that names people, if the release is continued.
+    pub person: Option<&'a str>,
 }
 
 /// What the rows of a table represent; the text is the name of a column.
@@ -63,7 +65,9 @@ impl<'a> SourceColumns<'a> {
     pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
-        let mut own = SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched };
+        let person = rules.nights.as_ref().and_then(|nights| nights.person.as_deref());
+        let rows = RowsAre::People;
+        let mut own = SourceColumns { rows, quasi, sensitive, values, travelling, watched, person };
         let columns = &rules.columns;
         for (role, &name) in rules.bind(&names)?.iter().zip(&names) {
             match role {
@@ -88,6 +92,8 @@ impl<'a> SourceColumns<'a> {
             ));
         }
         match own.rows {
+            // Where a column names people, the ledger finds out whether they have several rows.
+            RowsAre::People if person.is_some() => own.watched.clear(),
             RowsAre::People => own.watched.retain(|name| !is_no_id(name)),
             RowsAre::Counted(_) | RowsAre::ValuesOf(_) => own.watched.clear(),
         }
@@ -103,7 +109,8 @@ impl<'a> SourceColumns<'a> {
     /// For a table in which each row is a person with one sensitive value.
     pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
         let (sensitive, values) = (vec![sensitive], Values::Single);
-        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling: vec![], watched: vec![] }
+        let (travelling, watched) = (vec![], vec![]);
+        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched, person: None }
     }
 
     /// The column that determines what the rows represent, if there is one.
@@ -114,6 +121,14 @@ impl<'a> SourceColumns<'a> {
         }
     }
 
+    /// The column that counts the people of a row, if there is one.
+    pub fn counted(&self) -> Option<&'a str> {
+        match self.rows {
+            RowsAre::Counted(name) => Some(name),
+            RowsAre::People | RowsAre::ValuesOf(_) => None,
+        }
+    }
+
     /// The columns that decide about groups: the column that determines what the rows represent, the
     /// quasi-identifiers, and the sensitive columns.
     pub fn deciding(&self) -> impl Iterator<Item = &'a str> {
@@ -121,11 +136,12 @@ impl<'a> SourceColumns<'a> {
         self.of_rows().into_iter().chain(quasi).chain(self.sensitive.iter().map(|column| column.name))
     }
 
-    /// The columns to read: those that decide about groups, those that are watched, and those that travel.
+    /// The columns to read: those that decide about groups, those that are watched, those that travel, and the person.
     pub fn wanted(&self) -> Vec<ColumnRequest> {
         let travelling = self.travelling.iter().map(|name| ColumnRequest::as_is(*name));
         let judged = self.deciding().chain(self.watched.iter().copied());
-        judged.map(ColumnRequest::canonical).chain(travelling).collect()
+        let person = self.person.map(ColumnRequest::canonical);
+        judged.map(ColumnRequest::canonical).chain(travelling).chain(person).collect()
     }
 
     /// Starts the first scan of a table. Fails if a column is unsuitable for its role.
@@ -147,10 +163,7 @@ impl<'a> SourceColumns<'a> {
             collectors.push(Mutex::new(Collector::new(name, &kind, None)));
         }
         self.expect_rows(table)?;
-        let counted = match self.rows {
-            RowsAre::Counted(name) => Some(name),
-            _ => None,
-        };
+        let counted = self.counted();
         let (rows, people, wrong_counts) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let room = Mutex::new(FoundRoom {
             columns: vec![0; collectors.len()],
@@ -218,6 +231,7 @@ impl<'a> SourceColumns<'a> {
     /// Splits a batch of the requested columns by role.
     pub fn split(&self, mut batch: RecordBatch) -> Result<SourceBatch> {
         let of_rows = self.of_rows().map(|_| batch.remove_column(0));
+        let person = self.person.map(|_| batch.remove_column(batch.num_columns() - 1));
         let (mut counts, mut wrong_counts) = (None, 0);
         if let (RowsAre::Counted(_), Some(column)) = (self.rows, &of_rows) {
             let read = RowCounts::of(column);
@@ -229,13 +243,14 @@ impl<'a> SourceColumns<'a> {
             counts = Some(read.counts.into_iter().filter(|&count| count > 0).collect());
         }
         let (quasi, sensitive, watched) = (self.quasi.len(), self.sensitive.len(), self.watched.len());
-        Ok(SourceBatch { of_rows, batch, quasi, sensitive, watched, counts, wrong_counts })
+        Ok(SourceBatch { of_rows, person, batch, quasi, sensitive, watched, counts, wrong_counts })
     }
 }
 
 /// Some rows of a table; rows with a count of 0 are left out.
 pub struct SourceBatch {
     of_rows: Option<ArrayRef>,
+    person: Option<ArrayRef>,
     batch: RecordBatch,
     quasi: usize,
     sensitive: usize,
@@ -253,6 +268,11 @@ impl SourceBatch {
     /// The column that identifies the person of each row, or counts its people.
     pub fn of_rows(&self) -> Option<&ArrayRef> {
         self.of_rows.as_ref()
+    }
+
+    /// The column that names people.
+    pub fn person(&self) -> Option<&ArrayRef> {
+        self.person.as_ref()
     }
 
     /// The quasi-identifiers.
@@ -290,6 +310,7 @@ impl SourceBatch {
             let (quasi, sensitive, watched) = (self.quasi, self.sensitive, self.watched);
             each(&SourceBatch {
                 of_rows: None,
+                person: None,
                 batch,
                 quasi,
                 sensitive,
@@ -394,31 +415,28 @@ impl FirstScan<'_> {
         Ok(())
     }
 
-    /// Returns the result; a table without rows, or with invalid counts, is an error.
+    /// Returns the result for a whole table; one without rows, or with invalid counts, is an error.
     pub fn finish(self) -> Result<TableValues> {
-        if let Some(name) = self.counted {
-            RowCounts::judge(name, self.wrong_counts.into_inner())?;
-            if self.people.into_inner() > MOST_REPEATED_ROWS {
-                return Err(Error::input(
-                    format!(
-                        "the counts in column {name:?} stand for more than {MOST_REPEATED_ROWS} people, and a \
-                         release has a row for each"
-                    ),
-                    "publish the table in parts, such as one per district, or divide all counts by the same number",
-                ));
-            }
-        }
-        let rows = self.rows.into_inner();
-        if rows == 0 {
-            return Err(Error::input("the table has no rows", "give a table that holds people"));
-        }
+        let counted = self.counted;
+        self.of_part().judged(counted)
+    }
+
+    /// Returns the result for some of the rows.
+    pub fn of_part(self) -> TableValues {
         let collected = self.collectors.into_iter();
         let collected = collected.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut quasi: Vec<ColumnValues> = collected.map(Collector::finish).collect();
         let sensitive = quasi.split_off(self.quasi);
         let ids =
             self.ids.into_iter().map(|(_, own)| own.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Ok(TableValues { rows, quasi, sensitive, ids: ids.collect() })
+        TableValues {
+            rows: self.rows.into_inner(),
+            people: self.people.into_inner(),
+            wrong_counts: self.wrong_counts.into_inner(),
+            quasi,
+            sensitive,
+            ids: ids.collect(),
+        }
     }
 }
 
@@ -427,6 +445,10 @@ impl FirstScan<'_> {
 pub struct TableValues {
     /// Number of rows that represent at least one person.
     pub rows: u64,
+    /// The people that counted rows stand for.
+    pub people: u64,
+    /// Rows whose count is none.
+    pub wrong_counts: u64,
     /// The values of each quasi-identifier.
     pub quasi: Vec<ColumnValues>,
     /// The values of each sensitive column.
@@ -436,10 +458,31 @@ pub struct TableValues {
 }
 
 impl TableValues {
+    /// The result for all rows; `counted` is the column that counts the people of a row, if there is one.
+    pub fn judged(self, counted: Option<&str>) -> Result<Self> {
+        if let Some(name) = counted {
+            RowCounts::judge(name, self.wrong_counts)?;
+            if self.people > MOST_REPEATED_ROWS {
+                return Err(Error::input(
+                    format!(
+                        "the counts in column {name:?} stand for more than {MOST_REPEATED_ROWS} people, and a \
+                         release has a row for each"
+                    ),
+                    "publish the table in parts, such as one per district, or divide all counts by the same number",
+                ));
+            }
+        }
+        match self.rows {
+            0 => Err(Error::input("the table has no rows", "give a table that holds people")),
+            _ => Ok(self),
+        }
+    }
+
     /// Adds the result for other rows of the same table; commutative and associative.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for engines that split the work"))]
     pub fn merge(&mut self, other: TableValues) -> Result<()> {
         self.rows += other.rows;
+        self.people = self.people.saturating_add(other.people);
+        self.wrong_counts += other.wrong_counts;
         self.ids.iter_mut().zip(other.ids).for_each(|(own, other)| own.merge(other));
         let own = self.quasi.iter_mut().chain(&mut self.sensitive);
         let others = other.quasi.into_iter().chain(other.sensitive);
@@ -450,6 +493,7 @@ impl TableValues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources::byte_form::PolicyStamp;
     use crate::table::read::{CsvType, Morsel, ReadOptions};
     use arrow_array::Int64Array;
     use arrow_array::cast::AsArray;
@@ -495,8 +539,11 @@ mod tests {
             let (low, high) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
             let parts = [&rows[..low], &rows[low..high], &rows[high..]].map(values);
             let parts: Vec<TableValues> = parts.into_iter().flatten().collect();
+            // Every part travels as bytes.
+            let stamp = PolicyStamp::new("policy");
+            let sent = |part: &TableValues| stamp.open::<TableValues>(&stamp.seal(part)).unwrap();
             let merged = |parts: &mut dyn Iterator<Item = &TableValues>| {
-                parts.cloned().reduce(|mut all, part| all.merge(part).map(|()| all).unwrap())
+                parts.map(sent).reduce(|mut all, part| all.merge(part).map(|()| all).unwrap())
             };
             let whole = values(&rows);
             prop_assert_eq!(&merged(&mut parts.iter()), &whole);

@@ -52,7 +52,6 @@ impl SyntheticTable {
     }
 
     /// The rows with these numbers, counted from 0; `rows` may be any part of the table.
-    #[cfg(test)]
     pub fn batch(&self, rows: Range<u64>) -> Result<RecordBatch> {
         self.make(&self.maker(), rows)
     }

@@ -1,10 +1,11 @@
 //! Which groups should be published?
 //!
-//! There are four ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
+//! There are five ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
 //! [`split`] cuts the table for as long as it is safe, [`lattice`] generalizes all people alike, [`similar`] collects
-//! similar people, and [`given`] uses the groups of a given generalization function. They work on codes and counts, and
-//! know little about Arrow or files.
+//! similar people, [`given`] uses the groups of a given generalization function, and [`blind`] cuts without looking at
+//! sensitive values. They work on codes and counts, and know little about Arrow or files.
 
+pub mod blind;
 pub mod given;
 pub mod groups;
 pub mod lattice;

@@ -112,6 +112,19 @@ impl<K: SampleKey, V> HashSample<K, V> {
         }
     }
 
+    /// The most keys that are kept, and the most bytes that they hold together.
+    pub fn bounds(&self) -> (usize, usize) {
+        (self.most_keys, self.most_bytes)
+    }
+
+    /// The sample with these entries; `None` if no sample of this level has them.
+    pub fn restored(most_keys: usize, most_bytes: usize, level: u32, entries: Vec<(K, V)>) -> Option<Self> {
+        let (mut sample, many) = (HashSample::new(most_keys, most_bytes), entries.len());
+        sample.level = level;
+        entries.into_iter().for_each(|(key, value)| sample.upsert(key, || value, |_| ()));
+        (sample.level == level && sample.entries.len() == many).then_some(sample)
+    }
+
     /// Whether every key has been kept.
     pub fn is_exact(&self) -> bool {
         self.level == 0

@@ -18,6 +18,7 @@ pub mod obstacle;
 pub mod policy;
 pub mod privacy;
 pub mod protection;
+pub mod published;
 mod relaxation;
 pub mod robust;
 pub mod several;

@@ -11,7 +11,7 @@ use super::privacy::{Privacy, Target};
 use super::robust::RobustModel;
 use crate::error::{Error, Mistake, Result};
 use crate::math::skyline::Values;
-use crate::policy::{Document, TableRules, parse_toml};
+use crate::policy::{Document, Grid, TableRules, parse_toml};
 use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 
 /// A policy without mistakes.
@@ -37,6 +37,13 @@ impl Policy {
     /// Whether nearly equal numbers of a sensitive column are protected together.
     pub fn has_closeness_rule(&self, column: &str) -> bool {
         self.privacy.targets.iter().any(|target| target.columns == [column] && target.has_closeness_rule())
+    }
+
+    /// The same policy with another grid for one of its quasi-identifiers, by position.
+    pub fn with_grid(&self, quasi: usize, grid: Grid) -> Policy {
+        let mut policy = self.clone();
+        policy.rules.columns.quasi[quasi].grid = Some(grid);
+        policy
     }
 
     /// Reads a policy and the hierarchy files it names.
@@ -78,6 +85,13 @@ impl Policy {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string cannot fail");
         text
+    }
+
+    /// The canonical text without the risks that the policy accepts.
+    pub fn without_accepted(&self) -> String {
+        let mut own = self.clone();
+        own.rules.accept.clear();
+        own.canonical()
     }
 
     /// The SHA-256 of the canonical text, in hexadecimal.

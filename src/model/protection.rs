@@ -7,6 +7,7 @@ use super::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
 use super::obstacle::{Binding, BindingRequirement, Obstacle, ObstacleTally, ObstructingRule};
 use super::policy::Policy;
 use super::privacy::Target;
+use super::published::{PastGroups, needed};
 use super::several::{ProjectedTest, Several};
 use super::shares::SharesTest;
 use super::skyline::knowledge::WantedSkylines;
@@ -122,21 +123,53 @@ impl<'a> Protection<'a> {
         whole: &GroupCounts,
         rows: Option<&TableRows<'_>>,
     ) -> Result<Box<dyn SplitTest>> {
+        self.split_test_after(&PastGroups::default(), sensitive, whole, rows)
+    }
+
+    /// The test for splitting a table whose groups are published in addition to others.
+    pub fn split_test_after(
+        &self,
+        published: &PastGroups,
+        sensitive: &SensitiveColumns,
+        whole: &GroupCounts,
+        rows: Option<&TableRows<'_>>,
+    ) -> Result<Box<dyn SplitTest>> {
         if let ([target], [only]) = (self.targets(), sensitive.columns()) {
-            let texts = only.texts();
-            let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
+            let mut texts = only.texts();
             let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
-            return self.coded(target, &values, &code, rows).split_test(whole);
+            let parts = published.parts(&target.columns, &mut texts)?;
+            let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
+            let mut test = self.coded(target, &values, &code, rows).split_test(whole)?;
+            parts.chunks(1).for_each(|part| test.accept(part));
+            return Ok(test);
         }
         let mut tests = Vec::new();
         for target in self.targets() {
-            let (Projection { code, texts }, name) = projection(target, sensitive)?;
+            let (Projection { code, mut texts }, name) = projection(target, sensitive)?;
             let own = projected(whole, &code, texts.len());
+            let parts = published.parts(&target.columns, &mut texts)?;
             let values = value_texts(target, &name, &texts, sensitive);
-            let test = self.coded(target, &values, &code, rows).split_test(&own)?;
+            let mut test = self.coded(target, &values, &code, rows).split_test(&own)?;
+            parts.chunks(1).for_each(|part| test.accept(part));
             tests.push(ProjectedTest { code: code.into(), values: texts.len(), test });
         }
         Ok(Box::new(Several::new(tests)))
+    }
+
+    /// The same groups without those that decide nothing beside the others.
+    pub fn decisive(&self, mut published: PastGroups, sensitive: &SensitiveColumns) -> Result<PastGroups> {
+        let mut kept = vec![false; published.groups.len()];
+        for target in self.targets() {
+            let (Projection { code, mut texts }, name) = projection(target, sensitive)?;
+            let parts = published.parts(&target.columns, &mut texts)?;
+            let values = value_texts(target, &name, &texts, sensitive);
+            let nobody = GroupCounts::none(texts.len());
+            let mut test = self.coded(target, &values, &code, None).split_test(&nobody)?;
+            needed(&mut *test, &parts).into_iter().for_each(|at| kept[at] = true);
+        }
+        let mut keeps = kept.into_iter();
+        published.groups.retain(|_| keeps.next().unwrap_or(true));
+        Ok(published)
     }
 
     /// What refuses the best cuts, with names, most people first. Beyond [`MOST_BINDINGS`], they are added up.

@@ -121,6 +121,14 @@ impl SplitTest for Several {
         furthest
     }
 
+    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
+        let mut own = GrowingPart::default();
+        self.tests.iter().any(|judged| {
+            judged.project(part.people, part.counts().iter().copied(), &mut own);
+            judged.test.could_change(&own.part(), scratch)
+        })
+    }
+
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|judged| judged.test.asks_for_rows())
     }

@@ -59,6 +59,11 @@ pub trait SplitTest: Send + Sync {
     /// decision depends on it.
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection>;
 
+    /// Whether accepting this part could change a later answer; a false alarm only costs memory.
+    fn could_change(&self, _part: &Part, _scratch: &mut Scratch) -> bool {
+        true
+    }
+
     /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
         false
@@ -125,6 +130,10 @@ impl SplitTest for Every {
         Objection::furthest(self.tests.iter().filter_map(|test| test.objection(parts, scratch)))
     }
 
+    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
+        self.tests.iter().any(|test| test.could_change(part, scratch))
+    }
+
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|test| test.asks_for_rows())
     }
@@ -178,6 +187,10 @@ impl SplitTest for MinimumSizes {
     }
 
     fn accept(&mut self, _parts: &[Part]) {}
+
+    fn could_change(&self, _part: &Part, _scratch: &mut Scratch) -> bool {
+        false
+    }
 
     fn least_people(&self) -> u64 {
         self.people.max(1)

@@ -342,7 +342,7 @@ fn mistakes_in_the_columns() {
         (
             "types = { d = \"money\" }",
             "",
-            "line 3: columns.types.d: \"money\" is not a choice; write one of \"integer\", \"number\", \"text\", \"boolean\", \"date\", \"timestamp\"",
+            "line 3: columns.types.d: \"money\" is not a choice; write one of \"integer\", \"number\", \"text\", \"boolean\", \"date\", \"day-month-year\", \"month-day-year\", \"timestamp\"",
         ),
         (
             "delimiter = \"ab\"",

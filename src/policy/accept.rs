@@ -19,11 +19,15 @@ pub enum AcceptedRisk {
     EndsOfRanges,
     /// Several releases of the same people.
     RepeatedReleases,
+    /// Newcomers of whom nobody checked whether they were published before.
+    UncheckedNewcomers,
+    /// People who waited because of their values.
+    WaitedByValues,
 }
 
 impl AcceptedRisk {
     /// All risks with their names in a policy.
-    pub const NAMES: [(&'static str, AcceptedRisk); 7] = [
+    pub const NAMES: [(&'static str, AcceptedRisk); 9] = [
         ("unprotected values", AcceptedRisk::UnprotectedValues),
         ("distinct numbers", AcceptedRisk::DistinctNumbers),
         ("lookalikes", AcceptedRisk::Lookalikes),
@@ -31,6 +35,8 @@ impl AcceptedRisk {
         ("unique kept values", AcceptedRisk::UniqueKeptValues),
         ("ends of ranges", AcceptedRisk::EndsOfRanges),
         ("repeated releases", AcceptedRisk::RepeatedReleases),
+        ("unchecked newcomers", AcceptedRisk::UncheckedNewcomers),
+        ("waited by values", AcceptedRisk::WaitedByValues),
     ];
 
     /// The name in a policy.

@@ -53,6 +53,8 @@ impl TableRules {
         roles.extend(columns.keep.iter().map(|name| (name.as_str(), Role::Keep)));
         roles.extend(columns.individual.iter().map(|name| (name.as_str(), Role::Individual)));
         roles.extend(columns.count.iter().map(|name| (name.as_str(), Role::Count)));
+        let person = self.nights.as_ref().and_then(|nights| nights.person.as_deref());
+        roles.extend(person.map(|name| (name, Role::Drop)));
 
         let names: Vec<&str> = table.iter().map(AsRef::as_ref).collect();
         let mut bound = Vec::with_capacity(names.len());

@@ -23,7 +23,7 @@ impl TableRules {
         write_columns(&self.columns, text)
     }
 
-    /// Writes `[publish]` and the functions of `[[audit.function]]`.
+    /// Writes `[publish]`, the functions of `[[audit.function]]` and `[nights]`.
     pub(crate) fn write_publish(&self, text: &mut String) -> fmt::Result {
         write_publish(&self.publish, text)?;
         for function in &self.functions {
@@ -32,7 +32,7 @@ impl TableRules {
                 writeln!(text, "{} = {}", quoted(&column.name), coarseness(coarse, &column.shape))?;
             }
         }
-        Ok(())
+        self.nights.as_ref().map_or(Ok(()), |nights| nights.write(text))
     }
 }
 
@@ -131,6 +131,11 @@ fn write_publish(publish: &Publish, text: &mut String) -> fmt::Result {
     }
     if let Some(strategy) = publish.strategy {
         writeln!(text, "strategy = \"{}\"", name_of(&Strategy::NAMES, strategy))?;
+    }
+    if !publish.shares.is_empty() {
+        let share =
+            |(value, share): (&String, &Rational)| format!("{} = {}", quoted(value), fraction_text(share));
+        writeln!(text, "shares = {{ {} }}", publish.shares.iter().map(share).collect::<Vec<_>>().join(", "))?;
     }
     Ok(())
 }

@@ -99,20 +99,26 @@ pub enum ColumnType {
     Text,
     /// True or false.
     Boolean,
-    /// Days.
+    /// Days such as `2020-07-31`.
     Date,
+    /// Days such as `31/7/2020`.
+    DayMonthYear,
+    /// Days such as `7/31/2020`.
+    MonthDayYear,
     /// Points in time.
     Timestamp,
 }
 
 impl ColumnType {
     /// All types with their names in a policy.
-    pub const NAMES: [(&'static str, ColumnType); 6] = [
+    pub const NAMES: [(&'static str, ColumnType); 8] = [
         ("integer", ColumnType::Integer),
         ("number", ColumnType::Number),
         ("text", ColumnType::Text),
         ("boolean", ColumnType::Boolean),
         ("date", ColumnType::Date),
+        ("day-month-year", ColumnType::DayMonthYear),
+        ("month-day-year", ColumnType::MonthDayYear),
         ("timestamp", ColumnType::Timestamp),
     ];
 

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use super::accept::AcceptedRisk;
 use super::columns::Columns;
+use super::nights::Nights;
 use super::parse::{Item, Mistakes, Section};
 use super::publish::{Function, Publish, Style, read_functions};
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ pub struct TableRules {
     pub publish: Publish,
     /// The generalization functions of `[[audit.function]]`, in order.
     pub functions: Vec<Function>,
+    /// How the release is continued, if it is.
+    pub nights: Option<Nights>,
     /// The line and key at which each column is named.
     pub(super) places: BTreeMap<String, (usize, String)>,
 }
@@ -68,7 +71,7 @@ impl<'a, 't> Document<'a, 't> {
     pub fn read(table: &'a DeTable<'a>, text: &'t str, file: &Path) -> Self {
         let mut mistakes = Mistakes::new(text);
         let whole = Section::whole_file(table);
-        whole.only(&["accept", "columns", "privacy", "publish", "audit"], &mut mistakes);
+        whole.only(&["accept", "columns", "privacy", "publish", "audit", "nights"], &mut mistakes);
         for (key, remedy) in [
             ("columns", "add [columns] with sensitive = \"the column to protect\""),
             ("privacy", "add [privacy]"),
@@ -77,12 +80,17 @@ impl<'a, 't> Document<'a, 't> {
                 whole.missing(key, remedy, &mut mistakes);
             }
         }
-        let [columns, privacy, publish, audit] = ["columns", "privacy", "publish", "audit"]
+        let [columns, privacy, publish, audit, nights] = ["columns", "privacy", "publish", "audit", "nights"]
             .map(|key| whole.get(key).and_then(|item| item.section(&format!("[{key}]"), &mut mistakes)));
         let accept = whole.get("accept").map_or(Vec::new(), |item| AcceptedRisk::read(&item, &mut mistakes));
         let rules = columns.as_ref().map(|columns| {
-            let rules =
-                read_rules(columns, publish.as_ref(), audit.as_ref(), file.to_path_buf(), &mut mistakes);
+            let sections = RuleSections {
+                columns,
+                publish: publish.as_ref(),
+                audit: audit.as_ref(),
+                nights: nights.as_ref(),
+            };
+            let rules = sections.read(file.to_path_buf(), &mut mistakes);
             TableRules { accept, ..rules }
         });
         Document { rules, privacy, mistakes, columns, publish }
@@ -114,27 +122,32 @@ impl<'a, 't> Document<'a, 't> {
     }
 }
 
-fn read_rules(
-    columns_at: &Section,
-    publish_at: Option<&Section>,
-    audit_at: Option<&Section>,
-    file: PathBuf,
-    mistakes: &mut Mistakes,
-) -> TableRules {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let (columns, places) = Columns::read(columns_at, folder, mistakes);
-    let functions = read_functions(audit_at, &columns, mistakes);
-    let publish = Publish::read(publish_at, mistakes);
-    publish.check_names(&columns, &places, mistakes);
-    if let (Some(_), [], Some(publish_at)) = (publish.strategy, &functions[..], publish_at)
-        && let Some(item) = publish_at.get("strategy")
-    {
-        item.wrong(
-            "has no functions to choose from",
-            "add [[audit.function]], from fine to coarse",
-            mistakes,
-        );
+/// The tables of a policy that become its rules.
+struct RuleSections<'s, 'a> {
+    columns: &'s Section<'a>,
+    publish: Option<&'s Section<'a>>,
+    audit: Option<&'s Section<'a>>,
+    nights: Option<&'s Section<'a>>,
+}
+
+impl RuleSections<'_, '_> {
+    fn read(&self, file: PathBuf, mistakes: &mut Mistakes) -> TableRules {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let (columns, mut places) = Columns::read(self.columns, folder, mistakes);
+        let functions = read_functions(self.audit, &columns, mistakes);
+        let publish = Publish::read(self.publish, mistakes);
+        publish.check_names(&columns, &places, mistakes);
+        let nights = self.nights.map(|section| Nights::read(section, &columns, &mut places, mistakes));
+        if let (Some(_), [], Some(publish_at)) = (publish.strategy, &functions[..], self.publish)
+            && let Some(item) = publish_at.get("strategy")
+        {
+            item.wrong(
+                "has no functions to choose from",
+                "add [[audit.function]], from fine to coarse",
+                mistakes,
+            );
+        }
+        let places = places.into_iter().map(|(name, (key, at))| (name, (mistakes.line(at), key))).collect();
+        TableRules { file, columns, accept: Vec::new(), publish, functions, nights, places }
     }
-    let places = places.into_iter().map(|(name, (key, at))| (name, (mistakes.line(at), key))).collect();
-    TableRules { file, columns, accept: Vec::new(), publish, functions, places }
 }

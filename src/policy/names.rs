@@ -24,6 +24,29 @@ pub enum Hint {
     Nothing,
 }
 
+/// What people may know of each other, in the order in which a policy is likely to need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// Age, or date of birth.
+    Age,
+    /// Sex.
+    Sex,
+    /// Race or ethnicity.
+    Race,
+    /// Where somebody lives.
+    Place,
+    /// Education.
+    Education,
+    /// Marital status.
+    Marital,
+    /// Where somebody comes from.
+    Origin,
+    /// What somebody works.
+    Work,
+    /// Who lives with them.
+    Household,
+}
+
 const IDENTIFIERS: &str = "ssn nin passport email mail phone telephone mobile cell fax surname firstname lastname fullname \
     forename address street iban account license licence plate mrn nhs ip mac url username login \
     password token signature photo latitude longitude lat lon lng imei vin";
@@ -31,59 +54,121 @@ const IDENTIFIERS: &str = "ssn nin passport email mail phone telephone mobile ce
 const PERSONS: &str = "person patient customer client user member subject individual employee student citizen resident \
     people participant beneficiary claimant respondent owner visitor taxpayer";
 
-const NUMBERS: &str = "id uid uuid guid name key no nr number num record row index serial";
+const NUMBERS: &str = "id uid uuid guid name key no nr number num record row index serial seq seqno sequence caseid recid \
+    rowid respid hhid lineno recno serialno";
 
 const CODES: &str = "zip zipcode postcode postal plz tract fips nuts";
 
-const KNOWN: &str = "age sex gender birth born dob birthday birthdate birthyear city town village county state region \
-    province district country nationality race ethnicity ethnic language marital married education \
-    degree school household children family residence citizenship height workclass employer";
+/// The words of each topic; the most telling come first.
+const KNOWN: [(Topic, &str); 9] = [
+    (Topic::Age, "age dob birthdate birthday birth born birthyear birthyr yob"),
+    (Topic::Sex, "sex gender"),
+    (Topic::Race, "race ethnicity ethnic hispanic"),
+    (Topic::Place, "residence city town village county state region province district country"),
+    (Topic::Education, "education educ degree school schooling"),
+    (Topic::Marital, "marital married marstat mars filing"),
+    (Topic::Origin, "citizenship nationality native birthplace immigration language"),
+    (Topic::Work, "occupation job profession workclass worker employer industry employment"),
+    (Topic::Household, "household children family dependents"),
+];
 
-/// Health, belief and law first, then money, then work.
-const SECRETS: [(u8, &str); 3] = [
+/// Parts of words that mean the same wherever they stand at the end: `inputzip`, `countyfips`.
+const ENDINGS: [&str; 4] = ["zip", "state", "county", "fips"];
+
+/// What a person was, or somebody else is.
+const OTHERS: &str = "previous prior former past migration father mother spouse partner parent parents";
+
+/// Health, belief and law first, then money, then work, then what is secret only sometimes.
+const SECRETS: [(u8, &str); 4] = [
     (
         0,
         "diagnosis diagnoses disease diseases illness condition conditions icd hiv symptom symptoms \
-    medication drug drugs treatment therapy procedure disability allergy pregnancy religion sexual \
-    orientation political party conviction offence offense crime arrest abuse sensitive secret",
+    medication drug drugs alcohol treatment therapy procedure disability blind injury hospital allergy pregnancy religion \
+    relig religpew sexual sexuality orientation political conviction offence offense crime arrest abuse sensitive secret",
     ),
-    (1, "income salary wage wages earnings pay debt credit balance wealth bonus tax"),
+    (
+        1,
+        "income incomes faminc hhinc agi salary wage wages earnings pay debt credit balance wealth bonus benefit benefits \
+    ben",
+    ),
     (2, "occupation job profession grade score rating vote result"),
+    (3, "tax taxes"),
 ];
 
-const WEIGHTS: &str = "count counts wgt fnlwgt freq frequency cnt multiplicity";
+const WEIGHTS: &str = "count counts wgt wt fnlwgt freq frequency cnt multiplicity";
 
 /// Weights only if the name contains nothing else.
 const WEIGHTS_ALONE: &str = "n number weight households persons people total";
 
+/// What people weigh, not what a row weighs.
+const BODIES: &str = "birthweight bodyweight overweight underweight";
+
 /// What the name suggests.
 pub fn hint(name: &str) -> Hint {
     let words = words(name);
-    let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
-    let secret = SECRETS.iter().find(|(_, list)| has(list));
+    let has = |list: &str| has(&words, list);
+    // Parties of candidates and offices are public.
+    let party = words.len() <= 2 && has("party");
+    let secret = SECRETS.iter().find(|(rank, list)| has(list) || (*rank == 0 && party));
     let of_a_person = words.len() > 1 && words[words.len() - 1] == "name" && {
         has("first last full family given middle maiden sur") || has(PERSONS)
     };
     let asks_how_many = words.windows(2).any(|pair| pair == ["how", "many"] || pair == ["number", "of"]);
+    let weighs = words.iter().any(|word| word.ends_with("weight") && word.len() > "weight".len());
+    let known = KNOWN.iter().any(|(_, list)| has(list))
+        || has("height")
+        || words.iter().any(|word| ends_like(word, &ENDINGS));
     if has(IDENTIFIERS) || of_a_person || words == ["name"] {
         Hint::Identifier
-    } else if matches!(&words[..], [only] if WEIGHTS_ALONE.split(' ').any(|known| known == only)) {
+    } else if matches!(&words[..], [only] if in_list(WEIGHTS_ALONE, only))
+        && !name.contains(|c: char| c.is_ascii_digit())
+    {
         Hint::Weight
     } else if has(PERSONS) && (has(NUMBERS) || words.len() == 1) {
         Hint::Person
     } else if let Some((rank, _)) = secret {
         Hint::Secret(*rank)
-    } else if has(CODES) {
+    } else if has(CODES) || words.iter().any(|word| ends_like(word, &["zip", "fips"])) {
         Hint::Code
-    } else if has(WEIGHTS) || asks_how_many {
+    } else if has(WEIGHTS) || asks_how_many || (weighs && !has(BODIES)) {
         Hint::Weight
-    } else if has(KNOWN) && !has(NUMBERS) {
+    } else if known && !has(NUMBERS) {
         Hint::Known
     } else if has(NUMBERS) {
         Hint::Number
     } else {
         Hint::Nothing
     }
+}
+
+/// What others may know by this column, and how well its name says so: 0 is best. `None` if the name says nothing, or is
+/// about another person or an earlier time.
+pub fn topic(name: &str) -> Option<(Topic, usize)> {
+    let words = words(name);
+    let has = |list: &str| has(&words, list);
+    if has(OTHERS) || has(NUMBERS) {
+        return None;
+    }
+    let came_from = has("country state city town") && has("birth born native origin");
+    let place = has(CODES) || words.iter().any(|word| ends_like(word, &ENDINGS));
+    if came_from {
+        return Some((Topic::Origin, 0));
+    }
+    let told = |list: &str| list.split(' ').position(|known| words.iter().any(|word| word == known));
+    let named = KNOWN.iter().find_map(|(topic, list)| Some((*topic, told(list)?)));
+    named.or(place.then_some((Topic::Place, 0)))
+}
+
+fn has(words: &[String], list: &str) -> bool {
+    words.iter().any(|word| in_list(list, word))
+}
+
+fn in_list(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
+}
+
+fn ends_like(word: &str, endings: &[&str]) -> bool {
+    !word.ends_with("estate") && endings.iter().any(|ending| word.ends_with(ending))
 }
 
 /// Whether the name says that the values are no ids: a weight, a place, or what others know or people keep secret.
@@ -95,13 +180,15 @@ pub fn is_no_id(name: &str) -> bool {
 /// without being ids.
 pub fn is_id(name: &str) -> bool {
     const OFFICIAL: &str = "ssn nin passport mrn nhs email mail imei iban uid uuid guid";
-    const NUMBERED: &str = "id key no nr number num record row index serial";
+    const NUMBERED: &str =
+        "id key no nr number num record row index serial caseid recid rowid respid recno serialno";
     let words = words(name);
-    let has = |list: &str| list.split(' ').any(|known| words.iter().any(|word| word == known));
+    let has = |list: &str| has(&words, list);
     match hint(name) {
         Hint::Person => true,
         Hint::Identifier => has(OFFICIAL),
-        Hint::Number => has(NUMBERED) && !has(KNOWN) && !has("name"),
+        Hint::Number if has("num") && has("child children kids dependents") => has("id key no nr number"),
+        Hint::Number => has(NUMBERED) && !KNOWN.iter().any(|(_, list)| has(list)) && !has("name"),
         _ => false,
     }
 }
@@ -140,10 +227,30 @@ mod tests {
         for id in ["patient_id", "person", "ssn", "ID", "record", "customerNumber", "email"] {
             assert!(is_id(id) && !is_no_id(id), "{id}");
         }
-        for other in ["name", "last_name", "county_no", "cost", "street", "zip", "fnlwgt"] {
+        for other in ["name", "last_name", "county_no", "cost", "street", "zip", "fnlwgt", "child18num"] {
             assert!(!is_id(other), "{other}");
         }
         assert!(is_no_id("zip") && is_no_id("fnlwgt") && is_no_id("age") && !is_no_id("cost"));
+    }
+
+    #[test]
+    fn topics_are_about_the_person_and_now() {
+        for (name, expected) in [
+            ("age_head", Some(Topic::Age)),
+            ("age_spouse", None),
+            ("native-country", Some(Topic::Origin)),
+            ("country", Some(Topic::Place)),
+            ("previous-state", None),
+            ("birthplace-father", None),
+            ("countyfips", Some(Topic::Place)),
+            ("hispanic-origin", Some(Topic::Race)),
+            ("marstat", Some(Topic::Marital)),
+            ("stage", None),
+            ("household_no", None),
+        ] {
+            assert_eq!(topic(name).map(|(topic, _)| topic), expected, "{name}");
+        }
+        assert!(topic("race") < topic("hispanic"));
     }
 
     #[test]
@@ -169,6 +276,18 @@ mod tests {
             ("Total", Hint::Weight),
             ("language", Hint::Known),
             ("stage", Hint::Nothing),
+            ("n1820", Hint::Nothing),
+            ("RECID", Hint::Number),
+            ("h_seq", Hint::Number),
+            ("a_lineno", Hint::Number),
+            ("commonweight", Hint::Weight),
+            ("birthweight", Hint::Nothing),
+            ("birthyr", Hint::Known),
+            ("inputstate", Hint::Known),
+            ("lookupzip", Hint::Code),
+            ("HouseCand1Party", Hint::Nothing),
+            ("party", Hint::Secret(0)),
+            ("INJURY_SEVERITY", Hint::Secret(0)),
             ("", Hint::Nothing),
         ] {
             assert_eq!(hint(name), expected, "{name}");

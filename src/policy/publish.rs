@@ -6,6 +6,7 @@ use super::quasi::{Quasi, QuasiShape};
 use crate::math::exact::{Rational, parse_fraction};
 use crate::policy::hierarchy::decimal_text;
 use crate::table::write::OutputFormat;
+use std::collections::BTreeMap;
 
 /// The form of the release.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,8 @@ pub struct Publish {
     pub format: OutputFormat,
     /// How a generalization function is chosen from `audit.function`; `None` means the tree of cuts.
     pub strategy: Option<Strategy>,
+    /// For [`Cuts::Blind`]: the share of each sensitive value that the public expects.
+    pub shares: BTreeMap<String, Rational>,
 }
 
 /// One table with coarse values, or two tables joined by group.
@@ -47,6 +50,8 @@ pub enum Cuts {
     Mondrian,
     /// The order that measures best.
     Best,
+    /// Cuts that follow from the quasi-identifiers alone, so that a replay tells nothing.
+    Blind,
 }
 
 /// How one of the functions of `audit.function` is chosen, so that the choice itself reveals nothing.
@@ -71,7 +76,8 @@ impl Ranges {
 
 impl Cuts {
     /// All orders with their names in a policy.
-    pub const NAMES: [(&'static str, Cuts); 2] = [("mondrian", Cuts::Mondrian), ("best", Cuts::Best)];
+    pub const NAMES: [(&'static str, Cuts); 3] =
+        [("mondrian", Cuts::Mondrian), ("best", Cuts::Best), ("blind", Cuts::Blind)];
 }
 
 impl Strategy {
@@ -114,21 +120,39 @@ impl Coarseness {
 
 impl Publish {
     pub(super) fn read(section: Option<&Section>, mistakes: &mut Mistakes) -> Publish {
-        let keys = ["style", "ranges", "cuts", "format", "strategy"];
+        let keys = ["style", "ranges", "cuts", "format", "strategy", "shares"];
         if let Some(section) = section {
             section.only(&keys, mistakes);
         }
-        let [style, ranges, cuts, format, strategy] =
+        let [style, ranges, cuts, format, strategy, shares] =
             keys.map(|key| section.and_then(|section| section.get(key)));
-        Publish {
+        let publish = Publish {
             style: style.and_then(|item| item.choice(&Style::NAMES, mistakes)).unwrap_or(Style::Generalized),
             ranges: ranges.and_then(|item| item.choice(&Ranges::NAMES, mistakes)).unwrap_or(Ranges::Label),
             cuts: cuts.and_then(|item| item.choice(&Cuts::NAMES, mistakes)).unwrap_or(Cuts::Best),
             format: format
                 .and_then(|item| item.choice(&OutputFormat::NAMES, mistakes))
                 .unwrap_or(OutputFormat::Parquet),
-            strategy: strategy.and_then(|item| item.choice(&Strategy::NAMES, mistakes)),
+            strategy: strategy.as_ref().and_then(|item| item.choice(&Strategy::NAMES, mistakes)),
+            shares: shares.as_ref().map_or_else(BTreeMap::new, |item| read_shares(item, mistakes)),
+        };
+        if let (Some(item), true) = (&shares, publish.cuts != Cuts::Blind) {
+            item.wrong(
+                "is used by cuts = \"blind\" only",
+                "leave it out, or write cuts = \"blind\"",
+                mistakes,
+            );
         }
+        if let (Some(item), Cuts::Blind) = (&strategy, publish.cuts) {
+            let remedy = "leave out one of them: both withstand a replay";
+            item.wrong("chooses among functions, and cuts = \"blind\" makes a tree", remedy, mistakes);
+        }
+        publish
+    }
+
+    /// Whether somebody who replays the choice of groups learns nothing more.
+    pub fn withstands_replay(&self) -> bool {
+        self.strategy.is_some() || self.cuts == Cuts::Blind
     }
 
     /// Records published columns that would get the same name.
@@ -156,6 +180,17 @@ impl Publish {
             }
         }
     }
+}
+
+/// The expected share of each value.
+fn read_shares(item: &Item, mistakes: &mut Mistakes) -> BTreeMap<String, Rational> {
+    let Some(stated) = item.section("shares = { flu = 0.2 }", mistakes) else { return BTreeMap::new() };
+    let allowed = |share: &Rational| *share >= Rational::ZERO && *share < Rational::ONE;
+    let share = |(value, item): (String, Item)| {
+        let share = item.fraction_where(allowed, "a share is at least 0 and less than 1", "0.2", mistakes)?;
+        Some((value, share))
+    };
+    stated.entries().into_iter().filter_map(share).collect()
 }
 
 /// The functions of `[[audit.function]]`, in order.

@@ -15,6 +15,7 @@ use crate::math::exact::Rational;
 use crate::math::hash_sample::hash_text;
 use crate::math::random::mix;
 use crate::table::ColumnKind;
+use std::collections::BTreeMap;
 
 /// The profile of a column.
 #[derive(Debug)]
@@ -33,6 +34,9 @@ pub struct ColumnProfile {
     pub range: Option<(String, String)>,
     /// What its texts look like; `None` for other kinds.
     pub texts: Option<TextShape>,
+    /// Words that stand for nothing ([`NOTHINGS`]) as the column writes them, with the number of their rows, most
+    /// frequent first.
+    pub nothings: Vec<(String, u64)>,
     /// The keys of the least and the greatest value: never shown.
     pub(super) ends: Option<(i64, i64)>,
 }
@@ -68,6 +72,44 @@ pub struct TextShape {
     pub dates: u64,
     /// Rows that end with `*`, the usual notation for prefixes of codes.
     pub starred: u64,
+    /// Rows with a word for a sex.
+    pub sexes: u64,
+    /// Rows with the name of a state of the United States.
+    pub states: u64,
+}
+
+/// Values that usually say nothing about a person, in lower case with blanks. Only words of this list are ever printed.
+pub const NOTHINGS: [&str; 16] = [
+    "none",
+    "no",
+    "nothing",
+    "n/a",
+    "na",
+    "not applicable",
+    "not in universe",
+    "not in universe or children",
+    "not reported",
+    "not tested",
+    "no injury",
+    "no diagnosis",
+    "healthy",
+    "normal",
+    "negative",
+    "unknown",
+];
+
+const SEXES: [&str; 8] = ["male", "female", "m", "f", "man", "woman", "men", "women"];
+
+const STATES: &str = "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,florida,georgia,hawaii,\
+    idaho,illinois,indiana,iowa,kansas,kentucky,louisiana,maine,maryland,massachusetts,michigan,minnesota,mississippi,\
+    missouri,montana,nebraska,nevada,new hampshire,new jersey,new mexico,new york,north carolina,north dakota,ohio,\
+    oklahoma,oregon,pennsylvania,rhode island,south carolina,south dakota,tennessee,texas,utah,vermont,virginia,\
+    washington,west virginia,wisconsin,wyoming";
+
+/// The text in lower case with blanks in place of `_` and `-`, if it is short enough to be a known word.
+fn plain_word(text: &str) -> Option<String> {
+    let longest = 30;
+    (text.len() <= longest).then(|| text.to_ascii_lowercase().replace(['_', '-'], " "))
 }
 
 impl TextShape {
@@ -88,6 +130,9 @@ impl TextShape {
         add(&mut self.addresses, address);
         add(&mut self.dates, is_date(text));
         add(&mut self.starred, text.ends_with('*'));
+        let word = plain_word(text);
+        add(&mut self.sexes, word.as_deref().is_some_and(|word| SEXES.contains(&word)));
+        add(&mut self.states, word.is_some_and(|word| STATES.split(',').any(|state| state == word)));
     }
 
     /// Whether `rows` is nearly all rows.
@@ -113,6 +158,8 @@ pub(super) struct ColumnScan {
     nulls: u64,
     ends: Option<(i64, i64)>,
     texts: Option<TextShape>,
+    /// By their places in [`NOTHINGS`]; of several spellings the least.
+    nothings: BTreeMap<usize, (String, u64)>,
 }
 
 /// A number for each row of a batch; equal values have equal numbers.
@@ -133,7 +180,8 @@ impl ColumnScan {
         let scale = Scale::of(&item);
         let texts = scale.is_none().then(TextShape::default);
         let (name, tally) = (name.to_string(), DistinctTally::new(slots));
-        ColumnScan { name, kind, scale, tally, rows: 0, nulls: 0, ends: None, texts }
+        let nothings = BTreeMap::new();
+        ColumnScan { name, kind, scale, tally, rows: 0, nulls: 0, ends: None, texts, nothings }
     }
 
     /// Counts the values of a canonical column; all ids of a list column are [`NULL`].
@@ -185,6 +233,15 @@ impl ColumnScan {
                     if let Some(texts) = &mut self.texts {
                         texts.see(text, times);
                     }
+                    let word = plain_word(text);
+                    if let Some(place) = NOTHINGS.iter().position(|known| Some(*known) == word.as_deref()) {
+                        let (spelling, rows) =
+                            self.nothings.entry(place).or_insert_with(|| (text.to_string(), 0));
+                        *rows += times;
+                        if text < spelling.as_str() {
+                            *spelling = text.to_string();
+                        }
+                    }
                 }
                 (0..entries.rows())
                     .map(|row| entries.entry(row).map_or(NULL, |entry| hashes[entry]))
@@ -201,6 +258,8 @@ impl ColumnScan {
             counts
         });
         let range = self.scale.and_then(|scale| range(scale, &self.tally, self.rows));
+        let mut nothings: Vec<(String, u64)> = self.nothings.into_values().collect();
+        nothings.sort_by(|(one, rows), (other, others)| others.cmp(rows).then_with(|| one.cmp(other)));
         ColumnProfile {
             name: self.name,
             kind: Some(self.kind),
@@ -209,6 +268,7 @@ impl ColumnScan {
             counts,
             range,
             texts: self.texts,
+            nothings,
             ends: self.ends,
         }
     }

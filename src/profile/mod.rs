@@ -2,7 +2,8 @@
 //!
 //! One scan counts ([`Profile::of`]), names and counts suggest a role for every column ([`propose`]), and the result is
 //! printed as a commented policy ([`PolicyProposal::to_policy`]). No column is ever proposed to be published unchanged:
-//! a column that is not recognized becomes a quasi-identifier or is dropped.
+//! a column that is not recognized is dropped. Three policies of different strictness are tried on a sample
+//! ([`Strictness`]).
 //!
 //! Memory: [`COLUMN_SLOTS`](scan::COLUMN_SLOTS) and [`COMBINATION_SLOTS`](scan::COMBINATION_SLOTS) counters of 17 bytes
 //! in tables that may be less than half full, some 60 MiB in addition to what reading needs, regardless of the number
@@ -11,18 +12,25 @@
 //! of a cell. Numbers are shown only as rounded ranges that leave out at least the lowest and the highest hundred rows.
 //! Not here: whether the table is safe; `anonymize` and `check` decide that.
 
+mod candidates;
 mod column;
 mod hierarchy;
+mod known;
 mod policy;
 mod privacy;
 mod role;
 mod scan;
+mod starting_policy;
+mod strictness;
 mod tally;
 #[cfg(test)]
 mod tests;
 
+pub use candidates::SensitiveCandidate;
 pub use column::ColumnProfile;
 pub use hierarchy::hierarchy_of;
 pub use policy::ReadingOptions;
 pub use role::{OwnerChoices, PolicyProposal, Proposed, propose};
 pub use scan::{ColumnCombination, Profile};
+pub use starting_policy::StartingPolicy;
+pub use strictness::{Strictness, TriedPolicy};

@@ -3,6 +3,7 @@
 //! The text is TOML with the reason for every line in a comment. It is parsed before it is returned, so the printed
 //! text is a valid policy for this table.
 
+use super::privacy::ProposedProtection;
 use super::role::{PolicyProposal, Proposed, QuasiForm};
 use super::scan::ColumnCombination;
 use crate::error::{Error, Result, number_of};
@@ -10,10 +11,11 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::policy::hierarchy::decimal_text;
 use crate::policy::{ColumnType, quoted};
+use crate::table::read::Table;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// How the table was read, where this was declared: the policy must declare it too.
+/// How the table is to be read: the policy declares it, so that a cell of another type is an error.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingOptions {
     /// The delimiter of a CSV file.
@@ -21,6 +23,43 @@ pub struct ReadingOptions {
     /// Types of CSV columns.
     pub types: BTreeMap<String, ColumnType>,
 }
+
+impl ReadingOptions {
+    /// The types of all columns of CSV files, as they were read or declared; numbers that are codes become texts.
+    pub fn pinned(self, table: &Table, proposal: &PolicyProposal<'_>) -> Self {
+        let read = table.csv_types().into_iter();
+        let read = read.filter_map(|(name, kind)| Some((name.to_string(), ColumnType::of_csv(kind)?)));
+        let mut types: BTreeMap<String, ColumnType> = read.collect();
+        for &at in &proposal.codes {
+            let name = proposal.profile.columns[at].name.clone();
+            types.entry(name).and_modify(|kind| *kind = ColumnType::Text);
+        }
+        types.extend(self.types);
+        ReadingOptions { types, ..self }
+    }
+}
+
+/// What a policy says of a word that stands for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Harmless {
+    /// It is named in a comment, for the owner to decide.
+    Commented,
+    /// It is declared not to be sensitive.
+    Declared,
+}
+
+impl Harmless {
+    /// What stands before a line about the word.
+    fn mark(self) -> &'static str {
+        match self {
+            Harmless::Commented => "# ",
+            Harmless::Declared => "",
+        }
+    }
+}
+
+/// Candidates that are listed.
+const MOST_CANDIDATES: usize = 8;
 
 const HEADER: &str = "\
 # This is a start, not a verdict: names and counts were looked at, nobody knows what others know of these people.
@@ -31,14 +70,14 @@ const HEADER: &str = "\
 #         drop       not published
 #         keep       published as it is; every such column is a risk, so none is proposed
 #
-# No value of the table is printed here. Ranges are rounded, and leave out the lowest and the highest hundred rows or more.
+# No value of the table is printed here, except words such as \"none\". Ranges are rounded, and leave out the lowest and
+# the highest hundred rows or more.
 ";
 
 impl PolicyProposal<'_> {
     /// The commented policy of a table called `table`.
     pub fn to_policy(&self, table: &str, reading: &ReadingOptions) -> Result<String> {
-        let mut text = String::new();
-        self.write(table, reading, &mut text).expect("writing to a string cannot fail");
+        let text = self.text(table, reading, &self.protection, Harmless::Commented);
         let names: Vec<&str> = self.profile.columns.iter().map(|column| column.name.as_str()).collect();
         let read = Policy::parse(&text, "the proposed policy").and_then(|policy| policy.bind(&names));
         match read {
@@ -50,7 +89,32 @@ impl PolicyProposal<'_> {
         }
     }
 
-    fn write(&self, table: &str, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    /// The same with other requirements.
+    pub(super) fn text(
+        &self,
+        table: &str,
+        reading: &ReadingOptions,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+    ) -> String {
+        let mut text = String::new();
+        let written = self.write_head(table, &mut text).and_then(|()| {
+            self.write_columns(reading, protection, harmless, &mut text)?;
+            self.write_quasi(reading, &mut text)?;
+            self.write_privacy(protection, harmless, &mut text)?;
+            write_types(reading, &mut text)
+        });
+        written.expect("writing to a string cannot fail");
+        text
+    }
+
+    /// The most frequent value of the sensitive column that stands for nothing, with its rows.
+    pub(super) fn nothing(&self) -> Option<(&str, u64)> {
+        let column = &self.profile.columns[self.sensitive];
+        column.nothings.first().map(|(word, rows)| (word.as_str(), *rows))
+    }
+
+    fn write_head(&self, table: &str, text: &mut String) -> fmt::Result {
         let (rows, columns) = (self.profile.rows, self.profile.columns.len() as u64);
         let table: String = table.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         writeln!(
@@ -64,9 +128,27 @@ impl PolicyProposal<'_> {
             writeln!(text, "#\n# DECIDE: {}", on_one_line(warning))?;
         }
         self.write_alone(text)?;
-        self.write_columns(reading, text)?;
-        self.write_quasi(text)?;
-        self.write_privacy(text)
+        self.write_candidates(text)
+    }
+
+    /// The other columns that could be protected.
+    fn write_candidates(&self, text: &mut String) -> fmt::Result {
+        if self.candidates.len() < 2 {
+            return Ok(());
+        }
+        writeln!(
+            text,
+            "#\n# Columns that could be protected, best first; name another one to init to get its policy:"
+        )?;
+        for candidate in self.candidates.iter().take(MOST_CANDIDATES) {
+            let name = shown(&self.profile.columns[candidate.column].name);
+            writeln!(text, "#   {name}: {}", on_one_line(&candidate.why))?;
+        }
+        let more = self.candidates.len().saturating_sub(MOST_CANDIDATES);
+        if more > 0 {
+            writeln!(text, "#   and {more} more")?;
+        }
+        Ok(())
     }
 
     fn names(&self, wanted: impl Fn(&Proposed) -> bool) -> impl Iterator<Item = (usize, &str, &str)> {
@@ -104,28 +186,24 @@ impl PolicyProposal<'_> {
         Ok(())
     }
 
-    fn write_columns(&self, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    fn write_columns(
+        &self,
+        reading: &ReadingOptions,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+        text: &mut String,
+    ) -> fmt::Result {
         let column = &self.profile.columns[self.sensitive];
         writeln!(text, "\n[columns]")?;
         if let Some(byte) = reading.delimiter {
             writeln!(text, "delimiter = {}", quoted(&char::from(byte).to_string()))?;
         }
-        if !reading.types.is_empty() {
-            let types =
-                reading.types.iter().map(|(name, kind)| format!("{} = \"{}\"", quoted(name), kind.name()));
-            writeln!(text, "types = {{ {} }}", types.collect::<Vec<_>>().join(", "))?;
+        let why = on_one_line(&self.roles[self.sensitive].1);
+        if self.nothing().is_none() {
+            writeln!(text, "# {why}")?;
+            writeln!(text, "sensitive = {}", quoted(&column.name))?;
         }
-        writeln!(text, "# {}", on_one_line(&self.roles[self.sensitive].1))?;
-        if let Some(share) = self.protection.largest_share {
-            writeln!(
-                text,
-                "# The most frequent value has {:.1} % of the people. If it is not sensitive (such as \"none\"), protect the\n\
-                 # others only: for = [\"...\"] below [[privacy.skyline]].",
-                100.0 * share
-            )?;
-        }
-        writeln!(text, "sensitive = {}", quoted(&column.name))?;
-        if self.protection.values == Values::Single && column.nulls > 0 {
+        if protection.values == Values::Single && column.nulls > 0 {
             let rows = number_of(column.nulls, "row has", "rows have");
             writeln!(text, "# {rows} no value; published as this one, and protected like any other.")?;
             writeln!(text, "null_is = \"unknown\"")?;
@@ -142,10 +220,20 @@ impl PolicyProposal<'_> {
             }
             writeln!(text, "]")?;
         }
+        if let Some((word, rows)) = self.nothing() {
+            let share = 100.0 * rows as f64 / self.profile.rows.max(1) as f64;
+            writeln!(text, "\n# {why}")?;
+            writeln!(text, "[columns.sensitive.{}]", quoted_key(&column.name))?;
+            writeln!(
+                text,
+                "# {share:.1} % of the rows have this value. If it is harmless, remove the # here and before except below."
+            )?;
+            writeln!(text, "{}not_sensitive = [{}]", harmless.mark(), quoted(word))?;
+        }
         Ok(())
     }
 
-    fn write_quasi(&self, text: &mut String) -> fmt::Result {
+    fn write_quasi(&self, reading: &ReadingOptions, text: &mut String) -> fmt::Result {
         if self.roles.iter().any(|(role, _)| *role == Proposed::Quasi(QuasiForm::Ranges)) {
             writeln!(
                 text,
@@ -159,6 +247,12 @@ impl PolicyProposal<'_> {
             writeln!(text, "[columns.quasi.{}]", quoted_key(name))?;
             let Proposed::Quasi(form) = &self.roles[at].0 else { continue };
             match form {
+                // Codes that are not read as texts are cells of their own.
+                QuasiForm::Categories
+                    if self.codes.contains(&at) && reading.types.get(name) != Some(&ColumnType::Text) =>
+                {
+                    writeln!(text, "grid = 1")?;
+                }
                 QuasiForm::Categories => {}
                 QuasiForm::Ranges => {
                     if let Some(width) = self.profile.columns[at].grid() {
@@ -178,8 +272,13 @@ impl PolicyProposal<'_> {
         Ok(())
     }
 
-    fn write_privacy(&self, text: &mut String) -> fmt::Result {
-        let protection = &self.protection;
+    /// What must hold.
+    fn write_privacy(
+        &self,
+        protection: &ProposedProtection,
+        harmless: Harmless,
+        text: &mut String,
+    ) -> fmt::Result {
         writeln!(text, "\n[privacy]")?;
         if protection.values != Values::Single {
             writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
@@ -207,9 +306,29 @@ impl PolicyProposal<'_> {
             (1000.0 * point.whole_table).ceil() / 10.0
         )?;
         writeln!(text, "[[privacy.skyline]]")?;
+        if let Some((word, _)) = self.nothing() {
+            writeln!(text, "{}except = [{}]", harmless.mark(), quoted(word))?;
+        }
         writeln!(text, "l = {}\nk = {}\nm = {}", point.l, point.k, point.m)?;
         writeln!(text, "confidence = {}  # less than {:.0} %", point.confidence, 100.0 * confidence)
     }
+}
+
+/// The type of every column of a CSV file.
+fn write_types(reading: &ReadingOptions, text: &mut String) -> fmt::Result {
+    if reading.types.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "\n# How the cells of a CSV file are read: a cell that does not fit is an error. Numbers that are codes are read as\n\
+         # text, and published as they are or as sets."
+    )?;
+    writeln!(text, "[columns.types]")?;
+    for (name, kind) in &reading.types {
+        writeln!(text, "{} = \"{}\"", quoted_key(name), kind.name())?;
+    }
+    Ok(())
 }
 
 /// A name as a key, without quotes if possible.

@@ -15,8 +15,7 @@ pub struct ProposedProtection {
     pub group_size: u64,
     /// How many values a person may have.
     pub values: Values,
-    /// The strongest of the known points that the table allows; `None` if it allows none of them, or if there were too
-    /// many values to count.
+    /// The point that is proposed; `None` if the table allows none of them, or if there were too many values to count.
     pub point: Option<Feasible>,
     /// The share of people with the most frequent value, if known.
     pub largest_share: Option<f64>,
@@ -37,15 +36,14 @@ pub struct Feasible {
     pub whole_table: f64,
 }
 
-/// From strong to weak: l, k, m and the confidence.
-const POINTS: [(u64, u64, u64, &str); 9] = [
+/// From strong to weak: l, k, m and the confidence. The first is only tried, never proposed.
+pub(super) const POINTS: [(u64, u64, u64, &str); 8] = [
     (2, 5, 2, "0.5"),
-    (1, 3, 1, "0.5"),
-    (2, 5, 2, "0.8"),
-    (1, 3, 1, "0.8"),
+    (1, 5, 1, "0.8"),
     (1, 3, 1, "0.9"),
     (0, 3, 1, "0.8"),
     (0, 3, 1, "0.9"),
+    (0, 1, 0, "0.9"),
     (0, 1, 0, "0.95"),
     (0, 0, 0, "0.99"),
 ];
@@ -69,14 +67,14 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
     });
     let share = |counts: &Vec<u64>| counts.iter().max().map(|&most| most as f64 / people.max(1) as f64);
     let largest_share = counts.as_ref().and_then(share).filter(|_| values == Values::Single);
-    let point = counts.and_then(|counts| strongest(&counts, people, values));
+    let point = counts.and_then(|counts| proposed(&counts, people, values));
     ProposedProtection { group_size: group_size.min(people), values, point, largest_share }
 }
 
-fn strongest(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
+fn proposed(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {
     let part: Vec<u64> = counts.iter().map(|count| (count + GROUPS / 2) / GROUPS).collect();
     let part_people = people.div_ceil(GROUPS);
-    POINTS.into_iter().find_map(|(l, k, m, confidence)| {
+    POINTS.into_iter().skip(1).find_map(|(l, k, m, confidence)| {
         let point = Point { knowledge: Knowledge { l, k, m }, confidence: Confidence::parse(confidence)? };
         let observed = |counts: &[u64], people: u64| {
             let mut state =

@@ -1,9 +1,11 @@
 //! Which role may each column have, and why?
 //!
-//! Rules of thumb based on names and counts, each with its reason in words. A column that no rule recognizes is assumed
-//! to be known to others. No column is ever proposed to be published unchanged.
+//! Rules of thumb based on names and counts, each with its reason in words. A column that no rule recognizes is dropped.
+//! No column is ever proposed to be published unchanged.
 
+use super::candidates::{SensitiveCandidate, candidates, largest_share};
 use super::column::ColumnProfile;
+use super::known::{KnownColumns, known_columns, why_known};
 use super::privacy::{ProposedProtection, protection};
 use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
@@ -12,8 +14,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
-use crate::policy::{Hint, hint};
-use crate::policy::{closest, overlooked_delimiter};
+use crate::policy::{Hint, Topic, hint, overlooked_delimiter, topic};
 use crate::release::rows::GROUP;
 use crate::table::ColumnKind;
 
@@ -73,6 +74,10 @@ pub struct PolicyProposal<'a> {
     pub roles: Vec<(Proposed, String)>,
     /// The position of the sensitive column.
     pub sensitive: usize,
+    /// The columns that could be protected, best first, the sensitive one among them.
+    pub candidates: Vec<SensitiveCandidate>,
+    /// Columns of whole numbers that are codes, so that they should be read as texts.
+    pub codes: Vec<usize>,
     /// The proposed requirements.
     pub protection: ProposedProtection,
     /// What the owner should decide before anything else.
@@ -96,14 +101,18 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     let mut warnings = Vec::new();
     let person = profile.persons.as_ref().filter(|persons| repeats(profile, persons.column));
     let people = person.map_or(profile.rows, |persons| profile.columns[persons.column].counted.distinct);
-    let (sensitive, why) =
-        sensitive_column(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
-    let rules = Rules { profile, person, sensitive };
+    let candidates = candidates(profile, person.map(|persons| persons.column), asked, &mut warnings)?;
+    let SensitiveCandidate { column: sensitive, why } = candidates[0].clone();
+    let mut rules = Rules { profile, person, sensitive, known: KnownColumns::default() };
+    let is_person = |at: usize| person.is_some_and(|persons| persons.column == at);
+    let others = || (0..profile.columns.len()).filter(|&at| at != sensitive && !is_person(at));
+    let usable: Vec<usize> = others().filter(|&at| rules.unfit(at).is_none()).collect();
+    rules.known = known_columns(profile, &usable, sensitive);
     let mut roles = Vec::new();
     for (at, column) in profile.columns.iter().enumerate() {
-        let role = if at == sensitive {
+        roles.push(if at == sensitive {
             (Proposed::Sensitive, why.clone())
-        } else if person.is_some_and(|persons| persons.column == at) {
+        } else if is_person(at) {
             let reason = format!(
                 "{} on {} rows: its name says that it identifies people, and people have several rows",
                 described(column),
@@ -111,10 +120,10 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
             );
             (Proposed::Individual, reason)
         } else {
-            rules.role(at, &mut warnings)
-        };
-        roles.push(role);
+            rules.role(at)
+        });
     }
+    warnings.extend(others().filter_map(|at| rules.counts(at)));
     if !roles.iter().any(|(role, _)| matches!(role, Proposed::Quasi(_))) {
         warnings
             .push("no column is left that others may know; move one from drop to columns.quasi".to_string());
@@ -122,7 +131,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     let list = matches!(profile.columns[sensitive].kind, Some(ColumnKind::List(_)));
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
     let protection = protection(&profile.columns[sensitive], people, values);
-    Ok(PolicyProposal { profile, roles, sensitive, protection, warnings })
+    let codes = (0..profile.columns.len()).filter(|&at| rules.is_code(at)).collect();
+    Ok(PolicyProposal { profile, roles, sensitive, candidates, codes, protection, warnings })
 }
 
 /// Whether the values of a column repeat often enough to identify people with several rows.
@@ -138,7 +148,7 @@ fn is_fine(profile: &Profile, column: &ColumnProfile) -> bool {
     column.counted.distinct > 1 && column.counted.distinct.saturating_mul(100) >= profile.rows
 }
 
-fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
+pub(super) fn nearly_unique(profile: &Profile, column: &ColumnProfile) -> bool {
     let rows = profile.rows - column.nulls;
     column.counted.distinct >= 2
         && column.counted.distinct as f64 * (1.0 + column.counted.error) >= 0.9 * rows as f64
@@ -153,197 +163,163 @@ pub(super) fn described(column: &ColumnProfile) -> String {
     }
 }
 
-fn sensitive_column(
-    profile: &Profile,
-    person: Option<usize>,
-    asked: &OwnerChoices,
-    warnings: &mut Vec<String>,
-) -> Result<(usize, String)> {
-    if let Some(wanted) = &asked.sensitive {
-        return named_column(profile, wanted, warnings);
-    }
-    let fits = |at: usize, least: u64| {
-        let column = &profile.columns[at];
-        let rows = profile.rows - column.nulls;
-        // A small table has few values because it has few people.
-        let few =
-            if rows < 100 { column.counted.distinct < rows } else { column.counted.distinct * 5 <= rows };
-        Some(at) != person
-            && column.name != GROUP
-            && column.counts.is_some()
-            && column.counted.distinct >= least
-            && few
-    };
-    let all = || 0..profile.columns.len();
-    let rank = |at: &usize| match hint(&profile.columns[*at].name) {
-        Hint::Secret(rank) => Some(rank),
-        _ => None,
-    };
-    let by_name =
-        |least: u64| all().filter(|&at| fits(at, least)).filter(|at| rank(at).is_some()).min_by_key(rank);
-    if let Some(at) = by_name(3).or_else(|| by_name(2)) {
-        let reason = "its name suggests what people keep to themselves";
-        return Ok((at, format!("{}; {reason}", described(&profile.columns[at]))));
-    }
-    let unnamed = |at: &usize| hint(&profile.columns[*at].name) == Hint::Nothing;
-    let last = all().rev().filter(|&at| fits(at, 2) && profile.columns[at].counted.distinct <= 100);
-    let guess = last.clone().find(unnamed).or_else(|| last.clone().next());
-    let Some(at) = guess else {
-        return Err(Error::missing(
-            "no column looks like something to protect",
-            "name the sensitive column",
-            Setting::Sensitive,
-        ));
-    };
-    warnings.push(format!(
-        "no name of a column says what is to be protected; {:?} is only a guess: name the sensitive column",
-        profile.columns[at].name
-    ));
-    Ok((
-        at,
-        format!(
-            "{}; ONLY A GUESS: no name of a column says what is to be protected",
-            described(&profile.columns[at])
-        ),
-    ))
-}
-
-/// The column that the owner named.
-fn named_column(profile: &Profile, wanted: &str, warnings: &mut Vec<String>) -> Result<(usize, String)> {
-    let names = || profile.columns.iter().map(|column| column.name.as_str());
-    let Some(at) = names().position(|name| name == wanted) else {
-        let remedy = match closest(wanted, names()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => "name a column of the table".to_string(),
-        };
-        return Err(Error::missing(
-            format!("the table has no column {wanted:?}"),
-            remedy,
-            Setting::Sensitive,
-        ));
-    };
-    let column = &profile.columns[at];
-    if column.kind.is_none() || column.counted.distinct > MOST as u64 || wanted == GROUP {
-        return Err(Error::input(
-            format!(
-                "column {wanted:?} cannot be protected: it has {}, or a type or name that cannot be published",
-                described(column)
-            ),
-            "round or group its values, or rename it, and run again",
-        ));
-    }
-    if nearly_unique(profile, column) {
-        warnings.push(format!(
-            "the sensitive column {wanted:?} is nearly unique: someone who knows a value finds the row; round or group it first"
-        ));
-    }
-    Ok((at, format!("{}; named by the owner", described(column))))
-}
-
 /// What the rules look at besides a column.
 struct Rules<'a> {
     profile: &'a Profile,
     person: Option<&'a Persons>,
     sensitive: usize,
+    known: KnownColumns,
 }
+
+/// A column in which a larger share of the rows than this has the same value tells people apart too rarely.
+const ALIKE: f64 = 0.98;
+
+/// More different whole numbers than this are not taken for codes.
+const MOST_CODES: u64 = 100;
 
 impl Rules<'_> {
     /// The role of a column that is neither sensitive nor identifies people.
-    fn role(&self, at: usize, warnings: &mut Vec<String>) -> (Proposed, String) {
+    fn role(&self, at: usize) -> (Proposed, String) {
+        let column = &self.profile.columns[at];
+        if let Some(why) = self.unfit(at) {
+            return (Proposed::Drop, why);
+        }
+        let described = described(column);
+        match (self.known.chosen.get(&at), self.known.left_out.get(&at), &column.kind) {
+            (Some(topic), _, Some(kind)) => {
+                let form = form(column, kind, hint(&column.name));
+                let form = if self.is_code(at) { QuasiForm::Categories } else { form };
+                (Proposed::Quasi(form), self.why_quasi(at, *topic))
+            }
+            (_, Some(why), _) => (Proposed::Drop, format!("{described}; {why}")),
+            _ => (Proposed::Drop, format!("{described}; not recognized as something that others know")),
+        }
+    }
+
+    /// Why a column cannot be proposed as a quasi-identifier, if it cannot.
+    fn unfit(&self, at: usize) -> Option<String> {
         let profile = self.profile;
         let column = &profile.columns[at];
         let described = described(column);
-        let drop = |reason: String| (Proposed::Drop, reason);
         let Some(kind) = &column.kind else {
-            return drop("its values have neither order nor categories, or more than 18 digits".to_string());
+            return Some("its values have neither order nor categories, or more than 18 digits".to_string());
         };
         let hint = hint(&column.name);
         let rows = profile.rows - column.nulls;
         if column.name == GROUP {
-            return drop(
+            return Some(
                 "a release numbers its groups in a column of this name; rename it to publish it".to_string(),
             );
         }
         if rows == 0 {
-            return drop("it has no values".to_string());
+            return Some("it has no values".to_string());
         }
         if matches!(kind, ColumnKind::List(_)) {
-            return drop("it holds lists, which only a sensitive column may".to_string());
+            return Some("it holds lists, which only a sensitive column may".to_string());
         }
         if hint == Hint::Identifier || (hint == Hint::Person && is_fine(profile, column)) {
-            return drop(format!("{described}; its name points at a person"));
+            return Some(format!("{described}; its name points at a person"));
         }
         if column.texts.is_some_and(|texts| texts.mostly(texts.addresses)) {
-            return drop(format!("{described} that look like addresses of people"));
+            return Some(format!("{described} that look like addresses of people"));
         }
         if self.person.is_some_and(|persons| persons.varies[at]) {
-            return drop(format!("{described}; it differs between the rows of one person"));
+            return Some(format!("{described}; it differs between the rows of one person"));
         }
-        if let Hint::Secret(_) = hint {
-            return drop(format!(
+        if largest_share(profile, column) > ALIKE {
+            return Some(format!("{described}; nearly all rows are alike in it"));
+        }
+        let known = topic(&column.name);
+        let work = known.is_some_and(|(topic, _)| topic == Topic::Work);
+        if matches!(hint, Hint::Secret(_)) && !work {
+            return Some(format!(
                 "{described}; its name suggests something sensitive too: protect it as well (columns.sensitive), or leave it out"
             ));
         }
-        let whole = *kind == ColumnKind::Integer && column.ends.is_some_and(|(low, _)| low >= 0);
-        if hint == Hint::Weight && whole {
-            let name = &column.name;
-            warnings.push(format!(
-            "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
-        ));
-            return drop(format!(
-                "{described}; looks like a count: if a row stands for that many people, give it the role count"
-            ));
+        if hint == Hint::Weight {
+            return Some(match self.counts(at) {
+                Some(_) => format!(
+                    "{described}; looks like a count: if a row stands for that many people, give it the role count"
+                ),
+                None => format!("{described}; its name says that it is a weight of the rows"),
+            });
         }
         let half = column.counted.distinct.saturating_mul(2) >= rows;
-        if hint == Hint::Number && half {
-            return drop(format!(
-                "{described} on {rows} rows: finds single rows, and its name says number or name"
-            ));
+        if hint == Hint::Number {
+            return Some(match half {
+                true => {
+                    format!("{described} on {rows} rows: finds single rows, and its name says number or name")
+                }
+                false => format!("{described}; its name says that it is a number or a name"),
+            });
         }
         let counts_people =
             matches!(kind, ColumnKind::Integer | ColumnKind::Decimal { scale: 0 } | ColumnKind::Text);
         if nearly_unique(profile, column) && counts_people && !matches!(hint, Hint::Known | Hint::Code) {
-            return drop(format!("{described} on {rows} rows: nearly unique, so it identifies"));
+            return Some(format!("{described} on {rows} rows: nearly unique, so it identifies"));
         }
-        if let Some(texts) = column.texts {
-            let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
-            if long && column.counted.distinct > 20 {
-                return drop(format!("{described}: free text, which may say anything about a person"));
-            }
-            if texts.mostly(texts.dates) {
-                return drop(format!(
-                    "{described} that look like dates in another form than 2020-07-31; rewrite them to publish them"
-                ));
-            }
+        self.unfit_texts(column, kind, hint)
+    }
+
+    /// Why texts cannot be published coarsely, if they cannot.
+    fn unfit_texts(&self, column: &ColumnProfile, kind: &ColumnKind, hint: Hint) -> Option<String> {
+        let (texts, described) = (column.texts?, described(column));
+        let long = texts.characters > 40 * texts.rows || texts.blanks > 4 * texts.rows;
+        if long && column.counted.distinct > 20 {
+            return Some(format!("{described}: free text, which may say anything about a person"));
         }
-        let form = form(column, kind, hint);
-        if form == QuasiForm::Categories
-            && column.texts.is_some()
-            && column.counted.distinct > MOST_IN_A_SET as u64
+        if texts.mostly(texts.dates) {
+            return Some(format!(
+                "{described} that look like dates, day or month first: declare which (types = \"day-month-year\" or \
+                 \"month-day-year\") to publish them"
+            ));
+        }
+        if form(column, kind, hint) == QuasiForm::Categories && column.counted.distinct > MOST_IN_A_SET as u64
         {
-            return drop(format!(
+            return Some(format!(
                 "{described}, too many to publish as sets; to publish it, group them: skyveil init TABLE --hierarchy COLUMN"
             ));
         }
-        (Proposed::Quasi(form), format!("{described}; {}", self.why_quasi(at, hint)))
+        None
     }
 
-    fn why_quasi(&self, at: usize, hint: Hint) -> String {
-        let profile = self.profile;
-        let mut why = match hint {
-            Hint::Known | Hint::Code => "others may know it of a person".to_string(),
-            _ => "not recognized, so taken for something that others may know".to_string(),
+    /// What to decide about a column of whole numbers that may say how many people a row stands for.
+    fn counts(&self, at: usize) -> Option<String> {
+        let column = &self.profile.columns[at];
+        let whole = column.kind == Some(ColumnKind::Integer) && column.ends.is_some_and(|(low, _)| low >= 0);
+        let name = &column.name;
+        (hint(name) == Hint::Weight && whole).then(|| {
+            format!(
+                "{name:?} looks like a count or weight: if a row stands for that many people, write count = {name:?} in [columns]"
+            )
+        })
+    }
+
+    /// Whether a column of few whole numbers names categories by numbers.
+    fn is_code(&self, at: usize) -> bool {
+        let column = &self.profile.columns[at];
+        let ordered = |topic: &Topic| matches!(topic, Topic::Age | Topic::Household);
+        let role = match self.known.chosen.get(&at) {
+            Some(Some(topic)) => !ordered(topic),
+            Some(None) => column.counted.distinct <= 20,
+            None => at == self.sensitive,
         };
+        role && column.kind == Some(ColumnKind::Integer) && column.counted.distinct <= MOST_CODES
+    }
+
+    fn why_quasi(&self, at: usize, topic: Option<Topic>) -> String {
+        let profile = self.profile;
+        let mut why = why_known(profile, at, topic);
         let column = &profile.columns[at];
         if column.nulls > 0 {
             why.push_str(&format!("; {} without a value", number_of(column.nulls, "row", "rows")));
         }
-        if let Some((low, high)) = &column.range {
+        if let Some((low, high)) = column.range.as_ref().filter(|_| !self.is_code(at)) {
             why.push_str(&format!("; mostly from {low} to {high}"));
         }
         if let Some(finer) = profile.determined_by(at, self.sensitive) {
             let finer = crate::policy::quoted(&profile.columns[finer].name);
-            why.push_str(&format!("; it follows from {finer}, so one of the two may be enough"));
+            why.push_str(&format!("; it follows from {finer}"));
         }
         why
     }

@@ -282,7 +282,17 @@ fn expect_names(names: &[&str]) -> Result<()> {
 fn unread(name: &str) -> ColumnProfile {
     let counted = DistinctEstimate { distinct: 0, once: 0, most: None, error: 0.0 };
     let name = name.to_string();
-    ColumnProfile { name, kind: None, nulls: 0, counted, counts: None, range: None, texts: None, ends: None }
+    ColumnProfile {
+        name,
+        kind: None,
+        nulls: 0,
+        counted,
+        counts: None,
+        range: None,
+        texts: None,
+        nothings: Vec::new(),
+        ends: None,
+    }
 }
 
 /// The columns that others are most likely to know, by name; those that are obviously known come first.

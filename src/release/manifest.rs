@@ -4,6 +4,7 @@
 //! that the rows do not show, and contains no time, no path and no number of threads. What the owner needs besides is
 //! in the private [receipt](super::receipt).
 
+use super::chain::ChainLink;
 use super::findings;
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
@@ -33,6 +34,8 @@ pub struct Evidence<'a> {
     pub style: ReleaseStyle,
     /// The result of the independent check for each protected column, at least one.
     pub columns: &'a [PublishedColumn<'a>],
+    /// The nights before it, if it continues a release.
+    pub night: Option<&'a ChainLink>,
 }
 
 /// What a manifest says about one protected column.
@@ -95,6 +98,9 @@ pub struct Manifest {
     /// The utility of the release.
     #[serde(default)]
     pub utility: Option<ManifestUtility>,
+    /// The nights before it, if it continues a release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub night: Option<ChainLink>,
     /// The files as they were published; none if they were not recorded.
     #[serde(default)]
     pub files: Option<Vec<ManifestFile>>,
@@ -111,6 +117,14 @@ pub enum ReleaseStyle {
 }
 
 impl ReleaseStyle {
+    /// The folders of its tables.
+    pub fn tables(self) -> &'static [&'static str] {
+        match self {
+            ReleaseStyle::Generalized => &["data"],
+            ReleaseStyle::Bucketized => &["quasi", "sensitive"],
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -159,8 +173,7 @@ impl Manifest {
         };
         let names: Vec<&str> = evidence.columns.iter().map(|column| column.finding.column.as_str()).collect();
         let points = evidence.columns.iter().flat_map(|column| {
-            let risks = column.finding.risks();
-            risks.map(|claim| findings::point(claim, (names.len() > 1).then_some(&column.finding.column)))
+            findings::points(column.finding, (names.len() > 1).then_some(&column.finding.column))
         });
         Ok(Manifest {
             skyveil: env!("CARGO_PKG_VERSION").to_string(),
@@ -179,6 +192,7 @@ impl Manifest {
                 average_group_size: first.individuals as f64 / first.groups.max(1) as f64,
                 discernibility: first.discernibility.to_string(),
             }),
+            night: evidence.night.cloned(),
             files: Some(files),
         })
     }

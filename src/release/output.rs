@@ -15,6 +15,7 @@ use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
 use crate::release::part_writer::{PartOptions, PartWriter};
+use crate::release::person_log::PersonLog;
 use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
@@ -36,6 +37,8 @@ pub struct ReleaseShape<'a> {
     pub sensitive: &'a SensitiveColumns,
     /// The columns that travel.
     pub payload: Option<&'a Payload>,
+    /// Groups that earlier nights numbered.
+    pub groups_before: u64,
 }
 
 impl ReleaseShape<'_> {
@@ -57,6 +60,8 @@ pub struct Output<'a> {
     /// Rows that travelled so far, and the last group whose label was read for them.
     travelled: u64,
     labelled: u64,
+    /// Who went to which group, if people are named.
+    log: PersonLog,
 }
 
 impl<'a> Output<'a> {
@@ -84,22 +89,22 @@ impl<'a> Output<'a> {
                 Some((values, writer))
             }
         };
-        let labels = LabelLog::new(spill);
-        Ok(Output { shape, rows, people, values, labels, people_before: 0, travelled: 0, labelled: 0 })
+        let (labels, log) = (LabelLog::new(spill), PersonLog::default());
+        Ok(Output { shape, rows, people, values, labels, people_before: 0, travelled: 0, labelled: 0, log })
     }
 
     /// Adds the next group.
     pub fn push(&mut self, number: u64, group: &Group) -> Result<()> {
-        let before = self.people_before;
+        let (before, public) = (self.people_before, self.shape.groups_before + number);
         self.people_before += group.part.people;
         if let Some((values, writer)) = &mut self.values {
             writer.begin_group(before, || values.take())?;
-            values.push_group(number, group, |batch| writer.write(batch))?;
+            values.push_group(public, group, |batch| writer.write(batch))?;
         }
         match self.shape.payload {
             None => {
                 self.people.begin_group(before, || self.rows.take())?;
-                self.rows.push_group(number, group, |batch| self.people.write(batch))
+                self.rows.push_group(public, group, |batch| self.people.write(batch))
             }
             Some(_) => self.labels.push(&self.rows.label(group)),
         }
@@ -108,17 +113,19 @@ impl<'a> Output<'a> {
     /// Writes the rows that travel, ordered by group and then by content; their groups are the last ones added.
     pub fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
         let (PlacedRows { store, tree }, spill) = (rows, self.labels.spill);
-        if self.shape.payload.is_none() {
-            return Ok(());
-        }
+        let Some(payload) = self.shape.payload else { return Ok(()) };
         let mut sorter = Sorter::new(budget, spill)?;
         let mut room = (store.layout().empty(0), Travelling::default());
         for page in 0..store.len() {
             let rows = store.load(page, &mut room.0)?;
-            let payload = store.load_payload(page, &mut room.1)?;
-            for (row, bytes) in payload.rows().enumerate() {
+            let travelling = store.load_payload(page, &mut room.1)?;
+            for (row, bytes) in travelling.rows().enumerate() {
                 let node = tree.tree.find(|column| rows.columns[column].get(row));
                 let group = tree.before + tree.tree.group(node);
+                let (bytes, mark) = payload.split_mark(bytes);
+                if let Some(mark) = mark {
+                    self.log.push(&mark, self.shape.groups_before + group, spill)?;
+                }
                 // Nothing next to the quasi-identifiers of a person may hint at their value, not even the order.
                 let code = match &rows.sensitive {
                     Sensitive::Single(codes) if self.shape.is_joined() => codes.get(row),
@@ -161,19 +168,21 @@ impl<'a> Output<'a> {
                 return Err(Error::input("a row belongs to no group", "this is a defect; please report it"));
             };
             self.travelled += 1;
-            self.rows.push_row(group, label, code, payload, |batch| self.people.write(batch))
+            self.rows.push_row(self.shape.groups_before + group, label, code, payload, |batch| {
+                self.people.write(batch)
+            })
         })
     }
 
-    /// Waits until everything is written.
-    pub fn finish(mut self) -> Result<()> {
+    /// Waits until everything is written; returns who went to which group.
+    pub fn finish(mut self) -> Result<PersonLog> {
         self.people.write(self.rows.take()?)?;
         self.people.finish()?;
         if let Some((mut values, mut writer)) = self.values {
             writer.write(values.take()?)?;
             writer.finish()?;
         }
-        Ok(())
+        Ok(self.log)
     }
 }
 

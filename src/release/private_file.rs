@@ -1,7 +1,7 @@
 //! Which files are for the owner alone, and when do they appear?
 //!
-//! A private file can be read and written by its owner only. It has a temporary name until it is placed, and never
-//! replaces another file. Until its release is in place it belongs to the run: a run that fails removes it. What a
+//! A private file can be read and written by its owner only. It has a temporary name until it is placed, and replaces
+//! another file only if it is a newer state of it. Until its release is in place it belongs to the run: a run that fails removes it. What a
 //! killed run left under a temporary name is swept by the next run that writes this file; a lock on the open file
 //! shows that its run is alive.
 
@@ -21,7 +21,17 @@ pub struct PrivateFile {
     path: PathBuf,
     /// What it is, for messages.
     what: &'static str,
+    older: Older,
     state: State,
+}
+
+/// What becomes of an older file with the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Older {
+    /// It belongs to another release.
+    Refused,
+    /// It is an older state of this file.
+    Replaced,
 }
 
 #[derive(Debug)]
@@ -43,7 +53,21 @@ impl PrivateFile {
             return Err(exists(path, what));
         }
         sweep(path, name)?;
-        Ok(PrivateFile { path: path.to_path_buf(), what, state: State::Nothing })
+        Ok(PrivateFile { path: path.to_path_buf(), what, older: Older::Refused, state: State::Nothing })
+    }
+
+    /// One of both.
+    pub fn with(path: &Path, what: &'static str, older: Older) -> Result<Self> {
+        match older {
+            Older::Refused => PrivateFile::new(path, what),
+            Older::Replaced => PrivateFile::newer(path, what),
+        }
+    }
+
+    /// A newer state of a file that may exist. Whoever writes it holds the turn of its release.
+    pub fn newer(path: &Path, what: &'static str) -> Result<Self> {
+        sweep(path, path.file_name().unwrap_or_default())?;
+        Ok(PrivateFile { path: path.to_path_buf(), what, older: Older::Replaced, state: State::Nothing })
     }
 
     /// Its name once it is placed.
@@ -80,7 +104,11 @@ impl PrivateFile {
         let io = |source| Error::io(&self.path, source);
         let from = unfinished.clone();
         disk::sync_file(&from).map_err(io)?;
-        let rename = || disk::rename(&from, &self.path, rename_to_new).map(|()| (self.path.clone(), ()));
+        let rename_as: fn(&Path, &Path) -> std::io::Result<()> = match self.older {
+            Older::Refused => rename_to_new,
+            Older::Replaced => replace,
+        };
+        let rename = || disk::rename(&from, &self.path, rename_as).map(|()| (self.path.clone(), ()));
         unfinished::make(rename).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(&self.path, self.what),
             _ => io(error),
@@ -142,6 +170,11 @@ fn sweep(path: &Path, name: &OsStr) -> Result<()> {
 fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::hard_link(from, to)?;
     std::fs::remove_file(from)
+}
+
+/// Gives a file a name, whether or not another one has it.
+pub fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::rename(from, to)
 }
 
 /// Fails if a private file would be inside of a release.

@@ -5,10 +5,11 @@
 
 use super::manifest::hash;
 use super::penalty::{Penalty, Utility};
-use super::private_file::{PrivateFile, refuse_inside};
+use super::private_file::{Older, PrivateFile, refuse_inside};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
 use crate::model::obstacle::{Binding, BindingRequirement};
+use crate::resources::disk;
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -28,6 +29,8 @@ pub struct ReceiptPaths {
     pub tree: PathBuf,
     /// The key of the fingerprint: likewise with `.receipt.key`.
     pub key: PathBuf,
+    /// What becomes of older files with these names.
+    older: Older,
 }
 
 impl ReceiptPaths {
@@ -44,20 +47,37 @@ impl ReceiptPaths {
                 Setting::Receipt,
             ));
         }
-        let paths = ReceiptPaths { receipt, tree, key };
+        let paths = ReceiptPaths { receipt, tree, key, older: Older::Refused };
         refuse_inside(&paths.receipt, release, "the receipt", Setting::Receipt)?;
         refuse_inside(&paths.key, release, "the key", Setting::Key)?;
         Ok(paths)
     }
 
+    /// The same files, which take the place of those of an older release.
+    pub fn of_newer_release(self) -> Self {
+        ReceiptPaths { older: Older::Replaced, ..self }
+    }
+
+    /// The files of a night of a release: `NAME.night-00002.receipt.json`, and so on, with the key of the release. What a
+    /// run left that was killed before the night appeared is removed.
+    pub fn of_night(release: &Path, number: u64, key: &Path) -> Result<Self> {
+        let paths = ReceiptPaths::of(&with_ending(release, &format!(".night-{number:05}")), None, Some(key))?;
+        for path in [&paths.receipt, &paths.tree] {
+            if path.symlink_metadata().is_ok() {
+                disk::remove_file(path).map_err(|source| Error::io(path, source))?;
+            }
+        }
+        Ok(paths)
+    }
+
     /// The receipt, to be written; fails if it exists.
     pub fn receipt_file(&self) -> Result<PrivateFile> {
-        PrivateFile::new(&self.receipt, "the receipt")
+        PrivateFile::with(&self.receipt, "the receipt", self.older)
     }
 
     /// The tree of cuts, to be written; fails if it exists.
     pub fn tree_file(&self) -> Result<PrivateFile> {
-        PrivateFile::new(&self.tree, "the tree of cuts")
+        PrivateFile::with(&self.tree, "the tree of cuts", self.older)
     }
 
     /// The key, or a new one with the file to which it will be written.
@@ -70,7 +90,7 @@ impl ReceiptPaths {
 }
 
 /// The path with an ending appended to its name.
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
     name.push(ending);
     path.with_file_name(name)
@@ -146,6 +166,9 @@ pub struct Receipt {
     /// How a strategy chose the groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Value>,
+    /// What is not covered because people waited: they were enough, and not safe as one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<String>,
     /// What the run used.
     #[serde(default)]
     pub resources: Value,

@@ -17,6 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Ends the name of the file that marks a staging directory, and is locked while its run is alive.
 const MARK: &str = ".mark";
@@ -32,28 +33,42 @@ pub struct Staging {
     /// Shows other runs that this staging directory is alive; dropped after the directory is gone.
     _mark: Mark,
     /// Keeps other runs away from the target until the release is in place.
-    _turn: Turn,
+    _turn: Arc<Turn>,
 }
 
 impl Staging {
     /// Creates a staging directory for `target`, which must not exist yet, and sweeps those of dead runs.
     pub fn create(target: &Path) -> Result<Self> {
-        let name = target.file_name().ok_or_else(|| {
-            Error::input(
-                format!("{} is no name for a release", target.display()),
-                "name the directory that the release becomes",
-            )
-        })?;
-        let turn = Turn::take(target, name)?;
+        let turn = Turn::take(target)?;
         // Checked under the lock, so a release published meanwhile by another run is seen.
         if target.symlink_metadata().is_ok() {
             return Err(exists(target));
         }
-        sweep(target, name)?;
-        let mark = Mark::create(target, name)?;
+        Staging::beside(Arc::new(turn), target, target)
+    }
+
+    /// Creates a staging directory for a night of a release, which stands next to the release until it appears in it.
+    pub fn of_night(turn: Arc<Turn>, release: &Path, night: &Path) -> Result<Self> {
+        let folder = parent(night);
+        if !folder.is_dir() {
+            disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+            disk::sync_folder(release).map_err(|source| Error::io(release, source))?;
+        }
+        Staging::beside(turn, release, night)
+    }
+
+    /// Creates a staging directory for a release that replaces the one with the same name.
+    pub fn replacing(turn: Arc<Turn>, release: &Path) -> Result<Self> {
+        Staging::beside(turn, release, release)
+    }
+
+    fn beside(turn: Arc<Turn>, release: &Path, target: &Path) -> Result<Self> {
+        let name = name_of(release)?;
+        sweep(release, name)?;
+        let mark = Mark::create(release, name)?;
         let folder = mark.folder();
         let create = || disk::create_private_dir(&folder).map(|()| (folder.clone(), ()));
-        let (folder, ()) = unfinished::make(create).map_err(|source| Error::io(parent(target), source))?;
+        let (folder, ()) = unfinished::make(create).map_err(|source| Error::io(parent(release), source))?;
         Ok(Staging { target: target.to_path_buf(), folder, _mark: mark, _turn: turn })
     }
 
@@ -75,6 +90,25 @@ impl Staging {
         unfinished::publish(&self.target, &parts, || rename_into_place(&self.folder, &self.target))?;
         disk::sync_folder(parent(&self.target))
             .map_err(|source| Error::Undurable { path: self.target.clone(), source })
+    }
+}
+
+impl Staging {
+    /// Exchanges the sealed release with the one that has its name, in one step, together with the private files that
+    /// are in place for it. The older one is kept under another name, or removed.
+    pub fn exchange(self, private: &[&Path], kept: Option<&Path>) -> Result<()> {
+        let undurable = |source| Error::Undurable { path: self.target.clone(), source };
+        if let Some(kept) = kept.filter(|kept| kept.symlink_metadata().is_ok()) {
+            disk::remove_dir_all(kept).map_err(|source| Error::io(kept, source))?;
+        }
+        unfinished::publish(&self.target, private, || {
+            let exchanged = disk::rename(&self.folder, &self.target, exchange_names);
+            exchanged.map_err(|source| Error::io(&self.target, source))
+        })?;
+        if let Some(kept) = kept {
+            disk::rename(&self.folder, kept, |from, to| std::fs::rename(from, to)).map_err(undurable)?;
+        }
+        disk::sync_folder(parent(&self.target)).map_err(undurable)
     }
 }
 
@@ -116,13 +150,15 @@ impl Drop for Mark {
 
 /// The right to publish to one target, held through a locked file next to it.
 #[derive(Debug)]
-struct Turn {
+pub struct Turn {
     path: PathBuf,
     _lock: File,
 }
 
 impl Turn {
-    fn take(target: &Path, name: &OsStr) -> Result<Self> {
+    /// Takes it, unless another run has it.
+    pub fn take(target: &Path) -> Result<Self> {
+        let name = name_of(target)?;
         let mut file = OsString::from(".");
         file.push(name);
         file.push(".lock");
@@ -154,6 +190,16 @@ impl Drop for Turn {
         // Removed while locked: anyone who opened it meanwhile finds that it is gone and creates a new one.
         unfinished::remove(&self.path);
     }
+}
+
+/// The name of a release.
+fn name_of(target: &Path) -> Result<&OsStr> {
+    target.file_name().ok_or_else(|| {
+        Error::input(
+            format!("{} is no name for a release", target.display()),
+            "name the directory that the release becomes",
+        )
+    })
 }
 
 /// Whether an open file is the one at a path.
@@ -273,6 +319,32 @@ fn rename_into_place(folder: &Path, target: &Path) -> Result<()> {
         }
         Err(source) => Err(Error::io(target, source)),
     }
+}
+
+/// Two folders get each other's name.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchange_names(folder: &Path, target: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, folder, CWD, target, RenameFlags::EXCHANGE) {
+        // Not every file system supports the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(folder, target),
+        other => other.map_err(Into::into),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchange_names(folder: &Path, target: &Path) -> std::io::Result<()> {
+    exchange_in_steps(folder, target)
+}
+
+/// For a moment nothing has the name.
+fn exchange_in_steps(folder: &Path, target: &Path) -> std::io::Result<()> {
+    let mut aside = folder.as_os_str().to_owned();
+    aside.push(".older");
+    std::fs::rename(target, &aside)?;
+    std::fs::rename(folder, target)?;
+    std::fs::rename(&aside, folder)
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]

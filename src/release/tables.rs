@@ -3,7 +3,7 @@
 //! A CSV file does not say of which types its columns are: `columns.json` next to it does.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_schema::Schema;
 
@@ -29,9 +29,19 @@ pub fn write_types(folder: &Path, schema: &Schema) -> Result<()> {
 
 /// Opens a table of a release.
 pub fn open(folder: &Path) -> Result<Table> {
+    open_all(&[folder.to_path_buf()])
+}
+
+/// Opens a table that is in several folders, in this order; the first one says the types of the columns.
+pub fn open_all(folders: &[PathBuf]) -> Result<Table> {
+    open_files(folders.first().map_or(Path::new(""), PathBuf::as_path), folders)
+}
+
+/// Opens files whose types the folder of a table says.
+pub fn open_files(folder: &Path, files: &[PathBuf]) -> Result<Table> {
     let path = folder.join(COLUMNS);
     if !path.exists() {
-        return Table::open(&[folder.to_path_buf()], &ReadOptions::default());
+        return Table::open(files, &ReadOptions::default());
     }
     let text = read_at_most(&path, JSON_BYTES).map_err(|source| Error::io(&path, source))?;
     let named: Option<BTreeMap<String, String>> = serde_json::from_slice(&text).ok();
@@ -40,5 +50,5 @@ pub fn open(folder: &Path) -> Result<Table> {
     let types =
         types.ok_or_else(|| Error::Format { path, problem: "these are not types of columns".into() })?;
     let options = ReadOptions { types, texts: CsvTexts::Guarded, ..ReadOptions::default() };
-    Table::open(&[folder.to_path_buf()], &options)
+    Table::open(files, &options)
 }

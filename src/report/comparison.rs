@@ -21,7 +21,7 @@ use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::Encoder;
 use crate::encode::page::Layout;
 use crate::encode::rows::{Rows, Sensitive};
-use crate::encode::source::{Source, SourceBatches};
+use crate::encode::source::{DecidedCodes, Source, SourceBatches};
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::Result;
 use crate::math::skyline::Values;
@@ -116,7 +116,7 @@ impl<'a> Original<'a> {
     /// The first scan: finds the values.
     fn read(source: &Source<'a>) -> Result<Self> {
         let quasi = source.columns.quasi.clone();
-        let (attributes, sensitive, _) = source.read_values()?;
+        let DecidedCodes { attributes, sensitive, .. } = source.read_values()?;
         let kinds = quasi.iter().map(|quasi| source.table.kind(&quasi.name)).collect::<Result<_>>()?;
         let name = source.columns.sensitive[0].name.to_string();
         Ok(Original { quasi, kinds, attributes, name, sensitive })

@@ -6,7 +6,7 @@ use super::kept::KeptColumn;
 use crate::error::number_of;
 use crate::model::robust::Distributions;
 use crate::model::{Policy, Target};
-use crate::policy::Style;
+use crate::policy::{AcceptedRisk, Style};
 
 /// Something that an adversary may try, and whether the policy covers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +75,7 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
         },
         identity(policy, people),
         line("membership", ScopeVerdict::Open, "that somebody is in the table is not hidden", Some(people)),
-        line(
-            "several releases",
-            ScopeVerdict::Open,
-            "the same people in another release can be compared with this one",
-            Some(people),
-        ),
+        several_releases(policy, people),
         match release.replay {
             Replay::Withstood => line(
                 "replays",
@@ -130,6 +125,25 @@ fn counts_of_distributions(policy: &Policy, people: u64) -> Option<ScopeLine> {
         words: words.to_string(),
         people: Some(people),
     })
+}
+
+fn several_releases(policy: &Policy, people: u64) -> ScopeLine {
+    let waited = policy.accept.contains(&AcceptedRisk::WaitedByValues);
+    let (covered, words) = match policy.nights.as_ref().map(|nights| &nights.person) {
+        None => (ScopeVerdict::Open, "the same people in another release can be compared with this one"),
+        Some(None) => {
+            (ScopeVerdict::Open, "nobody checked whether newcomers were published in an earlier night")
+        }
+        Some(Some(_)) if waited => (
+            ScopeVerdict::Open,
+            "people may have waited because of their values, and what that tells is not covered",
+        ),
+        Some(Some(_)) => (
+            ScopeVerdict::Covered,
+            "all nights of this release are judged together, and nobody is in two; other releases are not covered",
+        ),
+    };
+    ScopeLine { topic: "several releases", covered, words: words.to_string(), people: Some(people) }
 }
 
 fn identity(policy: &Policy, people: u64) -> ScopeLine {

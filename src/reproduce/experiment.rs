@@ -1,8 +1,8 @@
 //! The experiments, with what their papers print.
 
 use super::{
-    ExperimentFindings, ExperimentSetting, adult_skyline, beliefs, exclusive, implications, robust, scale_up,
-    skyline_check, theorem4,
+    ExperimentFindings, ExperimentSetting, adult_skyline, beliefs, exclusive, implications, nights, replay,
+    robust, scale_up, skyline_check, theorem4,
 };
 use crate::error::Result;
 
@@ -163,6 +163,29 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ],
         sizes: Scaling::Scaled,
         run: exclusive::run,
+    },
+    Experiment {
+        name: "replay",
+        question: "How many people does somebody become sure of who repeats the choice of groups?",
+        paper: EXCLUSIVE,
+        place: "section 1",
+        shows: &[
+            "An adversary who knows the algorithm can rule out tables for which something else would have been published. The \
+             paper shows it on tables of ten people; it has no numbers for large ones.",
+        ],
+        sizes: Scaling::Scaled,
+        run: replay::run,
+    },
+    Experiment {
+        name: "nights",
+        question: "What do two releases of overlapping people give away, and what if the second is appended?",
+        paper: "No paper: a measurement of this program",
+        place: "mathematics 11",
+        shows: &[
+            "Releases that are safe alone are not safe together: groups of both are subtracted from each other.",
+        ],
+        sizes: Scaling::Scaled,
+        run: nights::run,
     },
 ];
 

@@ -40,12 +40,12 @@ impl Measured {
 pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     const MILLION: u64 = 1_000_000;
     let paper = [1, 10, 20, 40, 80, 100].map(|millions| millions * MILLION);
-    let small = [MILLION / 4, MILLION, 4 * MILLION, 12 * MILLION];
+    let small = [MILLION / 4, MILLION, 2 * MILLION, 6 * MILLION];
     let sizes = match setting.rows {
         [] => setting.scale.pick(&paper[..], &small[..], &[20_000, 30_000]),
         rows => rows,
     };
-    let (flag, mebibytes) = setting.scale.pick(("256MiB", 256), ("48MiB", 48), ("48MiB", 48));
+    let (flag, mebibytes) = setting.scale.pick(("256MiB", 256), ("64MiB", 64), ("64MiB", 64));
     let budget = MemoryBudget { flag, bytes: mebibytes << 20 };
     let work = setting.scratch("scale-up")?;
     let mut runs: Vec<Measured> = Vec::new();

@@ -186,6 +186,12 @@ pub fn rename(from: &Path, to: &Path, rename: impl FnOnce(&Path, &Path) -> io::R
     rename(from, to)
 }
 
+/// Gives a file a second name; where that cannot be, a copy gets it.
+pub fn link(from: &Path, to: &Path) -> io::Result<()> {
+    step(DiskOperation::Create, to)?;
+    std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
+}
+
 /// Removes a file.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     step(DiskOperation::Remove, path)?;

@@ -1,6 +1,7 @@
 //! Which resources may a run use, and how far has it progressed?
 
 pub mod budget;
+pub mod byte_form;
 pub mod disk;
 #[cfg(test)]
 pub(crate) mod faults;

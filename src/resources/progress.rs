@@ -1,9 +1,11 @@
-//! How far has the work progressed?
+//! How far has the work progressed, and shall it go on?
 //!
-//! Workers count, and the user interface reads the counts: the library knows nothing about terminals. Memory:
-//! a few words per phase.
+//! Workers count, and the user interface reads the counts: the library knows nothing about terminals. The user interface
+//! may ask for an end, and whoever works on many rows or groups asks now and then whether to go on. Memory: a few words
+//! per phase.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     phases: Mutex<Phases>,
     done: AtomicU64,
+    stopped: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +73,16 @@ impl Progress {
         self.phases.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 
+    /// Asks the work to end soon, with [`Error::Stopped`]; what it made is removed. Work that has just finished stays.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails once somebody asked for an end.
+    pub fn go_on(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
     /// How long each phase that has ended took, in the order in which they began; phases of the same name together.
     pub fn took(&self) -> Vec<(&'static str, Duration)> {
         self.phases.lock().unwrap_or_else(PoisonError::into_inner).ended.clone()
@@ -100,6 +113,15 @@ mod tests {
         assert_eq!(progress.snapshot().unwrap().done, 0);
         progress.finish();
         assert_eq!(progress.snapshot(), None);
+    }
+
+    #[test]
+    fn work_goes_on_until_somebody_stops_it() {
+        let progress = Progress::default();
+        assert!(progress.go_on().is_ok());
+        progress.stop();
+        progress.start("counting", None);
+        assert!(matches!(progress.go_on(), Err(Error::Stopped)));
     }
 
     #[test]

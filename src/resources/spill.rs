@@ -109,18 +109,23 @@ const CHUNK: usize = 1 << 16;
 /// Bytes of the file with one nonce: a quarter of what ChaCha20 allows.
 const SEGMENT: u64 = 1 << 36;
 
-/// The key of a spill.
-struct Keystream {
+/// Encrypts and decrypts by the place in a file. No two files may have the same key.
+pub struct Keystream {
     key: [u8; 32],
 }
 
 impl Keystream {
     fn new() -> std::io::Result<Self> {
-        secret().map(|key| Keystream { key })
+        secret().map(Keystream::of)
+    }
+
+    /// The keystream of a key.
+    pub fn of(key: [u8; 32]) -> Self {
+        Keystream { key }
     }
 
     /// Encrypts or decrypts the bytes at this place of the file.
-    fn apply(&self, mut offset: u64, mut bytes: &mut [u8]) {
+    pub fn apply(&self, mut offset: u64, mut bytes: &mut [u8]) {
         while !bytes.is_empty() {
             let (segment, place) = (offset / SEGMENT, offset % SEGMENT);
             let here = (bytes.len() as u64).min(SEGMENT - place);

@@ -298,7 +298,9 @@ fn what_is_believed_does_not_depend_on_the_ranges_that_are_published() {
         for stated in shapes {
             let policy = shaped(folder.path(), stated, "k_anonymity = 5");
             let flags = ["--group", "grp", "--policy", text(&policy), "--bandwidth", "0.3", "--json"];
-            let attacked = json(&[&["attack", text(&table)], &flags[..]].concat()).0;
+            let mut attacked = json(&[&["attack", text(&table)], &flags[..]].concat()).0;
+            // What ends of ranges show depends on the ranges.
+            attacked.as_object_mut().unwrap().remove("attacks");
             let policy = shaped(folder.path(), stated, beliefs);
             let flags = ["--group", "grp", "--policy", text(&policy), "--json"];
             let (checked, code) = json(&[&["check", text(&table)], &flags[..]].concat());
@@ -368,8 +370,11 @@ fn an_attack_takes_from_the_policy_what_the_flags_leave_open() {
     let flags = ["--group", "grp", "--policy", text(&several)];
     let error = refused(&[&["attack", text(&table), "--bandwidth", "1"], &flags[..]].concat());
     assert!(error.contains("disease, sex"), "{error}");
-    let error = refused(&[&["attack", text(&table), "--sensitive", "sex"], &flags[..]].concat());
-    assert!(error.contains("--bandwidth"), "{error}");
+    let told = told(&[&["attack", text(&table), "--sensitive", "sex"], &flags[..]].concat());
+    assert!(
+        told.lines().any(|line| line.starts_with("correlations") && line.ends_with("needs --bandwidth")),
+        "{told}"
+    );
     for key in ["individual", "count"] {
         let policy = format!(
             "[columns]\nquasi = [\"age\"]\nsensitive = \"disease\"\ndrop = [\"sex\"]\n{key} = \"grp\"\n\

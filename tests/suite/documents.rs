@@ -5,7 +5,9 @@
 //! - `console` in docs/how-to, or `console run` in any document: every line `$ skyveil ...` is run, in the order of the
 //!   page, and the following lines are compared with its output, standard output before standard error. A line `...`
 //!   matches any lines. A page of docs/how-to without such a block is not tested.
+//! - `console run TABLE`: the same, if `scripts/fetch.sh TABLE` has brought the table.
 //! - `toml NAME` or `csv NAME`: a file that the page asks the reader to write.
+//! - `toml uncomment NAME`: lines of a file before which the page asks the reader to remove the mark of a comment.
 //! - `csv show DIRECTORY`: the first rows of a published table, with its header. A line `...` means omitted rows.
 //!
 //! Each page starts in a folder that contains only the `datasets` of the repository.
@@ -117,6 +119,10 @@ fn run_page(page: &Path, run: Run) -> usize {
         match words[..] {
             ["console"] if run == Run::All => commands += run_commands(&place, block, folder.path()),
             ["console", "run"] => commands += run_commands(&place, block, folder.path()),
+            ["console", "run", table] if is_fetched(table) => {
+                commands += run_commands(&place, block, folder.path());
+            }
+            ["toml", "uncomment", name] => uncomment(&place, block, &folder.path().join(name)),
             ["csv", "show", directory] => {
                 compare(&place, &format!("{}...", block.text), &rows(&folder.path().join(directory)));
             }
@@ -129,6 +135,22 @@ fn run_page(page: &Path, run: Run) -> usize {
         }
     }
     commands
+}
+
+/// Whether `scripts/fetch.sh` brought this table.
+fn is_fetched(table: &str) -> bool {
+    root().join(format!("datasets/fetched/{table}.csv")).exists()
+}
+
+/// Removes the mark before lines of a file, as a page asks for. The file is missing if the table is.
+fn uncomment(place: &str, block: &Block, file: &Path) {
+    let Ok(mut text) = std::fs::read_to_string(file) else { return };
+    for line in block.text.lines() {
+        let commented = format!("\n# {line}\n");
+        assert!(text.contains(&commented), "{place}: {} has no line # {line}", file.display());
+        text = text.replace(&commented, &format!("\n{line}\n"));
+    }
+    std::fs::write(file, text).unwrap();
 }
 
 /// All documents of the repository.

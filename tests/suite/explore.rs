@@ -265,6 +265,33 @@ fn bad_calls_are_refused_with_a_remedy() {
 }
 
 #[test]
+fn a_release_answers_without_options_about_what_is_nearest_to_its_limit() {
+    let folder = Folder::new();
+    let out = release(&folder, "g", "");
+    let path = out.to_str().unwrap();
+    let manifest: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("manifest.json")).unwrap()).unwrap();
+    let margin = |point: &Value| {
+        let (above, below) = point["confidence"].as_str().unwrap().split_once('/').unwrap();
+        above.parse::<f64>().unwrap() / below.parse::<f64>().unwrap() - point["breach"].as_f64().unwrap()
+    };
+    let points = manifest["points"].as_array().unwrap().iter().filter(|point| point["value"].is_string());
+    let near = points.min_by(|one, other| margin(one).total_cmp(&margin(other))).unwrap();
+    let (value, confidence) = (near["value"].as_str().unwrap(), near["confidence"].as_str().unwrap());
+    let size = format!("{},{},{}", near["l"], near["k"], near["m"]);
+    let same = |command: &str, full: &[&str]| {
+        assert_eq!(text(&[command, path]), text(&[&[command, path], full].concat()), "{command}");
+    };
+    same("explain", &["--value", value, "--point", &size]);
+    same("skyline", &["--value", value, "--confidence", confidence]);
+    same("disclosure", &["--up-to", "5"]);
+    assert_eq!(
+        text(&["skyline", path, "--value", value]),
+        text(&["skyline", path, "--value", value, "--confidence", confidence])
+    );
+}
+
+#[test]
 fn a_release_carries_its_report_and_the_command_makes_the_same() {
     let folder = Folder::new();
     for (name, more) in [("g", ""), ("b", "[publish]\nstyle = \"bucketized\"\n")] {

@@ -8,8 +8,10 @@
 mod altered;
 mod anonymize;
 mod architecture;
+mod attacks;
 mod audit;
 mod beliefs;
+mod blind;
 mod check;
 mod closeness;
 mod columns;
@@ -18,6 +20,7 @@ mod datasets;
 mod disclosure;
 mod documents;
 mod dry_run;
+mod engine;
 mod explore;
 mod fail_closed;
 mod failures;
@@ -29,8 +32,10 @@ mod lattice;
 mod limits;
 #[cfg(target_os = "linux")]
 mod memory;
+mod nights;
 mod parts;
 mod policy_reference;
+mod proposals;
 #[cfg(unix)]
 mod races;
 mod receipts;

@@ -54,7 +54,7 @@ fn the_reference_has_exactly_the_keys_that_the_parser_knows() {
     let mut parsed = known(
         "?\n[columns]\n?\n[columns.sensitive.disease]\n?\n[columns.quasi.NAME]\n?\n[privacy]\n?\n\
          skyline = [{ confidence = 0.5, ? }]\nl_diversity = { c = 2, l = 2, ? }\nt_closeness = { t = 0.1, ? }\n\
-         [privacy.column.disease]\n?\n[publish]\n?\n[audit]\n?\n",
+         [privacy.column.disease]\n?\n[publish]\n?\n[audit]\n?\n[nights]\n?\n",
     );
     parsed.extend(known(
         "[columns]\nsensitive = \"disease\"\nquasi = [\"NAME\"]\n\

@@ -88,12 +88,16 @@ fn write_adult(folder: &Path, people: u64) {
 #[test]
 fn experiments_without_data_run() {
     let folder = tempfile::tempdir().expect("as it was written");
-    for name in ["skyline-check", "scale-up", "exclusive"] {
+    for name in ["skyline-check", "scale-up", "exclusive", "replay"] {
         reproduce(name, folder.path());
     }
     let (_, theorem) = reproduce("theorem4", folder.path());
     let single: Vec<_> = rows(&theorem, "failures").into_iter().filter(|row| row[0] == "single").collect();
     assert!(!single.is_empty() && single.iter().all(|row| row[6] == 0), "{single:?}");
+    let (_, nights) = reproduce("nights", folder.path());
+    for row in rows(&nights, "nights") {
+        assert_eq!((&row[9], &row[10]), (&0.into(), &0.into()), "appended people are never exposed: {row:?}");
+    }
     let (_, exclusive) = reproduce("exclusive", folder.path());
     for row in rows(&exclusive, "published") {
         assert!(row[2] == "not printed" || row[2] == row[3], "{row:?}");

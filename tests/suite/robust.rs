@@ -192,6 +192,11 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     assert_eq!(receipt["suppressed"], serde_json::json!({"rows": suppressed, "list": "out.suppressed.csv"}));
     assert_eq!(receipt["distributions"], summary["distributions"]);
     let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
+    // Published values, subtracted from the counts behind the distributions, leave those of the suppressed people.
+    let open = "counts behind the distributions";
+    assert!(manifest["not_covered"].as_str().unwrap().contains(open) && page.contains(open));
+    let told = printed(&place.anonymize("told", &[]));
+    assert!(told.lines().any(|line| line.starts_with("not covered: ") && line.contains(open)), "{told}");
     assert!(!page.contains("largest posterior") && !page.contains(&format!("{suppressed} rows")));
     // Groups without labels have no penalty.
     assert_eq!(receipt["utility"]["certainty_penalty"], Value::Null);

@@ -7,6 +7,7 @@ mod columns;
 mod ends;
 mod found;
 mod kept;
+mod nights;
 mod unprotected;
 mod values;
 

@@ -8,14 +8,16 @@
 //! a person counts as not vulnerable only by an exact distance or a proven bound; sums do not depend on the
 //! number of threads.
 
+mod exposure;
 pub mod groups;
 mod labels;
 
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
+pub use exposure::{CLOSE_PERCENT, Exposure};
 pub use groups::{PeopleSource, PublishedValues};
-use labels::LabelledGroups;
+pub use labels::LabelledGroups;
 
 use crate::check::Subject;
 use crate::error::{Error, Result, Setting, number_of};

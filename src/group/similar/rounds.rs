@@ -148,6 +148,7 @@ impl SimilarPeople<'_> {
     ) -> Result<()> {
         let mut waiting: Vec<PartRecords> = Vec::new();
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
+            self.progress.go_on()?;
             let grouped: Vec<SimilarGroups> = self.pool.install(|| {
                 let one = |part: &PartRecords| self.group_records(part, leftovers);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()

@@ -368,6 +368,7 @@ impl OnPages<'_> {
                     add(&mut counts);
                     return Ok(());
                 }
+                self.progress.go_on()?;
                 let rows = store.load(page, &mut scratch)?;
                 if counts.is_full(rows.len()) {
                     add(&mut counts);

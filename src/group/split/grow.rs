@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
 use crate::model::split::SplitTest;
-use crate::resources::budget::{Budget, release_freed};
+use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use std::collections::BTreeMap;
@@ -126,7 +126,10 @@ impl Growth<'_> {
             ids.sort_unstable();
         }
         let mut stores = self.distribute(Pages::Consumed, store, &ids, &tree)?;
-        let _tree = self.budget.reserve(STAGE, tree.bytes())?;
+        let mut room = self.budget.reserve(STAGE, 0)?;
+        if !spill_until_free(&mut room, tree.bytes(), stores.iter_mut())? {
+            room.resize(STAGE, tree.bytes())?;
+        }
         let mut leaves = BTreeMap::new();
         let mut small: BTreeMap<NodeId, OpenNode> = small.into_iter().map(|node| (node.id, node)).collect();
         for node in tree.groups_below(CutTree::ROOT) {
@@ -214,7 +217,7 @@ impl Growth<'_> {
         order: &mut InOrder<'_>,
     ) -> Result<Option<PagedNodes>> {
         self.progress.start("splitting on pages", None);
-        let mut rows = OnPages::new(self.plan.columns, store, self.budget, smallest);
+        let mut rows = OnPages::new(self.plan.columns, store, self.budget, self.progress, smallest);
         let SplitNodes { mut leaves, left: mut small, .. } =
             self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut **order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {
@@ -254,16 +257,24 @@ impl Growth<'_> {
         let slots = later.first().map_or(1, |store| store.layout().values as usize + 1);
         let waiting = limits.waiting_bytes(people, threads, self.budget.total());
         let wanted = limits.working_bytes(self.plan.columns, slots, threads).max(waiting);
-        let mut room = self.budget.reserve(STAGE, 0)?;
-        for store in later.iter_mut().rev() {
-            while room.resize(STAGE, wanted).is_err() {
-                if !store.spill_page()? {
-                    break;
-                }
+        spill_until_free(&mut self.budget.reserve(STAGE, 0)?, wanted, later.iter_mut()).map(drop)
+    }
+}
+
+/// Reserves this much; pages go to the spill to make room, those of the last store first. Returns whether there is room.
+pub(super) fn spill_until_free<'p, 's: 'p>(
+    room: &mut Reservation,
+    wanted: u64,
+    stores: impl DoubleEndedIterator<Item = &'p mut PageStore<'s>>,
+) -> Result<bool> {
+    for store in stores.rev() {
+        while room.resize(STAGE, wanted).is_err() {
+            if !store.spill_page()? {
+                break;
             }
         }
-        Ok(())
     }
+    Ok(room.resize(STAGE, wanted).is_ok())
 }
 
 /// A node that becomes a group.

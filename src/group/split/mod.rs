@@ -28,6 +28,7 @@ mod obstacle;
 pub mod plan;
 pub mod propose;
 pub mod rank;
+pub mod replay;
 pub mod rows;
 pub mod small;
 pub mod subtree;

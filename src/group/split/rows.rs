@@ -7,6 +7,7 @@ use crate::encode::column::Column;
 use crate::encode::page::{Lists, PageStore};
 use crate::encode::rows::Rows;
 use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
     pub(super) store: &'a PageStore<'a>,
     pub(super) budget: &'a Arc<Budget>,
+    /// Says whether to go on.
+    pub(super) progress: &'a Progress,
     /// Only larger nodes are split here.
     pub(super) smallest: Smallest,
     /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
@@ -62,11 +65,12 @@ impl<'a> OnPages<'a> {
         columns: &'a [Column],
         store: &'a PageStore<'a>,
         budget: &'a Arc<Budget>,
+        progress: &'a Progress,
         smallest: Smallest,
     ) -> Self {
         let layout = store.layout();
         let slots = layout.values as usize + usize::from(layout.lists == Lists::Many);
         let coarse = columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
-        OnPages { columns, store, budget, smallest, slots, coarse }
+        OnPages { columns, store, budget, progress, smallest, slots, coarse }
     }
 }

@@ -9,7 +9,7 @@
 //! before it. A smaller wave gives the same groups.
 
 use super::frontier::OpenNode;
-use super::grow::{Growth, Publication, group};
+use super::grow::{Growth, Publication, STAGE, group, spill_until_free};
 use super::leaf::{Pages, load_all};
 use super::subtree::{GrownNode, Subtree};
 use crate::encode::page::PageStore;
@@ -125,13 +125,13 @@ impl<'w, 's> Subtrees<'w, 's> {
         let mut many = self.committed.clamp(1, threads);
         loop {
             let wanted = tree.bytes() + self.bytes_of_wave(many, before, criterion);
-            if self.spill_until_free(wanted, many, store)? {
+            if self.make_room(wanted, many, store)? {
                 break;
             }
             match (many, before.is_empty()) {
                 (1, false) => return Ok(None),
                 // All pages are in the spill, and splitting was promised its memory before pages were made.
-                (1, true) => break self.room.resize(super::grow::STAGE, tree.bytes())?,
+                (1, true) => break self.room.resize(STAGE, tree.bytes())?,
                 _ => many -= 1,
             }
         }
@@ -156,21 +156,12 @@ impl<'w, 's> Subtrees<'w, 's> {
     }
 
     /// Reserves this much; pages that are needed later go to the spill to make room. Returns whether there is room.
-    fn spill_until_free(&mut self, wanted: u64, many: usize, whole: &mut PageStore<'_>) -> Result<bool> {
-        while self.room.resize(super::grow::STAGE, wanted).is_err() {
-            let mut spilled = false;
-            let later = self.waiting.iter_mut().filter_map(|(_, step)| step.node_mut()?.store.as_mut());
-            for store in later.skip(many).collect::<Vec<_>>().into_iter().rev() {
-                spilled = store.spill_page()?;
-                if spilled {
-                    break;
-                }
-            }
-            if !spilled && !whole.spill_page()? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    fn make_room(&mut self, wanted: u64, many: usize, whole: &mut PageStore<'_>) -> Result<bool> {
+        let waiting = self.waiting.iter_mut();
+        let stores = waiting.filter_map(|(_, step)| step.node_mut()?.store.as_mut());
+        let later: Vec<_> = stores.skip(many).collect();
+        Ok(spill_until_free(&mut self.room, wanted, later.into_iter())?
+            || spill_until_free(&mut self.room, wanted, std::iter::once(whole))?)
     }
 
     /// Publishes the groups of nodes whose turn has come.

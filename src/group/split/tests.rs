@@ -22,6 +22,7 @@ use crate::model::shares::SharesTest;
 use crate::model::skyline::split::SkylineTest;
 use crate::model::split::{Every, MinimumSizes, Scratch, SplitTest};
 use crate::resources::budget::Budget;
+use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use proptest::prelude::*;
 use std::sync::Mutex;
@@ -181,7 +182,8 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
     let store = store.into_inner().unwrap();
     let plan =
         SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
-    let mut pages = OnPages::new(&sample.columns, &store, &budget, Smallest::Part(0));
+    let progress = Progress::default();
+    let mut pages = OnPages::new(&sample.columns, &store, &budget, &progress, Smallest::Part(0));
     let root = OpenNode::root(&sample.columns, &whole);
     let mut split = plan.split(&mut pages, root, &mut tree, &mut *criterion).unwrap();
     plan.find_obstacles(&pages, &tree, &mut split.leaves, &*criterion).unwrap();

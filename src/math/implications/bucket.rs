@@ -56,6 +56,32 @@ impl Bucket {
         }
     }
 
+    /// Whether no placement of up to `atoms` atoms in `other` discloses more than the same placement here.
+    ///
+    /// Each factor is 1 - c / (n - i), where c people are covered. For each number of values, c' (n - i) <= c (n' - i)
+    /// must hold for every person i < `atoms`; it is linear in i, so the first and the last one are enough. The first one
+    /// of the most frequent value also compares the odds n / f, by which A is divided.
+    pub(super) fn discloses_no_less_than(&self, other: &Bucket, atoms: usize) -> bool {
+        let last = atoms.saturating_sub(1) as u64;
+        if self.people.min(other.people) <= last {
+            return false;
+        }
+        // As in `covered`, one more value at a time.
+        let more = |bucket: &Bucket, covered: u64, i: usize| {
+            let next = bucket.top.get(i).or(bucket.top.last()).copied().unwrap_or(bucket.people);
+            covered.saturating_add(next).min(bucket.people)
+        };
+        let no_more = |covered: u64, left: u64, other_covered: u64, other_left: u64| {
+            u128::from(other_covered) * u128::from(left) <= u128::from(covered) * u128::from(other_left)
+        };
+        let (mut own, mut others) = (0, 0);
+        (0..atoms).all(|i| {
+            (own, others) = (more(self, own, i), more(other, others, i));
+            no_more(own, self.people, others, other.people)
+                && no_more(own, self.people - last, others, other.people - last)
+        })
+    }
+
     /// 1 / MD of k negated atoms about one person of this bucket.
     pub(super) fn negated(&self, k: usize) -> (u64, u64) {
         let most = self.most_frequent();

@@ -72,6 +72,11 @@ impl Safety {
         verdict
     }
 
+    /// Whether admitting a bucket could lower a minimum.
+    pub fn could_change(&self, bucket: &Bucket) -> bool {
+        self.admitted.could_change(&self.placements(bucket))
+    }
+
     /// Whether another one is for the same number of implications and the same confidence.
     pub fn is_for_the_same(&self, other: &Safety) -> bool {
         self.admitted.up_to() == other.admitted.up_to() && self.confidence == other.confidence

@@ -119,12 +119,17 @@ impl DecisiveGroups {
 
     /// Bytes of the groups; counts that several values share are divided among them.
     pub fn bytes(&self) -> u64 {
-        let of = |group: &DecisiveGroup| {
+        let counts = |group: &DecisiveGroup| {
             let counts = group.counts.prefix.len() * 8 + group.counts.by_code.len() * 16 + 48;
-            size_of::<DecisiveGroup>() + counts.div_ceil(Arc::strong_count(&group.counts))
+            counts.div_ceil(Arc::strong_count(&group.counts))
         };
-        let groups: usize = self.levels.iter().flatten().map(of).sum();
-        (size_of::<Self>() + self.levels.capacity() * size_of::<Vec<DecisiveGroup>>() + groups) as u64
+        let shared: usize = self.levels.iter().flatten().map(counts).sum();
+        // What an allocation takes besides its contents.
+        const ALLOCATION: usize = 16;
+        let level = |level: &Vec<DecisiveGroup>| level.capacity() * size_of::<DecisiveGroup>() + ALLOCATION;
+        let levels: usize = self.levels.iter().map(level).sum();
+        let list = self.levels.capacity() * size_of::<Vec<DecisiveGroup>>() + ALLOCATION;
+        (size_of::<Self>() + list + levels + shared) as u64
     }
 
     /// Adds a group in which the value occurs `target` times; 0 changes nothing.
@@ -195,6 +200,10 @@ impl DecisiveGroups {
             return;
         }
         level.retain(|own| !covers(seen, own.seen()));
+        // One group decides most levels of most values.
+        if level.capacity() == 0 {
+            level.reserve_exact(1);
+        }
         level.push(new(share()));
         if level.len() > MOST_DECISIVE {
             self.unknown_from = l;

@@ -123,6 +123,15 @@ impl SkylineState {
         }
     }
 
+    /// Whether adding a group could lower a statistic; `counts` are the values that occur.
+    pub fn could_change(&self, group: &RankedGroup<'_>, counts: &[(u16, u64)]) -> bool {
+        counts.iter().any(|&(code, count)| {
+            self.entries[self.entries_of(code)]
+                .iter()
+                .any(|entry| entry.statistics.would_change(group, count))
+        })
+    }
+
     fn entries_of(&self, code: u16) -> std::ops::Range<usize> {
         let code = usize::from(code);
         self.starts[code] as usize..self.starts[code + 1] as usize

@@ -147,7 +147,7 @@ fn run(
                 let flush = |done: &mut Finished| drop(send.send(std::mem::take(done)));
                 loop {
                     let slice = next.fetch_add(1, Ordering::Relaxed);
-                    if slice >= plan.slices() {
+                    if slice >= plan.slices() || progress.go_on().is_err() {
                         break;
                     }
                     plan.run(slice, &mut workspace, |combination, prior| {
@@ -168,6 +168,6 @@ fn run(
             }
             progress.advance(combinations.len() as u64);
         }
-        Ok(())
+        progress.go_on()
     })
 }

@@ -66,6 +66,11 @@ impl SplitTest for ImplicationsTest {
         debug_assert_eq!(admitted, Some(ThresholdVerdict::Safe), "only what is admitted may be accepted");
     }
 
+    fn could_change(&self, part: &Part, _scratch: &mut Scratch) -> bool {
+        let buckets = self.buckets(std::slice::from_ref(part));
+        buckets.is_none_or(|buckets| buckets.iter().any(|bucket| self.safety.could_change(bucket)))
+    }
+
     fn least_people(&self) -> u64 {
         self.least_people
     }

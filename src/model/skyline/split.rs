@@ -55,6 +55,11 @@ impl SplitTest for SkylineTest {
         }
     }
 
+    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
+        scratch.rankings.resize_with(scratch.rankings.len().max(1), Ranking::default);
+        self.state.could_change(&rank(&mut scratch.rankings[0], part), part.counts())
+    }
+
     fn least_people(&self) -> u64 {
         self.least_people
     }

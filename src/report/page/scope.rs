@@ -9,9 +9,9 @@ use crate::report::scope::{ReleasedPeople, Replay, ScopeVerdict, scope};
 pub(super) fn section(contents: &Contents<'_>) -> Markup {
     let Some(policy) = contents.policy() else { return html! {} };
     // What the page says follows from the rows and the policy alone.
-    let replay = match policy.publish.strategy {
-        Some(_) => Replay::Withstood,
-        None => Replay::NotConsidered,
+    let replay = match policy.publish.withstands_replay() {
+        true => Replay::Withstood,
+        false => Replay::NotConsidered,
     };
     let release = ReleasedPeople {
         people: contents.verdict.first().individuals,

@@ -54,7 +54,11 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
         @match &contents.penalties {
             Some(penalties) => {
                 h3 { "Certainty penalty by column" }
-                p.soft { "The average width of labels, from 0 (exact) to 1 (nothing is known)." }
+                p.soft {
+                    "The average width of labels, from 0 (exact) to 1 (nothing is known). "
+                    code { "skyveil anonymize TABLE --policy FILE --dry-run" }
+                    " estimates what a finer grid would gain."
+                }
                 (penalty_table(&penalties.columns))
             }
             None => p.soft { "Not computed, because " (why_not) ": the certainty penalty, the average width of labels." },

@@ -244,6 +244,13 @@ impl Table {
         })
     }
 
+    /// The same table with only some of its files, by their positions; they keep the types that all files agree on.
+    pub fn with_files(mut self, positions: std::ops::Range<usize>) -> Self {
+        let mut position = 0..;
+        self.files.retain(|_| position.next().is_some_and(|own| positions.contains(&own)));
+        self
+    }
+
     /// The columns, in the order and with the types of the first file.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -252,6 +259,15 @@ impl Table {
     /// The kind of a column, which is also its canonical type.
     pub fn kind(&self, name: &str) -> Result<ColumnKind> {
         kind_of(self.schema.field_with_name(name).map_err(|_| missing(&self.schema, name))?)
+    }
+
+    /// The types with which the cells of CSV files are read, by column; none if there are other files.
+    pub fn csv_types(&self) -> Vec<(&str, CsvType)> {
+        let is_csv = |file: &TableFile| matches!(file.content, Content::Csv(_));
+        match self.files.first().map(|file| &file.content) {
+            Some(Content::Csv(file)) if self.files.iter().all(is_csv) => file.typed_names().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The number of rows, if the files declare it.
@@ -311,7 +327,7 @@ impl Table {
             parts.push(FileScan { path: file.path(), rows_found: &file.rows_found, open });
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
-        let outcome = scan::scan(parts, &room, means.threads, work, consume);
+        let outcome = scan::scan(parts, &room, means, work, consume);
         // Looked at first: a file that changed explains whatever else went wrong.
         self.expect_unchanged()?;
         outcome

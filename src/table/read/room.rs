@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result, Setting};
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, Reservation};
+use crate::resources::progress::Progress;
 
 /// The bytes that decoders use without a reservation.
 const DECODERS: u64 = 12 << 20;
@@ -29,18 +30,25 @@ pub struct ScanMeans<'b> {
     pub(super) threads: usize,
     pub(super) budget: Option<&'b Arc<Budget>>,
     pub(super) morsel_rows: u64,
+    /// Says whether the scan shall go on.
+    pub(super) progress: Option<&'b Progress>,
 }
 
 impl From<usize> for ScanMeans<'_> {
     /// This many threads, and any amount of memory.
     fn from(threads: usize) -> Self {
-        ScanMeans { threads, budget: None, morsel_rows: u64::MAX }
+        ScanMeans { threads, budget: None, morsel_rows: u64::MAX, progress: None }
     }
 }
 
 impl<'b> From<&'b Resources<'_>> for ScanMeans<'b> {
     fn from(resources: &'b Resources<'_>) -> Self {
-        ScanMeans { threads: resources.threads, budget: Some(&resources.budget), morsel_rows: u64::MAX }
+        ScanMeans {
+            threads: resources.threads,
+            budget: Some(&resources.budget),
+            morsel_rows: u64::MAX,
+            progress: Some(resources.progress),
+        }
     }
 }
 

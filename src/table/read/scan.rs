@@ -18,8 +18,9 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::contain::{contain, damaged};
-use super::room::{DecodeRoom, Need, RoomTaken};
+use super::room::{DecodeRoom, Need, RoomTaken, ScanMeans};
 use crate::error::{Error, Result};
+use crate::resources::progress::Progress;
 use crate::resources::threads::start_in;
 
 /// Morsels per thread that may be taken but not yet consumed.
@@ -73,6 +74,7 @@ pub struct Morsel<'s> {
     path: &'s Path,
     batches: Option<Batches<'s>>,
     limit: &'s AtomicU64,
+    progress: Option<&'s Progress>,
 }
 
 impl Morsel<'_> {
@@ -100,6 +102,10 @@ impl Iterator for Morsel<'_> {
             self.batches = None;
         }
         let batches = self.batches.as_mut()?;
+        if let Some(Err(stopped)) = self.progress.map(Progress::go_on) {
+            self.batches = None;
+            return Some(Err(stopped));
+        }
         let batch = contain(self.path, || batches.next().transpose()).and_then(|batch| {
             self.seen += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
             let complete = if batch.is_some() { self.seen <= self.rows } else { self.seen == self.rows };
@@ -189,11 +195,11 @@ enum MorselOutcome<T> {
 pub(super) fn scan<'t, T: Send>(
     files: Vec<FileScan<'t>>,
     room: &'t DecodeRoom<'t>,
-    threads: usize,
+    means: ScanMeans<'_>,
     work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
     consume: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    let threads = threads.max(1);
+    let (threads, progress) = (means.threads.max(1), means.progress);
     let feed = Mutex::new(Feed { room, files: files.into_iter(), current: None, index: 0, first_row: 0 });
     // Morsels from this index on need not be finished.
     let limit = AtomicU64::new(u64::MAX);
@@ -209,7 +215,7 @@ pub(super) fn scan<'t, T: Send>(
             let (feed, limit, work) = (&feed, &limit, &work);
             let worker = start_in(scope, move || {
                 while permits.recv().is_ok() {
-                    let Some(result) = run_next(feed, limit, work) else { break };
+                    let Some(result) = run_next(feed, limit, progress, work) else { break };
                     if give_result.send(result).is_err() {
                         break;
                     }
@@ -238,6 +244,7 @@ pub(super) fn scan<'t, T: Send>(
 fn run_next<T>(
     feed: &Mutex<Feed<'_>>,
     limit: &AtomicU64,
+    progress: Option<&Progress>,
     work: &(impl Fn(Morsel<'_>) -> Result<T> + Sync),
 ) -> Option<(u64, MorselOutcome<T>)> {
     let (index, taken) = {
@@ -251,7 +258,7 @@ fn run_next<T>(
         let Taken { path, first_row, piece, room: _room } = taken?;
         let rows = piece.rows;
         let batches = Some(contain(path, piece.decode)?);
-        let morsel = Morsel { index, first_row, rows, seen: 0, path, batches, limit };
+        let morsel = Morsel { index, first_row, rows, seen: 0, path, batches, limit, progress };
         work(morsel).map_err(|error| match error {
             Error::Changed { file: None, .. } => error.of_file(path),
             other => other,

@@ -595,7 +595,9 @@ fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
         let file = scan::FileScan { path: Path::new("t"), rows_found, open: Box::new(open) };
         let count = |morsel: Morsel<'_>| morsel.map(|batch| Ok(batch?.num_rows())).sum::<Result<usize>>();
         let result =
-            scan::scan(vec![file], Box::leak(Box::new(room::DecodeRoom::new(None))), 2, count, |_| Ok(()));
+            scan::scan(vec![file], Box::leak(Box::new(room::DecodeRoom::new(None))), 2.into(), count, |_| {
+                Ok(())
+            });
         assert!(message(result).contains("does not hold the rows it announces"));
     }
 }

@@ -168,6 +168,53 @@ fn zero_is_one_person_whatever_its_sign() {
 }
 
 #[test]
+fn infinite_numbers_are_published_and_read_back() {
+    let folder = Folder::new();
+    let ends = [f64::INFINITY, f64::NEG_INFINITY, 1.5, 2.5, 1e300];
+    let rows = batch(vec![
+        ("q", floats(&(0..60).map(|i| Some(ends[i % 5])).collect::<Vec<_>>())),
+        ("s", texts(&(0..60).map(|i| ["a", "b", "c"][i % 3]).collect::<Vec<_>>())),
+    ]);
+    let policy =
+        "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[privacy]\nskyline = [{ confidence = 0.9 }]\n";
+    let policy = folder.write("p.toml", policy);
+    in_every_format(&folder, &rows, |path| {
+        let out = folder.text("out");
+        assert_eq!(code(&["anonymize", text(path), "--policy", &policy, "--out", &out]), 0);
+        assert_eq!(code(&["check", &out]), 0);
+        assert_eq!(code(&["report", &out, "--original", text(path), "--out", &folder.text("r.html")]), 0);
+        let receipt = std::fs::read_to_string(folder.path("out.receipt.json")).unwrap();
+        let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+        assert!(receipt["utility"]["certainty_penalty"]["published"].is_f64(), "{receipt}");
+        remove_release(&folder.path("out"));
+    });
+}
+
+#[test]
+fn a_grid_that_is_finer_than_its_numbers_is_refused() {
+    let folder = Folder::new();
+    let rows = batch(vec![
+        ("q", floats(&(0..40).map(|i| Some(1e16 + f64::from(i) * 2.0)).collect::<Vec<_>>())),
+        ("s", texts(&(0..40).map(|i| ["a", "b", "c"][i % 3]).collect::<Vec<_>>())),
+    ]);
+    let policy = |grid: &str| {
+        let columns = format!("[columns]\nsensitive = \"s\"\n[columns.quasi.q]\ngrid = {grid}\n");
+        folder.write("p.toml", &format!("{columns}[privacy]\nskyline = [{{ confidence = 0.9 }}]\n"))
+    };
+    in_every_format(&folder, &rows, |path| {
+        let out = folder.text("out");
+        let refused = skyveil(&["anonymize", text(path), "--policy", &policy("0.5"), "--out", &out]);
+        assert!(
+            refused.status.code() == Some(2) && printed(&refused).contains("finer"),
+            "{}",
+            printed(&refused)
+        );
+        assert_eq!(code(&["anonymize", text(path), "--policy", &policy("10"), "--out", &out]), 0);
+        remove_release(&folder.path("out"));
+    });
+}
+
+#[test]
 fn nan_names_nobody() {
     let folder = Folder::new();
     let rows = batch(vec![

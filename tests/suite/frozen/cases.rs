@@ -262,8 +262,8 @@ fn answers() {
         "check households-counted.csv --group tenure --sensitive benefit --count households --point 1,1,1,0.9",
     );
     ask("attack census.csv --policy census-beliefs.toml --group sex,marital --bandwidth 0.3");
-    ask("init clinic.csv");
-    ask("init census.csv");
+    ask("init clinic.csv --no-trial");
+    ask("init census.csv --no-trial");
     for table in ["exclusive-table2", "exclusive-table4-ga", "exclusive-table4-gb"] {
         ask(&format!("audit {table}.csv --policy exclusive.toml --functions exclusive-functions.csv"));
         ask(&format!("audit {table}.csv --policy exclusive.toml"));

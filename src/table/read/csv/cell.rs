@@ -21,6 +21,10 @@ pub enum CsvType {
     Boolean,
     /// `2024-02-29`.
     Date,
+    /// `29/2/2024`, also with points or hyphens.
+    DayMonthYear,
+    /// `2/29/2024`, also with points or hyphens.
+    MonthDayYear,
     /// `2024-02-29T23:59:59.123456` without a zone; a space may replace the T, and seconds may be omitted.
     Timestamp,
     /// Like a timestamp, with `Z` or an offset such as `+01:00`.
@@ -33,11 +37,13 @@ pub enum CsvType {
 pub(super) const UTC: &str = "+00:00";
 
 /// Every type, the narrowest first; text comes last and fits everything.
-const NARROW_TO_WIDE: [(CsvType, &str); 7] = [
+const NARROW_TO_WIDE: [(CsvType, &str); 9] = [
     (CsvType::Integer, "integer"),
     (CsvType::Float, "float"),
     (CsvType::Boolean, "boolean"),
     (CsvType::Date, "date"),
+    (CsvType::DayMonthYear, "day_month_year"),
+    (CsvType::MonthDayYear, "month_day_year"),
     (CsvType::Timestamp, "timestamp"),
     (CsvType::TimestampUtc, "timestamp_utc"),
     (CsvType::Text, "text"),
@@ -55,7 +61,7 @@ impl CsvType {
             CsvType::Integer => DataType::Int64,
             CsvType::Float => DataType::Float64,
             CsvType::Boolean => DataType::Boolean,
-            CsvType::Date => DataType::Date32,
+            CsvType::Date | CsvType::DayMonthYear | CsvType::MonthDayYear => DataType::Date32,
             CsvType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             CsvType::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
             CsvType::Text => DataType::Utf8,
@@ -68,6 +74,8 @@ impl CsvType {
             CsvType::Float => float(cell, TypeOrigin::Guessed).is_some(),
             CsvType::Boolean => boolean(cell).is_some(),
             CsvType::Date => date(cell).is_some(),
+            CsvType::DayMonthYear => day_month_year(cell).is_some(),
+            CsvType::MonthDayYear => month_day_year(cell).is_some(),
             CsvType::Timestamp => timestamp(cell).is_some(),
             CsvType::TimestampUtc => timestamp_utc(cell).is_some(),
             CsvType::Text => true,
@@ -107,7 +115,7 @@ impl OrderedCells {
         match self {
             OrderedCells::Numbers => matches!(kind, CsvType::Integer | CsvType::Float),
             OrderedCells::Times => {
-                matches!(kind, CsvType::Date | CsvType::Timestamp | CsvType::TimestampUtc)
+                !matches!(kind, CsvType::Integer | CsvType::Float | CsvType::Boolean | CsvType::Text)
             }
         }
     }
@@ -163,7 +171,10 @@ impl TypeGuess {
     /// The narrowest type of these cells that fits; if none does, one that the cells do not all fit, so that reading them
     /// finds the one that does not.
     pub fn best_of(&self, cells: OrderedCells) -> CsvType {
-        let allowed = |types: &[CsvType]| types.iter().copied().find(|kind| cells.allows(*kind));
+        let allowed = |types: &[CsvType]| {
+            let first = types.iter().copied().find(|kind| cells.allows(*kind));
+            first.filter(|_| !is_ambiguous(types))
+        };
         let usual = match cells {
             OrderedCells::Numbers => CsvType::Float,
             OrderedCells::Times => CsvType::Date,
@@ -174,10 +185,15 @@ impl TypeGuess {
     /// The narrowest type that fits; text if no cell was seen, because it fits everything.
     pub fn best(&self) -> CsvType {
         match self.fitting.first() {
-            Some(narrowest) if self.seen => *narrowest,
+            Some(narrowest) if self.seen && !is_ambiguous(&self.fitting) => *narrowest,
             _ => CsvType::Text,
         }
     }
+}
+
+/// Whether dates could begin with the day as well as with the month: nobody but the owner knows.
+fn is_ambiguous(types: &[CsvType]) -> bool {
+    types.contains(&CsvType::DayMonthYear) && types.contains(&CsvType::MonthDayYear)
 }
 
 /// True if a number is written as only codes are: with a leading zero or a plus sign.
@@ -224,7 +240,35 @@ pub(super) fn date(cell: &str) -> Option<i32> {
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
-    let (year, month, day) = (digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..])?);
+    day_number(digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..])?)
+}
+
+/// Days since 1970-01-01 of `D/M/YYYY`.
+pub(super) fn day_month_year(cell: &str) -> Option<i32> {
+    let [day, month, year] = three_numbers(cell)?;
+    day_number(year, month, day)
+}
+
+/// Days since 1970-01-01 of `M/D/YYYY`.
+pub(super) fn month_day_year(cell: &str) -> Option<i32> {
+    let [month, day, year] = three_numbers(cell)?;
+    day_number(year, month, day)
+}
+
+/// Two numbers of one or two digits and one of four, between two slashes, points or hyphens.
+fn three_numbers(cell: &str) -> Option<[i64; 3]> {
+    let separator = cell.bytes().find(|b| matches!(b, b'/' | b'.' | b'-'))?;
+    let mut parts = cell.as_bytes().split(|b| *b == separator);
+    let (first, second, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let short = |part: &[u8]| matches!(part.len(), 1 | 2);
+    if parts.next().is_some() || !short(first) || !short(second) || year.len() != 4 {
+        return None;
+    }
+    Some([digits(first)?, digits(second)?, digits(year)?])
+}
+
+/// Days since 1970-01-01, if there is such a day.
+fn day_number(year: i64, month: i64, day: i64) -> Option<i32> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
         4 | 6 | 9 | 11 => 30,

@@ -187,7 +187,7 @@ enum Builder {
     Integer(Int64Builder),
     Float(Float64Builder),
     Boolean(BooleanBuilder),
-    Date(Date32Builder),
+    Date(Date32Builder, fn(&str) -> Option<i32>),
     Timestamp(TimestampMicrosecondBuilder),
     TimestampUtc(TimestampMicrosecondBuilder),
     Text(StringBuilder),
@@ -201,7 +201,13 @@ impl Builder {
             (CsvType::Integer, _) => Builder::Integer(Int64Builder::with_capacity(rows)),
             (CsvType::Float, _) => Builder::Float(Float64Builder::with_capacity(rows)),
             (CsvType::Boolean, _) => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
-            (CsvType::Date, _) => Builder::Date(Date32Builder::with_capacity(rows)),
+            (CsvType::Date, _) => Builder::Date(Date32Builder::with_capacity(rows), cell::date),
+            (CsvType::DayMonthYear, _) => {
+                Builder::Date(Date32Builder::with_capacity(rows), cell::day_month_year)
+            }
+            (CsvType::MonthDayYear, _) => {
+                Builder::Date(Date32Builder::with_capacity(rows), cell::month_day_year)
+            }
             (CsvType::Timestamp, _) => Builder::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows)),
             (CsvType::TimestampUtc, _) => Builder::TimestampUtc(
                 TimestampMicrosecondBuilder::with_capacity(rows).with_timezone(cell::UTC),
@@ -223,7 +229,7 @@ impl Builder {
             Builder::Integer(column) => column.append_option(read(cell, |c| cell::integer(c, origin))?),
             Builder::Float(column) => column.append_option(read(cell, |c| cell::float(c, origin))?),
             Builder::Boolean(column) => column.append_option(read(cell, cell::boolean)?),
-            Builder::Date(column) => column.append_option(read(cell, cell::date)?),
+            Builder::Date(column, date) => column.append_option(read(cell, *date)?),
             Builder::Timestamp(column) => column.append_option(read(cell, cell::timestamp)?),
             Builder::TimestampUtc(column) => column.append_option(read(cell, cell::timestamp_utc)?),
             Builder::Text(column) => column.append_option(cell),
@@ -237,7 +243,7 @@ impl Builder {
             Builder::Integer(column) => Arc::new(column.finish()),
             Builder::Float(column) => Arc::new(column.finish()),
             Builder::Boolean(column) => Arc::new(column.finish()),
-            Builder::Date(column) => Arc::new(column.finish()),
+            Builder::Date(column, _) => Arc::new(column.finish()),
             Builder::Timestamp(column) | Builder::TimestampUtc(column) => Arc::new(column.finish()),
             Builder::Text(column) => Arc::new(column.finish()),
             Builder::Packed(column) => Arc::new(column.finish()),

@@ -115,6 +115,11 @@ impl CsvFile {
         self.types = types.collect();
     }
 
+    /// The settled types by column name.
+    pub fn typed_names(&self) -> impl Iterator<Item = (&str, CsvType)> {
+        self.names.iter().zip(&self.types).map(|(name, (kind, _))| (name.as_str(), *kind))
+    }
+
     /// The schema with the settled types.
     pub fn schema(&self) -> SchemaRef {
         let fields =

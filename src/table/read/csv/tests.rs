@@ -56,6 +56,11 @@ fn types_are_guessed_narrowly() {
     assert_eq!(guessed(&["1", "2.5", "1e3"]), CsvType::Float);
     assert_eq!(guessed(&["true", "False"]), CsvType::Boolean);
     assert_eq!(guessed(&["2024-02-29", "1899-12-31"]), CsvType::Date);
+    assert_eq!(guessed(&["1/2/2024", "29.2.2024"]), CsvType::DayMonthYear);
+    assert_eq!(guessed(&["01/02/2024", "02-29-2024"]), CsvType::MonthDayYear);
+    // Nobody but the owner knows whether the day or the month comes first.
+    assert_eq!(guessed(&["1/2/2024", "12/12/2024"]), CsvType::Text);
+    assert_eq!(guessed(&["30/2/2024"]), CsvType::Text);
     assert_eq!(guessed(&["2024-02-29T10:00", "2024-02-29 10:00:01.5"]), CsvType::Timestamp);
     assert_eq!(guessed(&["2024-02-29T10:00Z", "2024-02-29T10:00:00+01:00"]), CsvType::TimestampUtc);
     for text in [

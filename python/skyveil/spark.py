@@ -1,0 +1,277 @@
+"""Make a release of rows that the tasks of Spark read.
+
+The tasks observe the values of their rows, and turn rows into codes; the driver decides about the groups, and writes and
+checks the release, in the memory that it is given and a temporary file. The release has the bytes that the same rows give
+on one machine, whatever the partitions are.
+
+Needs pyspark, pyarrow and pandas 2.2, and skyveil on every executor.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
+
+from . import _means, _path
+from ._native import (
+    anonymize as _anonymize,
+    canonical_policy,
+    combine,
+    count_files,
+    encode,
+    merge_combinations,
+    merge_values,
+    observe,
+)
+from .errors import InputError
+from .progress import Progress, display
+from .release import Release
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+    Path = Union[str, os.PathLike[str]]
+
+__all__ = ["anonymize"]
+
+_PART = "part binary"
+"""The only column that tasks return."""
+
+
+def anonymize(
+    table: DataFrame | Path | Sequence[Path],
+    policy: Path,
+    out: Path,
+    *,
+    receipt: Path,
+    key: Path | None = None,
+    spark: SparkSession | None = None,
+    memory: int | str = "1GiB",
+    threads: int | None = None,
+    temp: Path | None = None,
+    trust_disk: bool = False,
+    format: str | None = None,
+    task_memory: int | str = "512MiB",
+    progress: Progress = None,
+) -> Release:
+    """Make a release of a frame of Spark, or of files that its executors can open.
+
+    The release appears in the directory ``out`` of the driver whole and checked, or not at all. Executors may be lost and
+    tasks may be tried several times. Pages of codes are stored on the executors while the run lasts, encrypted with a key
+    that only the run knows.
+
+    Args:
+        table: A frame, whose rows must be the same however often it is computed; or paths, of which each file is read by
+            one task.
+        policy: The path of a policy on the driver, or its text. Policies that look at single people (the models "beliefs"
+            and "robust", strategies, ``columns.individual``) are refused.
+        out: The directory that the release becomes; it must not exist.
+        receipt: The private receipt, on the driver. It must be said where it goes, because the folder of the release may
+            be shared.
+        key: The key of the fingerprint in the receipt; next to the receipt by default. The tasks get it too.
+        spark: The session; the active one by default.
+        memory, threads, temp, trust_disk, format, progress: As in :func:`skyveil.anonymize`, for the driver.
+        task_memory: The memory of each task for data that grows with its rows.
+
+    Raises:
+        InputError: If the frame has a column that Spark changes, such as a timestamp.
+        SkyveilError: As in :func:`skyveil.anonymize`.
+    """
+    text = canonical_policy(policy)
+    session = _session(spark)
+    means = _means(task_memory, 1, None, trust_disk)
+    is_frame = hasattr(table, "mapInArrow")
+    tasks: _Tasks = _FrameTasks(table, text, means) if is_frame else _FileTasks(session, table, text, means)
+    choices = {
+        "format": format,
+        "search": "tree",
+        "measure": None,
+        "strategy": None,
+        "functions": None,
+        "receipt": receipt,
+        "key": key,
+        "suppressed": None,
+    }
+    try:
+        with display(progress) as show:
+            native, summary = _anonymize(
+                tasks.columns(),
+                policy,
+                out,
+                choices,
+                _means(memory, threads, temp, trust_disk),
+                show,
+                tasks,
+            )
+    finally:
+        tasks.forget()
+    for note in summary["notes"]:
+        warnings.warn(note, stacklevel=2)
+    release = Release.__new__(Release)
+    release.path, release.summary, release._native = _path(out), summary, native
+    return release
+
+
+def _session(spark: SparkSession | None) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise InputError("there is no session of Spark", remedy="start one, or give it as spark")
+    return session
+
+
+class _Tasks:
+    """What the run asks of Spark; the bytes mean nothing here."""
+
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
+        self._stored: list[Any] = []
+
+    def columns(self) -> Any:
+        """The table of which the run sees the columns."""
+        raise NotImplementedError
+
+    def _each(self, stage: _Stage) -> RDD[bytes]:
+        """What a stage returns in all tasks."""
+        raise NotImplementedError
+
+    def _observe_nothing(self) -> bytes:
+        """The values of no rows."""
+        raise NotImplementedError
+
+    def values(self) -> bytes:
+        """The values of all rows."""
+        policy = self._policy
+        parts = self._each(_observe)
+        return parts.treeAggregate(
+            self._observe_nothing(),
+            lambda one, other: merge_values(policy, one, other),
+            lambda one, other: merge_values(policy, one, other),
+        )
+
+    def combinations(self, order: bytes) -> bytes:
+        """The combinations of sensitive values in all rows."""
+        policy = self._policy
+        return self._each(_Ordered(combine, order)).treeReduce(
+            lambda one, other: merge_combinations(policy, one, other)
+        )
+
+    def pages(self, order: bytes) -> Iterator[bytes]:
+        """All rows as pages: made by all executors at once, and fetched partition by partition."""
+        from pyspark import StorageLevel
+
+        pages = self._each(_Ordered(encode, order)).persist(StorageLevel.DISK_ONLY)
+        self._stored.append(pages)
+        pages.count()
+        yield from pages.toLocalIterator(prefetchPartitions=True)
+
+    def forget(self) -> None:
+        """Removes what Spark stored for the run."""
+        while self._stored:
+            self._stored.pop().unpersist(blocking=True)
+
+
+_Rows = tuple[Any, str, Union[tuple[int, int], None], dict[str, Any]]
+_Stage = Callable[[_Rows], Iterable[bytes]]
+
+
+def _observe(rows: _Rows) -> Iterable[bytes]:
+    return [observe(rows)]
+
+
+class _Ordered:
+    """A stage that needs to know what the earlier ones found."""
+
+    def __init__(self, stage: Callable[[_Rows, bytes], bytes | Iterator[bytes]], order: bytes) -> None:
+        self._stage = stage
+        self._order = order
+
+    def __call__(self, rows: _Rows) -> Iterable[bytes]:
+        made = self._stage(rows, self._order)
+        return [made] if isinstance(made, bytes) else made
+
+
+class _FileTasks(_Tasks):
+    """A task for each file, which reads it without Spark."""
+
+    def __init__(self, session: SparkSession, table: Any, policy: str, means: dict[str, Any]) -> None:
+        super().__init__(policy)
+        paths = [table] if isinstance(table, (str, os.PathLike)) else list(table)
+        self._paths = [os.path.abspath(path) for path in paths]
+        self._means = means
+        self._context = session.sparkContext
+
+    def columns(self) -> Any:
+        return self._paths
+
+    def _observe_nothing(self) -> bytes:
+        return observe((self._paths, self._policy, (0, 0), self._means))
+
+    def _each(self, stage: _Stage) -> RDD[bytes]:
+        paths, policy, means = self._paths, self._policy, self._means
+        files = count_files(paths, policy)
+
+        def run(numbers: Iterable[int]) -> Iterable[bytes]:
+            for number in numbers:
+                yield from stage((paths, policy, (number, number + 1), means))
+
+        return self._context.parallelize(range(files), files).mapPartitions(run)
+
+
+class _FrameTasks(_Tasks):
+    """A task for each partition of a frame."""
+
+    def __init__(self, frame: Any, policy: str, means: dict[str, Any]) -> None:
+        super().__init__(policy)
+        self._frame: DataFrame = frame
+        self._means = means
+        self._schema = _arrow_schema(frame)
+
+    def columns(self) -> Any:
+        return self._schema.empty_table()
+
+    def _observe_nothing(self) -> bytes:
+        return observe((self.columns(), self._policy, None, self._means))
+
+    def _each(self, stage: _Stage) -> RDD[bytes]:
+        policy, means, schema = self._policy, self._means, self._schema.serialize().to_pybytes()
+
+        def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            import pyarrow
+
+            columns = pyarrow.ipc.read_schema(pyarrow.py_buffer(schema))
+            cast = (_as_promised(batch, columns) for batch in batches)
+            reader = pyarrow.RecordBatchReader.from_batches(columns, cast)
+            for part in stage((reader, policy, None, means)):
+                yield pyarrow.record_batch([pyarrow.array([part], pyarrow.binary())], names=["part"])
+
+        return self._frame.mapInArrow(run, _PART).rdd.map(lambda row: bytes(row.part))
+
+
+def _arrow_schema(frame: DataFrame) -> pyarrow.Schema:
+    """The types in which Spark hands rows over; those that it changes are refused."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import TimestampNTZType, TimestampType
+
+    for field in frame.schema.fields:
+        if isinstance(field.dataType, (TimestampType, TimestampNTZType)):
+            raise InputError(
+                f"column `{field.name}` holds timestamps, which Spark changes to microseconds",
+                remedy="cast it to a date or to text, drop it from the frame, or give the paths of the files",
+                column=field.name,
+            )
+    schema: pyarrow.Schema = to_arrow_schema(frame.schema)
+    return schema
+
+
+def _as_promised(batch: pyarrow.RecordBatch, columns: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """The same rows; an error if Spark hands over other types than it promised."""
+    import pyarrow
+
+    if batch.schema.types != columns.types:
+        raise TypeError("Spark hands rows over in other types than those of the frame")
+    return pyarrow.RecordBatch.from_arrays(batch.columns, schema=columns)

@@ -1,0 +1,202 @@
+//! What the tasks of an engine call, and how the run calls the engine.
+//!
+//! The engine is a Python object with `values()`, `combinations(order)` and `pages(order)`, which move bytes between the
+//! functions here: see `skyveil::engine` for what they promise each other.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+use crossbeam_channel::{Receiver, bounded};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use skyveil::engine::{EngineTask, RowEngine};
+use skyveil::{Error, Policy, Progress, ReadOptions, Result, Table};
+
+use crate::errors::raised;
+use crate::release::{GivenPolicy, Means};
+use crate::table::GivenTable;
+use crate::work::run;
+
+/// Pages that wait for the engine.
+const AHEAD: usize = 2;
+
+/// The rows of a task.
+pub struct GivenRows {
+    table: GivenTable,
+    policy: String,
+    /// The positions of the files that are the task's, if files are given.
+    files: Option<(usize, usize)>,
+    means: Means,
+}
+
+impl<'py> FromPyObject<'_, 'py> for GivenRows {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (table, policy, files, means) = given.extract()?;
+        Ok(GivenRows { table, policy, files, means })
+    }
+}
+
+/// A policy in its canonical form, in which it needs no other file.
+fn read_canonical(policy: &str) -> Result<Policy> {
+    Policy::parse(policy, "policy")
+}
+
+impl GivenRows {
+    fn with<T>(self, progress: &Progress, work: impl FnOnce(&EngineTask<'_>) -> Result<T>) -> Result<T> {
+        let policy = read_canonical(&self.policy)?;
+        let options = ReadOptions { spool: self.means.spool(), ..policy.read_options() };
+        let table = some_files(self.table.open(&options)?, self.files);
+        let resources = self.means.resources(progress);
+        work(&EngineTask { table: &table, policy: &policy, resources: &resources })
+    }
+}
+
+/// The table with only these files.
+pub fn some_files(table: Table, files: Option<(usize, usize)>) -> Table {
+    match files {
+        Some((from, to)) => table.with_files(from..to),
+        None => table,
+    }
+}
+
+/// The canonical form of a policy, which tasks understand without the files that it names.
+#[pyfunction]
+pub fn canonical_policy(py: Python<'_>, policy: GivenPolicy) -> PyResult<String> {
+    policy.read().map(|policy| policy.canonical()).map_err(|error| raised(py, &error))
+}
+
+/// How many files a table has.
+#[pyfunction]
+pub fn count_files(py: Python<'_>, table: GivenTable, policy: &str) -> PyResult<usize> {
+    let count = || Ok(table.open(&read_canonical(policy)?.read_options())?.files().len());
+    count().map_err(|error| raised(py, &error))
+}
+
+/// The values of the rows of a task.
+#[pyfunction]
+pub fn observe(py: Python<'_>, rows: GivenRows) -> PyResult<Bound<'_, PyBytes>> {
+    let bytes = run(py, None, |progress| rows.with(progress, |task| task.observe()))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The combinations of sensitive values in the rows of a task.
+#[pyfunction]
+pub fn combine<'py>(py: Python<'py>, rows: GivenRows, order: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = run(py, None, |progress| rows.with(progress, |task| task.combine(order)))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The rows of a task as encrypted pages.
+#[pyfunction]
+pub fn encode(py: Python<'_>, rows: GivenRows, order: Vec<u8>) -> PyResult<TaskPages> {
+    let (send, pages) = bounded(AHEAD);
+    let work = move || {
+        let pass = |page| send.send(Ok(page)).map_err(|_| Error::Stopped);
+        if let Err(error) = rows.with(&Progress::default(), |task| task.encode(&order, pass)) {
+            let _ = send.send(Err(error));
+        }
+    };
+    match Builder::new().spawn(work) {
+        Ok(_) => Ok(TaskPages { pages }),
+        Err(source) => Err(raised(py, &Error::Threads { source })),
+    }
+}
+
+/// The values of two tasks.
+#[pyfunction]
+pub fn merge_values<'py>(
+    py: Python<'py>,
+    policy: &str,
+    one: &[u8],
+    other: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let merged = read_canonical(policy).and_then(|policy| EngineTask::merge_values(&policy, one, other));
+    merged.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+}
+
+/// The combinations of two tasks.
+#[pyfunction]
+pub fn merge_combinations<'py>(
+    py: Python<'py>,
+    policy: &str,
+    one: &[u8],
+    other: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let merged =
+        read_canonical(policy).and_then(|policy| EngineTask::merge_combinations(&policy, one, other));
+    merged.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+}
+
+/// The pages of a task, one after the other.
+#[pyclass(module = "skyveil", frozen)]
+pub struct TaskPages {
+    pages: Receiver<Result<Vec<u8>>>,
+}
+
+#[pymethods]
+impl TaskPages {
+    fn __iter__(pages: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        pages
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match py.detach(|| self.pages.recv()) {
+            Ok(Ok(page)) => Ok(Some(PyBytes::new(py, &page))),
+            Ok(Err(error)) => Err(raised(py, &error)),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// An engine that Python gave.
+pub struct GivenEngine {
+    engine: Py<PyAny>,
+    /// Why it failed.
+    failure: Mutex<Option<PyErr>>,
+}
+
+impl GivenEngine {
+    /// The engine behind an object.
+    pub fn new(engine: Py<PyAny>) -> Self {
+        GivenEngine { engine, failure: Mutex::default() }
+    }
+
+    /// Why the engine failed, if it did.
+    pub fn failure(self) -> Option<PyErr> {
+        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
+        Python::attach(|py| call(self.engine.bind(py))).map_err(|why| {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+            Error::Stopped
+        })
+    }
+}
+
+impl RowEngine for GivenEngine {
+    fn values(&self) -> Result<Vec<u8>> {
+        self.call(|engine| engine.call_method0("values")?.extract())
+    }
+
+    fn combinations(&self, order: &[u8]) -> Result<Vec<u8>> {
+        self.call(|engine| engine.call_method1("combinations", (order,))?.extract())
+    }
+
+    fn pages(&self, order: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let pages: Py<PyAny> =
+            self.call(|engine| Ok(engine.call_method1("pages", (order,))?.try_iter()?.into_any().unbind()))?;
+        let next = || {
+            self.call(|engine| {
+                let mut pages = pages.bind(engine.py()).try_iter()?;
+                pages.next().transpose()?.map(|page| page.extract::<Vec<u8>>()).transpose()
+            })
+        };
+        while let Some(page) = next()? {
+            each(&page)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+"""Rows that the tasks of Spark read give the bytes of one machine, also if executors are killed.
+
+Two workers on loopback, each an executor of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import skyveil
+import skyveil.spark
+from conftest import CENSUS, DATASETS, POLICY, files
+
+pyspark = pytest.importorskip("pyspark")
+pytest.importorskip("pyspark.cloudpickle")
+
+
+def start() -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.executor.memory", "512m")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.speculation", "true")
+        .getOrCreate()
+    )
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = start()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def dealt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The census in another order, in three files."""
+    folder = tmp_path_factory.mktemp("dealt")
+    table = pyarrow.csv.read_csv(CENSUS)
+    order = sorted(range(table.num_rows), key=lambda row: (row * 7919) % table.num_rows)
+    table = table.take(order)
+    for part in range(3):
+        rows = list(range(part, table.num_rows, 3))
+        pyarrow.parquet.write_table(table.take(rows), folder / f"{part}.parquet", row_group_size=500)
+    return folder
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_frames_give_the_bytes_of_one_machine(
+    spark: Any, dealt: Path, partitions: int, by_command: dict[str, bytes], tmp_path: Path
+) -> None:
+    frame = spark.read.parquet(str(dealt)).repartition(partitions)
+    release = skyveil.spark.anonymize(frame, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
+    assert files(release.path) == by_command
+    assert skyveil.check(release).safe
+
+
+def test_files_give_the_bytes_of_one_machine(
+    spark: Any, dealt: Path, by_command: dict[str, bytes], tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    receipt = tmp_path / "receipt.json"
+    release = skyveil.spark.anonymize(dealt, POLICY, tmp_path / "release", receipt=receipt)
+    assert files(release.path) == by_command
+    told = command("check", release.path, "--receipt", receipt, "--original", CENSUS).stdout
+    assert "safe" in told
+
+
+def test_kept_columns_and_several_sensitive_columns(
+    spark: Any,
+    dealt: Path,
+    keeping: Path,
+    keeping_by_command: dict[str, bytes],
+    command: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    frame = spark.read.parquet(str(dealt)).repartition(3)
+    release = skyveil.spark.anonymize(frame, keeping, tmp_path / "kept", receipt=tmp_path / "kept.json")
+    assert files(release.path) == keeping_by_command
+    two = DATASETS / "census-two.toml"
+    command("anonymize", CENSUS, "--policy", two, "--out", tmp_path / "alone")
+    release = skyveil.spark.anonymize(frame, two, tmp_path / "two", receipt=tmp_path / "two.json")
+    assert files(release.path) == files(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("stage", ["observe", "encode"])
+def test_an_executor_that_is_killed_changes_nothing(
+    spark: Any, dealt: Path, stage: str, by_command: dict[str, bytes], tmp_path: Path
+) -> None:
+    mark = tmp_path / "killed"
+    paths = sorted(str(path) for path in dealt.iterdir())
+    tasks = skyveil.spark._FileTasks
+    each = tasks._each
+
+    def deadly(self: Any, work: Any) -> Any:
+        name = "observe" if work is skyveil.spark._observe else work._stage.__name__
+        return each(self, _Deadly(work, str(mark)) if name == stage else work)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks, "_each", deadly)
+        release = skyveil.spark.anonymize(
+            paths, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
+        )
+    assert mark.exists()
+    assert files(release.path) == by_command
+
+
+# The executors do not have this file.
+pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class _Deadly:
+    """Kills its executor once."""
+
+    def __init__(self, stage: Any, mark: str) -> None:
+        self._stage = stage
+        self._mark = mark
+
+    def __call__(self, rows: Any) -> Any:
+        import os
+        import signal
+
+        try:
+            os.close(os.open(self._mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return self._stage(rows)
+        own = os.getpid()
+        while own > 1:
+            with open(f"/proc/{own}/cmdline", "rb") as line:
+                if b"CoarseGrainedExecutorBackend" in line.read():
+                    os.kill(own, signal.SIGKILL)
+                    break
+            with open(f"/proc/{own}/stat") as stat:
+                own = int(stat.read().rsplit(")", 1)[1].split()[1])
+        return []
+
+
+def test_a_driver_that_is_killed_leaves_nothing_visible(
+    spark: Any, dealt: Path, by_command: dict[str, bytes], tmp_path: Path
+) -> None:
+    script = f"""
+        import os, signal, skyveil, skyveil.spark
+        from pyspark.sql import SparkSession
+        os.environ["PYSPARK_PYTHON"] = {sys.executable!r}
+        session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        def kill(phase, done, total):
+            if phase == "receiving rows":
+                os.kill(os.getpid(), signal.SIGKILL)
+        skyveil.spark._Tasks.forget = lambda tasks: None
+        pages = skyveil.spark._Tasks.pages
+        def slow(tasks, order):
+            import time
+            for page in pages(tasks, order):
+                yield page
+                time.sleep(1)
+        skyveil.spark._Tasks.pages = slow
+        skyveil.spark.anonymize({str(dealt)!r}, {str(POLICY)!r}, "release", receipt="receipt.json", progress=kill)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True)
+    assert run.returncode == -signal.SIGKILL, run.stderr.decode()
+    assert not (tmp_path / "release").exists() and not (tmp_path / "receipt.json").exists()
+    release = skyveil.spark.anonymize(
+        dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
+    )
+    assert files(release.path) == by_command
+
+
+def test_types_that_spark_changes_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    frame = spark.sql("select timestamp'2024-01-01 00:00:00' as seen, 1 as age")
+    with pytest.raises(skyveil.errors.InputError) as caught:
+        skyveil.spark.anonymize(frame, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
+    assert caught.value.column == "seen"
+
+
+def test_policies_that_look_at_people_are_refused(spark: Any, dealt: Path, tmp_path: Path) -> None:
+    with pytest.raises(skyveil.errors.InputError, match="more of the people than counts"):
+        skyveil.spark.anonymize(
+            dealt, DATASETS / "census-beliefs.toml", tmp_path / "release", receipt=tmp_path / "receipt.json"
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_a_task_is_raised(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("age,disease\n3,flu\n")
+    with pytest.raises(Exception, match="sex|column"):
+        skyveil.spark.anonymize(
+            tmp_path / "table.csv", POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
+        )
+    assert not (tmp_path / "release").exists()

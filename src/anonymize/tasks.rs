@@ -1,0 +1,91 @@
+//! What does a task of an engine do for a release?
+//!
+//! Contract: the run and its tasks have the same version and the same policy; the tables of the tasks have the columns and
+//! types of the run's table, and together they have its rows. Then the release is the same, byte for byte, as one that is
+//! made of the whole table in one place.
+
+use super::job::Anonymize;
+use crate::encode::elsewhere::{self, TaskRows};
+use crate::encode::source::Source;
+use crate::encode::source_columns::SourceColumns;
+use crate::error::{Error, Result};
+use crate::model::protection::Protection;
+use crate::model::{Grouping, Needs, Policy};
+use crate::resources::Resources;
+use crate::resources::byte_form::PolicyStamp;
+use crate::table::ColumnKind;
+use crate::table::read::Table;
+
+/// The stages of a release that tasks run, for some of the rows.
+pub struct EngineTask<'a> {
+    /// Some of the rows.
+    pub table: &'a Table,
+    /// The policy of the release.
+    pub policy: &'a Policy,
+    /// What the task may use.
+    pub resources: &'a Resources<'a>,
+}
+
+impl EngineTask<'_> {
+    fn rows(&self) -> Result<TaskRows<'_>> {
+        let values = Protection::new(self.policy)?.values();
+        let columns = SourceColumns::bound(self.table, self.policy, values)?;
+        let source = Source { table: self.table, columns, resources: self.resources };
+        Ok(TaskRows { source, stamp: stamp(self.policy) })
+    }
+
+    /// The values of the rows.
+    pub fn observe(&self) -> Result<Vec<u8>> {
+        self.rows()?.observe()
+    }
+
+    /// The combinations of sensitive values in the rows.
+    pub fn combine(&self, order: &[u8]) -> Result<Vec<u8>> {
+        self.rows()?.combine(order)
+    }
+
+    /// Passes the rows on as encrypted pages, on any thread.
+    pub fn encode(&self, order: &[u8], pass: impl Fn(Vec<u8>) -> Result<()> + Sync) -> Result<()> {
+        self.rows()?.encode(order, pass)
+    }
+
+    /// The values of the rows of two tasks; commutative and associative.
+    pub fn merge_values(policy: &Policy, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+        elsewhere::merge_values(&stamp(policy), one, other)
+    }
+
+    /// The combinations in the rows of two tasks; commutative and associative.
+    pub fn merge_combinations(policy: &Policy, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+        elsewhere::merge_combinations(&stamp(policy), one, other)
+    }
+}
+
+/// What marks everything that belongs to this policy.
+pub(super) fn stamp(policy: &Policy) -> PolicyStamp {
+    PolicyStamp::new(policy.hash())
+}
+
+/// Fails if a release needs more of its rows than tasks pass on.
+pub(super) fn expect_codes_to_suffice(job: &Anonymize<'_>) -> Result<()> {
+    let refuse = |what: String| {
+        Err(Error::input(
+            format!("{what}, which an engine does not pass on"),
+            "make the release on one machine",
+        ))
+    };
+    if job.grouping() != Grouping::Split || job.policy.needs() != Needs::Counts {
+        return refuse("the policy needs more of the people than counts".to_string());
+    }
+    if job.policy.nights.is_some() {
+        return refuse("nights: the ledger needs the names of people".to_string());
+    }
+    for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
+        let name = target.name();
+        if job.table.kind(&name)? == ColumnKind::Text {
+            return refuse(format!(
+                "column {name:?} holds numbers as texts, each of which must be looked at"
+            ));
+        }
+    }
+    Ok(())
+}

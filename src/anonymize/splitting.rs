@@ -282,13 +282,7 @@ impl<'s> CodedTable<'s> {
             }
         };
         drop(test);
-        let Some(searched) = grown else {
-            let reason = match job.policy.publish.cuts {
-                Cuts::Blind => BLIND_CUTS_FAILED,
-                Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
-            };
-            return Ok(Attempt::Nothing(Outcome::Withheld(reason.to_string())));
-        };
+        let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
         drop(self.store);
         let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
@@ -314,6 +308,15 @@ impl<'s> CodedTable<'s> {
             night,
         })))
     }
+}
+
+/// Why nothing is published although the counts of the whole table would allow it.
+fn withheld(policy: &Policy) -> Attempt {
+    let reason = match policy.publish.cuts {
+        Cuts::Blind => BLIND_CUTS_FAILED,
+        Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+    };
+    Attempt::Nothing(Outcome::Withheld(reason.to_string()))
 }
 
 /// What the ledger needs of a night; `None` if the release is not continued.

@@ -59,14 +59,6 @@ const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which be
 const BLIND_CUTS_FAILED: &str = "the tree of candidate groups fails for this table; that it fails tells something to whoever knows how often values \
      occur in all: publish neither these totals nor a second attempt with a weaker policy";
 
-/// Why there is no release of groups that could not be formed.
-fn why_withheld(policy: &Policy) -> &'static str {
-    match policy.publish.cuts {
-        Cuts::Blind => BLIND_CUTS_FAILED,
-        Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
-    }
-}
-
 /// Splits the table as long as the parts are safe, and writes the groups.
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
     let protection = Protection::new(job.policy)?;
@@ -290,9 +282,7 @@ impl<'s> CodedTable<'s> {
             }
         };
         drop(test);
-        let Some(searched) = grown else {
-            return Ok(Attempt::Nothing(Outcome::Withheld(why_withheld(job.policy).to_string())));
-        };
+        let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
         drop(self.store);
         let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
@@ -318,6 +308,15 @@ impl<'s> CodedTable<'s> {
             night,
         })))
     }
+}
+
+/// Why nothing is published although the counts of the whole table would allow it.
+fn withheld(policy: &Policy) -> Attempt {
+    let reason = match policy.publish.cuts {
+        Cuts::Blind => BLIND_CUTS_FAILED,
+        Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+    };
+    Attempt::Nothing(Outcome::Withheld(reason.to_string()))
 }
 
 /// What the ledger needs of a night; `None` if the release is not continued.

@@ -164,8 +164,8 @@ impl<'a> Protection<'a> {
             let parts = published.parts(&target.columns, &mut texts)?;
             let values = value_texts(target, &name, &texts, sensitive);
             let nobody = GroupCounts::none(texts.len());
-            let mut test = self.coded(target, &values, &code, None).split_test(&nobody)?;
-            needed(&mut *test, &parts).into_iter().for_each(|at| kept[at] = true);
+            let test = self.coded(target, &values, &code, None).split_test(&nobody)?;
+            needed(&*test, &parts).into_iter().for_each(|at| kept[at] = true);
         }
         let mut keeps = kept.into_iter();
         published.groups.retain(|_| keeps.next().unwrap_or(true));

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::policy::{Cuts, joint_value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// A group that was published, by the texts of its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -137,22 +138,31 @@ impl PastRecorder {
 
 /// Drops groups that decide nothing beside the others: `parts` are what `test`, which has accepted nothing, sees of
 /// them. Returns the places of those that are needed, in ascending order.
-pub(super) fn needed(test: &mut dyn SplitTest, parts: &[Part]) -> Vec<usize> {
-    let mut scratch = Scratch::default();
-    // The last ones found are the least.
+pub(super) fn needed(test: &dyn SplitTest, parts: &[Part]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|&at| (parts[at].people, at));
-    let keeps = |at: &usize| {
-        let part = &parts[*at];
-        let keeps = test.could_change(part, &mut scratch);
-        if keeps {
-            test.accept(std::slice::from_ref(part));
-        }
-        keeps
-    };
-    let mut needed: Vec<usize> = order.into_iter().filter(keeps).collect();
+    let mut changing = changing(test.fork(), parts, order);
+    // The last group that lowered a minimum attains it; backwards, those before it change nothing.
+    changing.reverse();
+    let mut needed = self::changing(test.fork(), parts, changing);
     needed.sort_unstable();
     needed
+}
+
+/// The groups that change what the test remembers, if it accepts them in this order.
+fn changing(mut test: Box<dyn SplitTest>, parts: &[Part], mut order: Vec<usize>) -> Vec<usize> {
+    let (mut scratch, mut seen) = (Scratch::default(), HashSet::new());
+    order.retain(|&at| {
+        let part = &parts[at];
+        let new = seen.insert((part.people, part.counts()));
+        if !new || !test.could_change(part, &mut scratch) {
+            return false;
+        }
+        let before = test.statistics();
+        test.accept(std::slice::from_ref(part));
+        !test.statistics().are_surely(&before)
+    });
+    order
 }
 
 impl Policy {

@@ -24,6 +24,18 @@ pub enum SplitStatistics {
 }
 
 impl SplitStatistics {
+    /// Whether these are certainly the same minima; where that is not compared, they are not.
+    pub fn are_surely(&self, other: &SplitStatistics) -> bool {
+        match (self, other) {
+            (SplitStatistics::Nothing, SplitStatistics::Nothing) => true,
+            (SplitStatistics::Skyline(own), SplitStatistics::Skyline(other)) => own == other,
+            (SplitStatistics::Each(own), SplitStatistics::Each(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(own, other)| own.are_surely(other))
+            }
+            _ => false,
+        }
+    }
+
     /// The bytes that they take, about.
     pub fn bytes(&self) -> u64 {
         match self {

@@ -117,7 +117,8 @@ pub fn exposed(priors: &Priors, requirement: &Requirement, tuples: Tuples<'_>, m
         };
         for (exposed, own) in exposed.iter_mut().zip(signatures.chunks_exact(priors.sets())) {
             // A NaN is not at most 1/r.
-            *exposed |= !(enclosure.of(own[set]) <= enough);
+            let share = enclosure.of(own[set]);
+            *exposed |= share.is_nan() || share > enough;
         }
     }
     exposed

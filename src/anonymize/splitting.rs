@@ -59,6 +59,14 @@ const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which be
 const BLIND_CUTS_FAILED: &str = "the tree of candidate groups fails for this table; that it fails tells something to whoever knows how often values \
      occur in all: publish neither these totals nor a second attempt with a weaker policy";
 
+/// Why there is no release of groups that could not be formed.
+fn why_withheld(policy: &Policy) -> &'static str {
+    match policy.publish.cuts {
+        Cuts::Blind => BLIND_CUTS_FAILED,
+        Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
+    }
+}
+
 /// Splits the table as long as the parts are safe, and writes the groups.
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
     let protection = Protection::new(job.policy)?;
@@ -283,11 +291,7 @@ impl<'s> CodedTable<'s> {
         };
         drop(test);
         let Some(searched) = grown else {
-            let reason = match job.policy.publish.cuts {
-                Cuts::Blind => BLIND_CUTS_FAILED,
-                Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
-            };
-            return Ok(Attempt::Nothing(Outcome::Withheld(reason.to_string())));
+            return Ok(Attempt::Nothing(Outcome::Withheld(why_withheld(job.policy).to_string())));
         };
         progress.start("writing", None);
         drop(self.store);

@@ -17,8 +17,6 @@ pub struct ProposedProtection {
     pub values: Values,
     /// The point that is proposed; `None` if the table allows none of them, or if there were too many values to count.
     pub point: Option<Feasible>,
-    /// The share of people with the most frequent value, if known.
-    pub largest_share: Option<f64>,
 }
 
 /// A skyline point that the whole table in one group satisfies.
@@ -65,10 +63,8 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
         }
         counts
     });
-    let share = |counts: &Vec<u64>| counts.iter().max().map(|&most| most as f64 / people.max(1) as f64);
-    let largest_share = counts.as_ref().and_then(share).filter(|_| values == Values::Single);
     let point = counts.and_then(|counts| proposed(&counts, people, values));
-    ProposedProtection { group_size: group_size.min(people), values, point, largest_share }
+    ProposedProtection { group_size: group_size.min(people), values, point }
 }
 
 fn proposed(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {

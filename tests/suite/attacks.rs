@@ -9,7 +9,7 @@ const EXPECTED: [(&str, &str, [u64; 3]); 5] = [
     ("hospital.toml", "hospital.csv", [0, 4, 10]),
     ("clinic.toml", "clinic.csv", [0, 0, 240]),
     ("census.toml", "census.csv", [0, 149, 4890]),
-    ("census-beliefs.toml", "census.csv", [0, 51, 150]),
+    ("census-beliefs.toml", "census.csv", [0, 54, 150]),
 ];
 
 #[test]

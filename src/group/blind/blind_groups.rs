@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Candidates have up to this many times the people of the largest ones below them; those for which too little can be
 /// proved are left out.
-const SIZE_STEP: u64 = 4;
+const SIZE_STEP: u64 = 16;
 
 /// The inputs of a blind choice of groups.
 pub struct BlindGroups<'a> {

@@ -62,8 +62,7 @@ impl<'a> Axes<'a> {
             Some((axis.width(side), column, parts))
         });
         let mut lines: Vec<_> = lines.collect();
-        // Of equally wide columns, the one with the most parts leaves the least to the next ones.
-        lines.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.2.len().cmp(&one.2.len())));
+        lines.sort_by(|one, other| other.0.total_cmp(&one.0));
         let (_, column, parts) = lines.into_iter().nth(number)?;
         let boundaries = parts.iter().skip(1).map(|(_, extent)| extent.start).collect();
         let boxes = parts.into_iter().map(|(side, extent)| {

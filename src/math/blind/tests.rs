@@ -480,7 +480,7 @@ fn shares_in_trees_of_hundreds_of_people_stay_below_the_confidence() {
             }
         }
     }
-    assert!(proved > 8, "{proved}");
+    assert!(proved >= 6, "{proved}");
 }
 
 #[test]

@@ -26,6 +26,9 @@ impl BlindRequirements {
                 format!("{remedy}, or choose cuts = \"best\""),
             ))
         };
+        if policy.nights.is_some() {
+            return refused("covers a single release, and the policy states nights", "leave them out");
+        }
         let ([target], [column]) = (&policy.privacy.targets[..], sensitive.columns()) else {
             return refused("withstands a replay for one sensitive column only", "keep one sensitive column");
         };

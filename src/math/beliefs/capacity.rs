@@ -245,7 +245,7 @@ impl End {
             carried += amount / through;
         }
         // A NaN or an infinity is not below.
-        (carried < 0.999 && root.is_finite()).then(|| 2.0 * root * root * (1.0 + 1e-6))
+        (carried < 0.999 && root.is_finite()).then_some(2.0 * root * root * (1.0 + 1e-6))
     }
 }
 
@@ -259,8 +259,7 @@ fn absolute(tilt: &Tilt) -> Vec<f64> {
 /// u = sin(t/2): G = 2/pi times the integral of exp(-2 h u^2) / sqrt(1 - u^2) over 0..1, where the root is at most 1 + u^2 as
 /// long as u^2 <= 0.6, and the rest is at most exp(-1.2 h).
 fn ln_mean_on_circle(h: f64) -> f64 {
-    // A NaN says nothing.
-    if !(h > 0.0) {
+    if h.is_nan() || h <= 0.0 {
         return 0.0;
     }
     let bound = if h > 16.0 {

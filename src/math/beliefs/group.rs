@@ -65,7 +65,7 @@ enum Known {
     /// In floats, member by member, off by at most this.
     Exactly(Vec<f64>, f64),
     /// Within bounds.
-    Within(Ceiling),
+    Within(Box<Ceiling>),
 }
 
 /// Some members of a group and the values that they share.
@@ -196,7 +196,8 @@ impl<'a> Beliefs<'a> {
     pub fn refine(&mut self) {
         for block in self.blocks.iter_mut().filter(|block| !block.is_exact()) {
             let priors = block.group().priors(self.adversary);
-            block.known = Known::Within(Ceiling::refined(&priors, &block.counts, self.adversary.error));
+            let ceiling = Ceiling::refined(&priors, &block.counts, self.adversary.error);
+            block.known = Known::Within(Box::new(ceiling));
         }
     }
 
@@ -287,8 +288,8 @@ impl<'a> Beliefs<'a> {
 fn block(adversary: &BeliefAdversary<'_>, members: Vec<Member>, counts: Vec<u64>) -> Block {
     let group = BeliefGroup { members: &members, counts: &counts };
     let exactly = group.is_small(adversary.states).then(|| group.exactly(adversary)).flatten();
-    let known = exactly
-        .unwrap_or_else(|| Known::Within(Ceiling::new(&group.priors(adversary), &counts, adversary.error)));
+    let within = || Ceiling::new(&group.priors(adversary), &counts, adversary.error);
+    let known = exactly.unwrap_or_else(|| Known::Within(Box::new(within())));
     Block { members, counts, known }
 }
 

@@ -116,8 +116,8 @@ pub fn exposed(priors: &Priors, requirement: &Requirement, tuples: Tuples<'_>, m
             return vec![true; members.len()];
         };
         for (exposed, own) in exposed.iter_mut().zip(signatures.chunks_exact(priors.sets())) {
-            // A NaN is not at most 1/r.
-            *exposed |= !(enclosure.of(own[set]) <= enough);
+            let most = enclosure.of(own[set]);
+            *exposed |= most.is_nan() || most > enough;
         }
     }
     exposed

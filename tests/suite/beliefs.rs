@@ -189,8 +189,8 @@ fn a_table_of_many_subtrees_is_private_and_the_same_for_any_memory_and_row_order
     let make = |paths: &[PathBuf], name: &str, memory: u64, threads: usize| {
         let out = folder.path().join(name);
         let run = Run { memory, threads, ..Run::new(paths, &policy, out.clone()) };
-        // Nodes of more than some 400 rows are split on pages, and parts of 600 rows are grown on their own.
-        match run.in_small_parts().unwrap() {
+        // Nodes of more than some 4,000 rows are split on pages, and each of the others is finished on its own.
+        match run.outcome().unwrap() {
             Outcome::Published(summary) => assert!(summary.groups > 50, "{}", summary.groups),
             outcome => panic!("{outcome:?}"),
         }

@@ -196,8 +196,8 @@ impl<'a> Beliefs<'a> {
     pub fn refine(&mut self) {
         for block in self.blocks.iter_mut().filter(|block| !block.is_exact()) {
             let priors = block.group().priors(self.adversary);
-            block.known =
-                Known::Within(Box::new(Ceiling::refined(&priors, &block.counts, self.adversary.error)));
+            let ceiling = Ceiling::refined(&priors, &block.counts, self.adversary.error);
+            block.known = Known::Within(Box::new(ceiling));
         }
     }
 
@@ -288,9 +288,8 @@ impl<'a> Beliefs<'a> {
 fn block(adversary: &BeliefAdversary<'_>, members: Vec<Member>, counts: Vec<u64>) -> Block {
     let group = BeliefGroup { members: &members, counts: &counts };
     let exactly = group.is_small(adversary.states).then(|| group.exactly(adversary)).flatten();
-    let known = exactly.unwrap_or_else(|| {
-        Known::Within(Box::new(Ceiling::new(&group.priors(adversary), &counts, adversary.error)))
-    });
+    let within = || Ceiling::new(&group.priors(adversary), &counts, adversary.error);
+    let known = exactly.unwrap_or_else(|| Known::Within(Box::new(within())));
     Block { members, counts, known }
 }
 

@@ -63,7 +63,8 @@ fn a_signal_removes_what_the_run_made_and_ends_it() {
     table(&folder);
     let before = names(&folder);
     for (round, signal) in [INTERRUPT, TERMINATE, HANGUP, TERMINATE, TERMINATE].into_iter().enumerate() {
-        let mut child = start(&folder, &[]);
+        // A background job of a shell ignores SIGINT, and so would the run.
+        let mut child = start(&folder, &["env", "--default-signal=HUP,INT,TERM"]);
         wait_for_staging(&folder, &before);
         // At several stages of the run.
         std::thread::sleep(Duration::from_millis(40 * round as u64));

@@ -54,7 +54,7 @@ pub struct AnonymizeArgs {
     #[arg(long, value_name = "DIR", required_unless_present_any = ["dry_run", "append"])]
     pub out: Option<PathBuf>,
     /// Continue this release: the newcomers of the table become groups of their own, and all nights are safe together.
-    /// The policy needs [nights].
+    /// The policy must have a section for nights.
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["out", "dry_run", "strategy", "format", "functions", "suppressed", "receipt"])]
     pub append: Option<PathBuf>,
     /// Publish nothing: estimate from a sample what a release would be like, and what each relaxation of the policy

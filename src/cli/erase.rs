@@ -21,7 +21,7 @@ Examples:
   skyveil erase release --people leavers.csv --dry-run
   skyveil erase release --people leavers.csv")]
 pub struct EraseArgs {
-    /// The release, made by a policy with [nights] and a column of people.
+    /// The release, made by a policy with a section for nights and a column of people.
     #[arg(value_name = "RELEASE")]
     pub release: PathBuf,
     /// A table that names the people: in the same column as the policy, or in its only column.

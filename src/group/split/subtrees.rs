@@ -5,7 +5,7 @@
 //! changes ([`GrownNode::commit`]). The first nodes change what is remembered most, so waves begin with one node and
 //! double. The groups of a wave are published while the next one grows.
 //!
-//! Memory: [`SubtreeLimits::finishing_bytes`](super::limits::SubtreeLimits::finishing_bytes) of the wave and the one
+//! Memory: [`SubtreeLimits::node_bytes`](super::limits::SubtreeLimits::node_bytes) of each node of the wave and of the one
 //! before it. A smaller wave gives the same groups.
 
 use super::frontier::OpenNode;

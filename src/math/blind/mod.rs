@@ -5,7 +5,7 @@
 //! (mathematics 13). Whoever knows the tree and this rule is left with just those arrangements, so the property
 //! holds against them as well. A failure at the root means that nothing is published.
 //!
-//! Small trees are [counted exactly](exact), large ones follow a stricter rule of [limits](limits) per value for
+//! Small trees are [counted exactly](exact), large ones follow a stricter rule of [`limits`] per value for
 //! which safety is proved once for all tables. Which of the two applies depends on the counts of the root alone.
 
 mod exact;

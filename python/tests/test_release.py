@@ -96,7 +96,7 @@ def test_a_proposed_policy_is_that_of_the_command(command: Callable[..., Any], t
     # A frame has types of its own, and the policy says nothing about them.
     with pytest.warns(UserWarning) if _warns(command) else _nothing():
         of_frame = skyveil.init(polars.read_csv(CENSUS), sensitive="diagnosis")
-    assert 'sensitive = "diagnosis"' in of_frame and "types" not in of_frame
+    assert "[columns.sensitive.diagnosis]" in of_frame and "types" not in of_frame
 
 
 def _warns(command: Callable[..., Any]) -> bool:

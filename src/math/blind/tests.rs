@@ -286,7 +286,6 @@ fn nobody_who_replays_the_limits_reaches_the_confidence() {
 }
 
 #[test]
-#[ignore = "takes minutes: every table of up to 8 people and 3 values, and of up to 12 people and 2 values"]
 fn nobody_who_replays_the_rule_on_larger_trees_reaches_the_confidence() {
     let mut random = Random::new(15);
     let mut sum = Replayed::default();

@@ -10,16 +10,20 @@
 
 mod append;
 mod bucket_tables;
+mod continued;
 mod erase;
 #[cfg(test)]
 mod fault_tests;
 mod given;
+#[cfg(test)]
+mod history_tests;
 mod job;
 mod lints;
 mod newcomers;
 #[cfg(test)]
 mod night_fault_tests;
 mod receipts;
+mod replacing;
 mod similar;
 mod splitting;
 mod suppressed;
@@ -35,7 +39,7 @@ pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
-use crate::release::receipt::with_ending;
+use crate::release::private_file::with_ending;
 use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;

@@ -229,8 +229,9 @@ impl<'a> Workplace<'a> {
             None => Staging::create(&job.out)?,
             Some(_) => {
                 accepted = Lints::of_replacement(job.policy)?;
-                private = private.of_newer_release();
-                Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?
+                let turn = Arc::new(Turn::take(&job.out)?);
+                private = private.of_newer_release(&job.out)?;
+                Staging::replacing(turn, &job.out)?
             }
         };
         // An older receipt is noticed before the table is read.

@@ -14,6 +14,7 @@ mod continued;
 mod erase;
 #[cfg(test)]
 mod fault_tests;
+mod following;
 mod given;
 #[cfg(test)]
 mod history_tests;
@@ -71,6 +72,12 @@ impl Anonymize<'_> {
                     "append to it, or make another release",
                 ));
             }
+        }
+        if self.cuts_from.is_some() && self.grouping() != Grouping::Split {
+            return Err(Error::input(
+                "the cuts of another release are given, and this policy does not make groups by cuts",
+                "follow cuts with the model \"skyline\" or \"implications\", and without a strategy",
+            ));
         }
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,

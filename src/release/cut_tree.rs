@@ -84,7 +84,16 @@ impl<'a> TreeFile<'a> {
 ///
 /// Memory: one line, and the trees of all lines.
 pub fn read_cuts(path: &Path, labels: &[(String, Labels<'_>)], unordered: &[&str]) -> Result<CutTree> {
-    let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let file = File::open(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::input(
+            format!(
+                "{} is not there: the cuts of a release are in the private tree next to it",
+                path.display()
+            ),
+            "name a release that you made by cuts, where you made it",
+        ),
+        _ => Error::io(path, source),
+    })?;
     let mut lines: Vec<CutTree> = Vec::new();
     for line in BufReader::new(file).lines() {
         let line = line.map_err(|source| Error::io(path, source))?;

@@ -139,7 +139,7 @@ struct CodedTable<'s> {
 }
 
 impl<'s> CodedTable<'s> {
-    /// The two scans of the source.
+    /// The scans of the source: one, if the first can keep the rows.
     fn read(
         job: &Anonymize<'_>,
         protection: &Protection<'_>,
@@ -157,12 +157,17 @@ impl<'s> CodedTable<'s> {
             Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
             None => None,
         };
-        let DecidedCodes { mut attributes, sensitive, ids } = match &mut elsewhere {
-            Some(rows) => rows.decide_codes(source)?,
-            None => source.read_values()?,
+        let hasher = source.hasher(&workplace.key);
+        let (codes, mut draft) = match &mut elsewhere {
+            Some(rows) => (rows.decide_codes(source)?, None),
+            None => source.read_values_and_draft(&hasher, &workplace.spill)?,
         };
+        let DecidedCodes { mut attributes, sensitive, ids } = codes;
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(codes)?;
+        }
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
@@ -176,14 +181,16 @@ impl<'s> CodedTable<'s> {
             // The prior beliefs about everybody need memory as well.
             reserved = reserved.max(memory / 2);
         }
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(reserved)?;
+        }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let hasher = source.hasher(&workplace.key);
-        let Encoded { store, whole, fingerprint: input } = match &elsewhere {
-            Some(rows) => {
-                rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), &workplace.spill)?
-            }
-            None => {
-                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?
+        let spill = &workplace.spill;
+        let Encoded { store, whole, fingerprint: input } = match (&elsewhere, draft) {
+            (Some(rows), _) => rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), spill)?,
+            (None, Some(draft)) => draft.encode(source, &attributes, &sensitive, spill)?,
+            (None, None) => {
+                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?
             }
         };
         drop(reserved);

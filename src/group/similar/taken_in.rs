@@ -31,7 +31,7 @@ impl KeptGroups {
     /// Keeps a group back, or returns it.
     pub(super) fn keep(&mut self, group: GroupRecords) -> Option<GroupRecords> {
         self.seen += 1;
-        let share = u128::from(mix(self.seen)) * u128::from(self.people) >> 64;
+        let share = (u128::from(mix(self.seen)) * u128::from(self.people)) >> 64;
         if share >= u128::from(self.most) || self.held + group.len() as u64 > self.most {
             return Some(group);
         }

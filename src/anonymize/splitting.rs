@@ -234,7 +234,7 @@ impl<'s> CodedTable<'s> {
         mut self,
         job: &Anonymize<'_>,
         protection: &Protection<'_>,
-        mut test: Box<dyn SplitTest>,
+        test: Box<dyn SplitTest>,
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
@@ -269,8 +269,7 @@ impl<'s> CodedTable<'s> {
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
                     progress,
                 };
-                test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.store, &self.whole, test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
                 let levels = self.attributes.iter().zip(&columns);
@@ -281,7 +280,6 @@ impl<'s> CodedTable<'s> {
                 Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
             }
         };
-        drop(test);
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
         drop(self.store);

@@ -14,11 +14,12 @@ use super::limits::SubtreeLimits;
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::{OnPages, Smallest};
 use super::subtrees::{Step, Subtrees, UnreadNode};
-use crate::encode::group_counts::GroupCounts;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
 use crate::error::Result;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
 use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::progress::Progress;
@@ -48,7 +49,7 @@ pub struct Growth<'a> {
 
 /// Groups in their order: what decides about them, and where they go.
 struct InOrder<'g> {
-    criterion: &'g mut Box<dyn SplitTest>,
+    criterion: Remembering,
     publication: Publication<'g>,
 }
 
@@ -77,17 +78,19 @@ struct PagedNodes {
 }
 
 impl Growth<'_> {
-    /// Grows the tree from its root, which the criterion must have accepted, and passes every group with its number to
+    /// Grows the tree from its root, which the criterion must admit, and passes every group with its number to
     /// `sink`, in tree order. Returns `None` if the criterion judges rows and there are people for whom no group that
     /// fits in memory passes.
     pub fn grow(
         &self,
         store: &mut PageStore<'_>,
         whole: &GroupCounts,
-        criterion: &mut Box<dyn SplitTest>,
+        criterion: Box<dyn SplitTest>,
         sink: &mut dyn GroupSink,
     ) -> Result<Option<()>> {
         let root = OpenNode::root(self.plan.columns, whole);
+        let mut criterion = Remembering::new(criterion);
+        criterion.accept(&[Part::of(whole)]);
         let mut order = InOrder { criterion, publication: Publication { sink, groups: 0 } };
         let grown = self.grow_part(store, root, &mut order)?;
         Ok(grown.map(drop))
@@ -219,11 +222,11 @@ impl Growth<'_> {
         self.progress.start("splitting on pages", None);
         let mut rows = OnPages::new(self.plan.columns, store, self.budget, self.progress, smallest);
         let SplitNodes { mut leaves, left: mut small, .. } =
-            self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut **order.criterion))?;
+            self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {
             return Ok(None);
         }
-        let criterion = &**order.criterion;
+        let criterion = &order.criterion;
         self.pool.install(|| self.plan.find_obstacles(&rows, tree, &mut leaves, criterion))?;
         small.sort_unstable_by_key(|node| node.id);
         let giants: Result<_> =

@@ -95,11 +95,10 @@ impl Told {
 fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> Told {
     let all = rows(sample);
     let whole = all.total(DISTINCT);
-    let (mut criterion, mut told) = (criterion(sample), Told::default());
+    let (criterion, mut told) = (criterion(sample), Told::default());
     if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return told;
     }
-    criterion.accept(&[Part::of(&whole)]);
     let folder = tempfile::tempdir().unwrap();
     let (budget, spill) = (Budget::new(means.memory), Spill::create(folder.path()).unwrap());
     let layout = Layout {
@@ -139,7 +138,7 @@ fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> 
         progress: &Progress::default(),
     };
     let mut store = store.into_inner().unwrap();
-    growth.grow(&mut store, &whole, &mut criterion, &mut told).unwrap().unwrap();
+    growth.grow(&mut store, &whole, criterion, &mut told).unwrap().unwrap();
     told
 }
 

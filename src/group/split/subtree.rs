@@ -8,9 +8,8 @@ use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
 use crate::error::Result;
 use crate::group::tree::{CutTree, NodeId};
-use crate::math::confidence::ThresholdVerdict;
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
-use crate::model::split_statistics::SplitStatistics;
 
 /// A node that was split for as long as that was safe.
 #[derive(Debug)]
@@ -28,8 +27,8 @@ pub struct GrownNode<'a> {
     root: OpenNode,
     /// Its cuts and leaves; `None` if the criterion judges rows and neither any cut nor the node as a whole passes.
     pub subtree: Option<Subtree>,
-    /// What was accepted before, and in the node.
-    pub statistics: SplitStatistics,
+    /// What was accepted in the node and changed what is remembered.
+    pub changes: Vec<Part>,
 }
 
 impl<'a> SplitPlan<'a> {
@@ -37,9 +36,9 @@ impl<'a> SplitPlan<'a> {
     ///
     /// The outcome is a function of the arguments: the same on any thread and any machine.
     pub fn grow(&self, rows: Rows, root: OpenNode, accepted: &dyn SplitTest) -> Result<GrownNode<'a>> {
-        let (mut rows, mut test) = (InMemory::new(self.columns, rows), accepted.fork());
-        let subtree = self.finish(&mut rows, root.clone(), &mut *test)?;
-        Ok(GrownNode { rows, root, subtree, statistics: test.statistics() })
+        let (mut rows, mut test) = (InMemory::new(self.columns, rows), Remembering::new(accepted.fork()));
+        let subtree = self.finish(&mut rows, root.clone(), &mut test)?;
+        Ok(GrownNode { rows, root, subtree, changes: test.into_changes() })
     }
 }
 
@@ -49,14 +48,11 @@ impl GrownNode<'_> {
     ///
     /// If the release is safe with everything accepted now and in the node, the node is already that (mathematics 12);
     /// otherwise it is grown again.
-    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Box<dyn SplitTest>) -> Result<Committed> {
-        let mut together = accepted.fork();
-        if together.merge(&self.statistics) == ThresholdVerdict::Safe {
-            *accepted = together;
+    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<Committed> {
+        if accepted.merge(&self.changes) {
             return Ok(Committed::AsGrown);
         }
-        self.subtree = plan.finish(&mut self.rows, self.root.clone(), &mut **accepted)?;
-        self.statistics = accepted.statistics();
+        self.subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;
         Ok(Committed::GrownAgain)
     }
 

@@ -16,6 +16,7 @@ use crate::encode::page::PageStore;
 use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
 use crate::resources::budget::Reservation;
 use rayon::prelude::*;
@@ -84,18 +85,18 @@ impl<'w, 's> Subtrees<'w, 's> {
         mut self,
         store: &mut PageStore<'_>,
         tree: &mut CutTree,
-        criterion: &mut Box<dyn SplitTest>,
+        criterion: &mut Remembering,
         publication: &mut Publication<'_>,
     ) -> Result<Option<()>> {
         let growth = self.growth;
         let mut grown: Wave<GrownNode<'_>> = Vec::new();
         while !self.waiting.is_empty() {
-            let Some(wave) = self.next_wave(&grown, store, tree, &**criterion)? else {
+            let Some(wave) = self.next_wave(&grown, store, tree, &*criterion)? else {
                 // The wave before must go first.
                 self.publish(std::mem::take(&mut grown), tree, publication)?;
                 continue;
             };
-            let (mut next, test) = (Ok(Vec::new()), &**criterion);
+            let (mut next, test) = (Ok(Vec::new()), &*criterion);
             growth.pool.in_place_scope(|scope| {
                 scope.spawn(|_| next = growth.grow_wave(wave, store, test));
                 self.publish(std::mem::take(&mut grown), tree, publication)
@@ -151,7 +152,7 @@ impl<'w, 's> Subtrees<'w, 's> {
         let of_node = |part| limits.node_bytes(part) + self.leaves.expected_bytes(part.people);
         let nodes: u64 = growing.take(many).chain(written).map(of_node).sum();
         // Each node has its own test while it grows, and afterwards what that remembers.
-        let remembered = 2 * many as u64 * criterion.statistics().bytes();
+        let remembered = 2 * many as u64 * criterion.bytes();
         nodes + remembered + limits.scratch_bytes(pool.current_num_threads())
     }
 

@@ -12,7 +12,7 @@ use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::elsewhere::RowsElsewhere;
+use crate::encode::elsewhere::{HeldTable, RowsElsewhere};
 use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
@@ -27,6 +27,7 @@ use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
+use crate::group::split::part_rows::PartRows;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
@@ -105,8 +106,9 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
-    let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
-    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, Some(&rows))?;
+    let attributes = &coded.attributes;
+    let rows = coded.rows.here().map(|store| TableRows { resources, store, attributes, quasi: &quasi });
+    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, rows.as_ref())?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
@@ -123,7 +125,7 @@ struct CodedTable<'s> {
     /// The risks that the policy accepts by name.
     accepted: Vec<Lint>,
     payload: Option<Payload>,
-    store: PageStore<'s>,
+    rows: PartRows<'s>,
     /// All rows counted together.
     whole: GroupCounts,
     /// The rows that were read.
@@ -137,7 +139,7 @@ struct CodedTable<'s> {
 impl<'s> CodedTable<'s> {
     /// The two scans of the source.
     fn read(
-        job: &Anonymize<'_>,
+        job: &Anonymize<'s>,
         protection: &Protection<'_>,
         source: &Source<'_>,
         workplace: &'s Workplace<'_>,
@@ -174,12 +176,26 @@ impl<'s> CodedTable<'s> {
         }
         let reserved = budget.reserve(STAGE, reserved)?;
         let hasher = source.hasher(&workplace.key);
-        let Encoded { store, whole, fingerprint: input } = match &elsewhere {
-            Some(rows) => {
-                rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), &workplace.spill)?
+        let (rows, whole, input) = match &elsewhere {
+            Some(held) => {
+                let HeldTable { rows, whole, fingerprint } =
+                    held.encode(source, (&attributes, &sensitive), payload.as_ref())?;
+                let rows = match job.policy.publish.cuts {
+                    Cuts::Best | Cuts::Mondrian => PartRows::Elsewhere(rows),
+                    // Blind cuts are chosen here.
+                    Cuts::Blind => PartRows::Here(rows.fetch_all(&workplace.resources, &workplace.spill)?),
+                };
+                (rows, whole, fingerprint)
             }
             None => {
-                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?
+                let Encoded { store, whole, fingerprint } = source.read_rows(
+                    &mut attributes,
+                    &sensitive,
+                    payload.as_ref(),
+                    &hasher,
+                    &workplace.spill,
+                )?;
+                (PartRows::Here(store), whole, fingerprint)
             }
         };
         drop(reserved);
@@ -190,7 +206,7 @@ impl<'s> CodedTable<'s> {
             ids,
             accepted: Vec::new(),
             payload,
-            store,
+            rows,
             whole,
             input,
             limits,
@@ -227,7 +243,7 @@ impl<'s> CodedTable<'s> {
             least_people: job.policy.privacy.minimum_group_size,
             budget: &files.resources.budget,
         };
-        files.choose_blindly(&blind, &self.store, &self.whole)
+        files.choose_blindly(&blind, &self.rows, &self.whole)
     }
 
     fn write_groups(
@@ -269,7 +285,7 @@ impl<'s> CodedTable<'s> {
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
                     progress,
                 };
-                growth.grow(&mut self.store, &self.whole, test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.rows, &self.whole, test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => {
                 let levels = self.attributes.iter().zip(&columns);
@@ -277,12 +293,12 @@ impl<'s> CodedTable<'s> {
                 let budget = &workplace.resources.budget;
                 let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
                 let untouched = || protection.split_test(sensitive, &self.whole, None);
-                Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
+                Some(Some(files.search(&lattice, &self.rows, sensitive.len(), untouched)?))
             }
         };
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
-        drop(self.store);
+        drop(self.rows);
         let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
         let log = output.finish()?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
@@ -365,15 +381,16 @@ impl GroupFiles<'_> {
     fn choose_blindly(
         &mut self,
         blind: &BlindGroups<'_>,
-        store: &PageStore<'_>,
+        rows: &PartRows<'_>,
         whole: &GroupCounts,
     ) -> Result<Option<Value>> {
         self.resources.progress.start("cutting without looking", None);
+        let store = pages_here(rows)?;
         let outcome = blind.choose(store, whole, |number, group| self.group(number, group))?;
         let Some(tree) = &outcome.tree else { return Ok(None) };
         let tree = NumberedTree { tree, before: 0, leaves: BTreeMap::new() };
         self.end_node();
-        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.end_part(Some(PlacedRows { rows, tree: &tree }))?;
         self.tree(&tree)?;
         Ok(Some(json!({
             "strategy": "blind",
@@ -392,15 +409,16 @@ impl GroupFiles<'_> {
     fn search(
         &mut self,
         lattice: &FullDomain<'_>,
-        store: &PageStore<'_>,
+        rows: &PartRows<'_>,
         values: usize,
         untouched: impl Fn() -> Result<Box<dyn SplitTest>>,
     ) -> Result<Searched> {
         self.resources.progress.start("searching the lattice", None);
+        let store = pages_here(rows)?;
         let publish = |number, group| self.group(number, group);
         let (tree, searched) = lattice.search(store, values, untouched, publish)?;
         let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
-        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.end_part(Some(PlacedRows { rows, tree: &tree }))?;
         self.tree(&tree)?;
         Ok(searched)
     }
@@ -432,6 +450,11 @@ impl GroupSink for GroupFiles<'_> {
     fn tree(&mut self, tree: &NumberedTree<'_>) -> Result<u64> {
         self.tree.push(tree)
     }
+}
+
+/// The pages of a table that is searched as a whole.
+fn pages_here<'r, 's>(rows: &'r PartRows<'s>) -> Result<&'r PageStore<'s>> {
+    rows.here().ok_or_else(|| Error::defect("the rows are with an engine"))
 }
 
 fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {

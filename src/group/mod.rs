@@ -6,6 +6,7 @@
 //! sensitive values. They work on codes and counts, and know little about Arrow or files.
 
 pub mod blind;
+mod byte_forms;
 pub mod given;
 pub mod groups;
 pub mod lattice;

@@ -95,7 +95,11 @@ impl SplitTest for Every {
     }
 
     fn accept(&mut self, parts: &[Part]) -> bool {
-        self.tests.iter_mut().fold(false, |changed, test| test.accept(parts) || changed)
+        let mut changed = false;
+        for test in &mut self.tests {
+            changed |= test.accept(parts);
+        }
+        changed
     }
 
     fn least_people(&self) -> u64 {

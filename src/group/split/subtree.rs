@@ -1,12 +1,14 @@
 //! Which groups does a node fall into whose rows are all in memory?
 
 use super::frontier::OpenNode;
+use super::grow::group;
 use super::join::{join, settle};
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::InMemory;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
 use crate::error::Result;
+use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
@@ -54,6 +56,13 @@ impl GrownNode<'_> {
         }
         self.subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;
         Ok(Committed::GrownAgain)
+    }
+
+    /// The cuts of the node, and its groups in tree order; `None` if there are people whom no group passes.
+    pub(super) fn into_groups(self) -> Result<Option<(CutTree, Vec<Group>)>> {
+        let Some(Subtree { tree, leaves }) = self.subtree else { return Ok(None) };
+        let groups = leaves.into_iter().map(|leaf| group(&self.rows, &tree, leaf)).collect::<Result<_>>()?;
+        Ok(Some((tree, groups)))
     }
 
     /// The counts of the whole node.

@@ -4,6 +4,7 @@
 //! table that is written.
 
 use super::append::column_kinds;
+use super::following;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
 use super::tasks::stamp;
@@ -22,7 +23,9 @@ use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
 use crate::group::blind::BlindGroups;
+use crate::group::followed::FollowedCuts;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
+use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
@@ -85,6 +88,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
             Setting::Search,
         ));
     }
+    following::expect_followable(job, &protection)?;
     let resources = &workplace.resources;
     for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
         let name = target.name();
@@ -180,10 +184,13 @@ impl<'s> CodedTable<'s> {
             Some(held) => {
                 let HeldTable { rows, whole, fingerprint } =
                     held.encode(source, (&attributes, &sensitive), payload.as_ref())?;
-                let rows = match job.policy.publish.cuts {
-                    Cuts::Best | Cuts::Mondrian => PartRows::Elsewhere(rows),
-                    // Blind cuts are chosen here.
-                    Cuts::Blind => PartRows::Here(rows.fetch_all(&workplace.resources, &workplace.spill)?),
+                // Tasks grow trees; whatever else chooses groups does so here.
+                let grown = job.search == Search::Tree
+                    && job.cuts_from.is_none()
+                    && job.policy.publish.cuts != Cuts::Blind;
+                let rows = match grown {
+                    true => PartRows::Elsewhere(rows),
+                    false => PartRows::Here(rows.fetch_all(&workplace.resources, &workplace.spill)?),
                 };
                 (rows, whole, fingerprint)
             }
@@ -246,11 +253,48 @@ impl<'s> CodedTable<'s> {
         files.choose_blindly(&blind, &self.rows, &self.whole)
     }
 
+    /// Writes the groups of the best safe node of a lattice.
+    fn search_lattice(
+        &self,
+        measure: LatticeMeasure,
+        protection: &Protection<'_>,
+        columns: &[Column],
+        files: &mut GroupFiles<'_>,
+    ) -> Result<Searched> {
+        let levels = self.attributes.iter().zip(columns);
+        let levels = levels.map(|(attribute, column)| full_domain::levels(attribute, column)).collect();
+        let lattice = FullDomain { columns, levels, measure, budget: &files.resources.budget };
+        let untouched = || protection.split_test(&self.sensitive, &self.whole, None);
+        files.search(&lattice, &self.rows, self.sensitive.len(), untouched)
+    }
+
+    /// Writes the groups that the cuts of another release lead to.
+    fn follow_cuts(
+        &self,
+        job: &Anonymize<'_>,
+        labels: &[(String, Labels<'_>)],
+        columns: &[Column],
+        test: &mut dyn SplitTest,
+        files: &mut GroupFiles<'_>,
+    ) -> Result<()> {
+        let tree = following::read_tree(job, &self.attributes, labels)?;
+        let budget = &files.resources.budget;
+        let _tree = budget.reserve("the cuts of another release", tree.bytes())?;
+        files.resources.progress.start("following cuts", None);
+        let cuts = FollowedCuts { tree, columns, budget };
+        let (store, values) = (pages_here(&self.rows)?, self.sensitive.len());
+        let tree = cuts.publish(store, values, test, |number, group| files.group(number, group))?;
+        let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
+        files.end_node();
+        files.end_part(Some(PlacedRows { rows: &self.rows, tree: &tree }))?;
+        files.tree(&tree).map(drop)
+    }
+
     fn write_groups(
         mut self,
         job: &Anonymize<'_>,
         protection: &Protection<'_>,
-        test: Box<dyn SplitTest>,
+        mut test: Box<dyn SplitTest>,
         source: &Source<'_>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
@@ -275,6 +319,11 @@ impl<'s> CodedTable<'s> {
                 audit = self.choose_blindly(job, &columns, &mut files)?;
                 audit.is_some().then_some(None)
             }
+            Search::Tree if job.cuts_from.is_some() => {
+                test.accept(&[Part::of(&self.whole)]);
+                self.follow_cuts(job, labels, &columns, &mut *test, &mut files)?;
+                Some(None)
+            }
             Search::Tree => {
                 let growth = Growth {
                     plan: plan(job.policy, &columns),
@@ -287,14 +336,7 @@ impl<'s> CodedTable<'s> {
                 };
                 growth.grow(&mut self.rows, &self.whole, test, &mut files)?.map(|()| None)
             }
-            Search::Lattice(by) => {
-                let levels = self.attributes.iter().zip(&columns);
-                let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
-                let budget = &workplace.resources.budget;
-                let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
-                let untouched = || protection.split_test(sensitive, &self.whole, None);
-                Some(Some(files.search(&lattice, &self.rows, sensitive.len(), untouched)?))
-            }
+            Search::Lattice(by) => Some(Some(self.search_lattice(by, protection, &columns, &mut files)?)),
         };
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);

@@ -82,6 +82,11 @@ pub struct AnonymizeArgs {
     /// The loss that the best node of a lattice minimizes: discernibility, group-size, certainty or entropy.
     #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
     measure: LatticeMeasure,
+    /// Follow the cuts of another release of yours, found in its private tree, so that the labels of both can be compared.
+    /// Where a part is not safe, parts are joined up to the next cut above that is; no other cut is tried, so the groups
+    /// are not minimal.
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["append", "dry_run", "strategy", "functions"])]
+    pub cuts_from: Option<PathBuf>,
     /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
@@ -223,6 +228,7 @@ fn job<'a>(
         suppressed: args.suppressed.clone(),
         receipt: args.receipt.clone(),
         key: args.key.clone(),
+        cuts_from: args.cuts_from.clone(),
         replace: args.replace.map(|older| match older {
             ReplaceName::Keep => OlderRelease::Kept,
             ReplaceName::Remove => OlderRelease::Removed,

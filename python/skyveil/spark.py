@@ -10,6 +10,7 @@ Needs pyspark, pyarrow and pandas 2.2, and skyveil on every executor.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
@@ -236,8 +237,7 @@ class _Tasks:
 
     def _page_task(self) -> Callable[[], NativePageTask]:
         """What starts a task that is given pages."""
-        order, rows = self._order, self._no_rows()
-        return lambda: NativePageTask(rows, order.value)
+        return functools.partial(_start, self._no_rows(), self._order)
 
     def close(self) -> None:
         """Removes what Spark stored for the run."""
@@ -246,6 +246,10 @@ class _Tasks:
             self._all.unpersist(blocking=True)
         if self._order is not None:
             self._order.destroy()
+
+
+def _start(rows: _Rows, order: Any) -> NativePageTask:
+    return NativePageTask(rows, order.value)
 
 
 def _counted(start: Callable[[], NativePageTask], request: bytes, pages: Iterable[bytes]) -> Iterator[bytes]:

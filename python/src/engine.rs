@@ -162,7 +162,7 @@ pub fn merge_counts<'py>(
 }
 
 /// A task that is given pages.
-#[pyclass(module = "skyveil", frozen)]
+#[pyclass(module = "skyveil._native", frozen)]
 pub struct NativePageTask {
     task: PageTask,
 }

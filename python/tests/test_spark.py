@@ -82,34 +82,34 @@ def test_kept_columns_and_several_sensitive_columns(
     assert files(release.path) == files(tmp_path / "alone")
 
 
-SMALL = (1 << 13, (2_500, 1 << 31), 900)
+SMALL = (1 << 13, (1 << 24, 1 << 31), 900)
 
 
 @pytest.fixture(scope="module")
-def small_parts_alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The release of one machine, with small parts."""
+def small_nodes_alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The release of one machine, with small nodes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(skyveil, "_SIZES", SMALL)
         return files(skyveil.anonymize(CENSUS, POLICY, tmp_path_factory.mktemp("small") / "release").path)
 
 
 @pytest.fixture
-def small_parts(small_parts_alone: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Parts, nodes and files that are so small that every stage runs several times."""
+def small_nodes(small_nodes_alone: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Nodes and files that are so small that every stage runs."""
     monkeypatch.setattr(skyveil, "_SIZES", SMALL)
-    return small_parts_alone
+    return small_nodes_alone
 
 
-def test_parts_give_the_bytes_of_one_machine(
-    spark: Any, dealt: Path, small_parts: dict[str, bytes], by_command: dict[str, bytes], tmp_path: Path
+def test_small_nodes_give_the_bytes_of_one_machine(
+    spark: Any, dealt: Path, small_nodes: dict[str, bytes], by_command: dict[str, bytes], tmp_path: Path
 ) -> None:
     release = skyveil.spark.anonymize(dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
-    assert files(release.path) == small_parts != by_command
+    assert files(release.path) == small_nodes != by_command
 
 
 @pytest.mark.parametrize("stage", cluster.STAGES)
 def test_an_executor_that_is_killed_changes_nothing(
-    spark: Any, dealt: Path, stage: str, small_parts: dict[str, bytes], tmp_path: Path
+    spark: Any, dealt: Path, stage: str, small_nodes: dict[str, bytes], tmp_path: Path
 ) -> None:
     mark = tmp_path / "killed"
     with pytest.MonkeyPatch.context() as patch:
@@ -118,7 +118,7 @@ def test_an_executor_that_is_killed_changes_nothing(
             dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
         )
     assert mark.exists()
-    assert files(release.path) == small_parts
+    assert files(release.path) == small_nodes
 
 
 def test_a_driver_that_is_killed_leaves_nothing_visible(

@@ -141,7 +141,7 @@ struct CodedTable<'s> {
 }
 
 impl<'s> CodedTable<'s> {
-    /// The two scans of the source.
+    /// The scans of the source: one, if the first can keep the rows.
     fn read(
         job: &Anonymize<'s>,
         protection: &Protection<'_>,
@@ -159,12 +159,17 @@ impl<'s> CodedTable<'s> {
             Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
             None => None,
         };
-        let DecidedCodes { mut attributes, sensitive, ids } = match &mut elsewhere {
-            Some(rows) => rows.decide_codes(source)?,
-            None => source.read_values()?,
+        let hasher = source.hasher(&workplace.key);
+        let (codes, mut draft) = match &mut elsewhere {
+            Some(rows) => (rows.decide_codes(source)?, None),
+            None => source.read_values_and_draft(&hasher, &workplace.spill)?,
         };
+        let DecidedCodes { mut attributes, sensitive, ids } = codes;
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(codes)?;
+        }
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
@@ -178,10 +183,14 @@ impl<'s> CodedTable<'s> {
             // The prior beliefs about everybody need memory as well.
             reserved = reserved.max(memory / 2);
         }
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(reserved)?;
+        }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let hasher = source.hasher(&workplace.key);
-        let (rows, whole, input) = match &elsewhere {
-            Some(held) => {
+        let spill = &workplace.spill;
+        let here = |encoded: Encoded<'s>| (PartRows::Here(encoded.store), encoded.whole, encoded.fingerprint);
+        let (rows, whole, input) = match (&elsewhere, draft) {
+            (Some(held), _) => {
                 let HeldTable { rows, whole, fingerprint } =
                     held.encode(source, (&attributes, &sensitive), payload.as_ref())?;
                 // Tasks grow trees; whatever else chooses groups does so here.
@@ -190,19 +199,13 @@ impl<'s> CodedTable<'s> {
                     && job.policy.publish.cuts != Cuts::Blind;
                 let rows = match grown {
                     true => PartRows::Elsewhere(rows),
-                    false => PartRows::Here(rows.fetch_all(&workplace.resources, &workplace.spill)?),
+                    false => PartRows::Here(rows.fetch_all(&workplace.resources, spill)?),
                 };
                 (rows, whole, fingerprint)
             }
-            None => {
-                let Encoded { store, whole, fingerprint } = source.read_rows(
-                    &mut attributes,
-                    &sensitive,
-                    payload.as_ref(),
-                    &hasher,
-                    &workplace.spill,
-                )?;
-                (PartRows::Here(store), whole, fingerprint)
+            (None, Some(draft)) => here(draft.encode(source, &attributes, &sensitive, spill)?),
+            (None, None) => {
+                here(source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?)
             }
         };
         drop(reserved);

@@ -23,6 +23,7 @@ mod cells;
 mod clustered;
 mod examined;
 mod explorable;
+mod grid_labels;
 mod groups;
 pub mod integrity;
 mod job;

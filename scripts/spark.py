@@ -22,23 +22,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SKYVEIL = os.environ.get("SKYVEIL", str(ROOT / "target" / "release" / "skyveil"))
-DATASETS = ROOT / "datasets"
 MEMORY = "256MiB"
 
-
-def session():
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    return (
-        SparkSession.builder.master("local-cluster[2,1,2048]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.executor.memory", "1g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.speculation", "true")
-        .getOrCreate()
-    )
+sys.path.insert(0, str(ROOT / "python" / "tests"))
+import cluster  # noqa: E402
+from conftest import DATASETS, KEEPING  # noqa: E402
 
 
 def generated(what: str, rows: int, files: int, folder: Path) -> Path:
@@ -76,15 +64,6 @@ def same(one: Path, other: Path) -> bool:
     return not mismatch and not errors and all(below)
 
 
-def keeping(folder: Path) -> Path:
-    """The policy of the census with a kept column."""
-    text = (DATASETS / "census.toml").read_text().replace('"census-', f'"{DATASETS}/census-')
-    text = text.replace('"occupation", ', "").replace("drop  ", 'keep = ["occupation"]\ndrop  ')
-    path = folder / "keeping.toml"
-    path.write_text(text)
-    return path
-
-
 def compare(spark, table: Path, whole: Path, policy: Path, partitions: int | None, folder: Path) -> None:
     import skyveil.spark
 
@@ -116,10 +95,11 @@ def compare(spark, table: Path, whole: Path, policy: Path, partitions: int | Non
 
 def main() -> None:
     rows = int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 10_000_000
-    spark = session()
+    spark = cluster.start(1024)
     with tempfile.TemporaryDirectory(prefix="skyveil-spark-") as place:
         folder = Path(place)
-        kept = keeping(folder)
+        kept = folder / "keeping.toml"
+        kept.write_text(KEEPING)
         for what, policies in [
             ("agrawal", [DATASETS / "agrawal.toml"]),
             ("census", [DATASETS / "census.toml", kept, DATASETS / "census-two.toml"]),

@@ -35,7 +35,7 @@ mod written;
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
 pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
-pub use tasks::EngineTask;
+pub use tasks::{EngineTask, PageTask};
 pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};

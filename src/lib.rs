@@ -88,8 +88,8 @@ pub use table::{ColumnKind, CsvTexts};
 /// the same version.
 #[doc(hidden)]
 pub mod engine {
-    pub use crate::anonymize::EngineTask;
-    pub use crate::encode::elsewhere::RowEngine;
+    pub use crate::anonymize::{EngineTask, PageTask};
+    pub use crate::encode::elsewhere::{Gathered, RowEngine, RowSet};
 }
 
 /// What the benches measure. Not part of the public interface: it may change at any time.

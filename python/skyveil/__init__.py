@@ -94,21 +94,36 @@ def anonymize(
         PolicyError: If the policy has mistakes.
         SkyveilError: If anything else is wrong.
     """
-    choices = {
-        "format": format,
-        "search": search,
-        "measure": measure,
-        "strategy": strategy,
-        "functions": functions,
-        "receipt": receipt,
-        "key": key,
-        "suppressed": suppressed,
-    }
+    choices = _choices(
+        format=format,
+        search=search,
+        measure=measure,
+        strategy=strategy,
+        functions=functions,
+        receipt=receipt,
+        key=key,
+        suppressed=suppressed,
+    )
     means = _means(memory, threads, temp, trust_disk)
     with display(progress) as show:
         native, summary = _anonymize(table, policy, out, choices, means, show, None)
+    return _made(out, native, summary)
+
+
+_SIZES: tuple[int, tuple[int, int], int] | None = None
+"""Bytes of a node, rows of parts and people of a file. For tests only: other sizes may give other releases."""
+
+
+def _choices(**chosen: Any) -> dict[str, Any]:
+    """What to make of a table, with everything that was not chosen."""
+    names = ("format", "measure", "strategy", "functions", "receipt", "key", "suppressed")
+    return {**dict.fromkeys(names), "search": "tree", "sizes": _SIZES, **chosen}
+
+
+def _made(out: Path, native: NativeRelease, summary: dict[str, Any]) -> Release:
+    """A release that was just made; its notes become warnings for whoever called for it."""
     for note in summary["notes"]:
-        warnings.warn(note, stacklevel=2)
+        warnings.warn(note, stacklevel=3)
     release = Release.__new__(Release)
     release.path, release.summary, release._native = _path(out), summary, native
     return release

@@ -1,37 +1,43 @@
 """Make a release of rows that the tasks of Spark read.
 
-The tasks observe the values of their rows, and turn rows into codes; the driver decides about the groups, and writes and
-checks the release, in the memory that it is given and a temporary file. The release has the bytes that the same rows give
-on one machine, whatever the partitions are.
+The tasks observe the values of their rows, turn rows into codes, count them, sort them and split the nodes that fit in
+memory; the driver decides in the order of the nodes, and writes and checks the release. It sees counts and groups, and
+rows only if columns are kept. The release has the bytes that the same rows give on one machine, whatever the partitions
+are.
 
 Needs pyspark, pyarrow and pandas 2.2, and skyveil on every executor.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
 
-from . import _means, _path
+from . import _choices, _made, _means
 from ._native import (
     anonymize as _anonymize,
     canonical_policy,
+    NativePageTask,
     combine,
     count_files,
     encode,
     merge_combinations,
+    merge_counts,
+    merge_totals,
     merge_values,
     observe,
 )
 from .errors import InputError
 from .progress import Progress, display
-from .release import Release
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark import RDD
+    from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
+
+    from .release import Release
 
     Path = Union[str, os.PathLike[str]]
 
@@ -39,6 +45,9 @@ __all__ = ["anonymize"]
 
 _PART = "part binary"
 """The only column that tasks return."""
+
+_PAGES_AT_ONCE = 16
+"""Pages that a task sorts before it passes their rows on."""
 
 
 def anonymize(
@@ -85,16 +94,7 @@ def anonymize(
     means = _means(task_memory, 1, None, trust_disk)
     is_frame = hasattr(table, "mapInArrow")
     tasks: _Tasks = _FrameTasks(table, text, means) if is_frame else _FileTasks(session, table, text, means)
-    choices = {
-        "format": format,
-        "search": "tree",
-        "measure": None,
-        "strategy": None,
-        "functions": None,
-        "receipt": receipt,
-        "key": key,
-        "suppressed": None,
-    }
+    choices = _choices(format=format, receipt=receipt, key=key)
     try:
         with display(progress) as show:
             native, summary = _anonymize(
@@ -107,12 +107,8 @@ def anonymize(
                 tasks,
             )
     finally:
-        tasks.forget()
-    for note in summary["notes"]:
-        warnings.warn(note, stacklevel=2)
-    release = Release.__new__(Release)
-    release.path, release.summary, release._native = _path(out), summary, native
-    return release
+        tasks.close()
+    return _made(out, native, summary)
 
 
 def _session(spark: SparkSession | None) -> SparkSession:
@@ -127,9 +123,15 @@ def _session(spark: SparkSession | None) -> SparkSession:
 class _Tasks:
     """What the run asks of Spark; the bytes mean nothing here."""
 
-    def __init__(self, policy: str) -> None:
+    def __init__(self, context: SparkContext, policy: str) -> None:
+        self._context = context
         self._policy = policy
-        self._stored: list[Any] = []
+        self._order: Any = None
+        self._all: RDD[bytes] | None = None
+        self._sets: dict[int, tuple[RDD[bytes], range]] = {}
+        """The partitions of the pages of each set."""
+        self._sorts: dict[int, int] = {}
+        self._next = 1
 
     def columns(self) -> Any:
         """The table of which the run sees the columns."""
@@ -139,8 +141,8 @@ class _Tasks:
         """What a stage returns in all tasks."""
         raise NotImplementedError
 
-    def _observe_nothing(self) -> bytes:
-        """The values of no rows."""
+    def _no_rows(self) -> _Rows:
+        """The columns of the table without rows, as tasks are given them."""
         raise NotImplementedError
 
     def values(self) -> bytes:
@@ -148,7 +150,7 @@ class _Tasks:
         policy = self._policy
         parts = self._each(_observe)
         return parts.treeAggregate(
-            self._observe_nothing(),
+            observe(self._no_rows()),
             lambda one, other: merge_values(policy, one, other),
             lambda one, other: merge_values(policy, one, other),
         )
@@ -160,19 +162,101 @@ class _Tasks:
             lambda one, other: merge_combinations(policy, one, other)
         )
 
-    def pages(self, order: bytes) -> Iterator[bytes]:
-        """All rows as pages: made by all executors at once, and fetched partition by partition."""
+    def encode(self, order: bytes) -> bytes:
+        """Makes the pages of all rows, which the executors keep, and returns what they hold together."""
         from pyspark import StorageLevel
 
-        pages = self._each(_Ordered(encode, order)).persist(StorageLevel.DISK_ONLY)
-        self._stored.append(pages)
-        pages.count()
-        yield from pages.toLocalIterator(prefetchPartitions=True)
+        policy = self._policy
+        self._order = self._context.broadcast(order)
+        self._all = self._each(_Ordered(encode, order)).persist(StorageLevel.DISK_ONLY)
+        self._sets = {0: (self._all, range(self._all.getNumPartitions()))}
+        start = self._page_task()
+        return self._all.mapPartitions(lambda pages: [start().total(pages)]).treeReduce(
+            lambda one, other: merge_totals(policy, one, other)
+        )
 
-    def forget(self) -> None:
+    def count(self, rows: int, request: bytes) -> bytes:
+        """The counts of the pages of a set."""
+        policy, start = self._policy, self._page_task()
+        counts = self._pages_of(rows).mapPartitions(lambda pages: _counted(start, request, pages))
+        return counts.treeReduce(lambda one, other: merge_counts(policy, one, other))
+
+    def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
+        """Sorts the pages of a set into others, and returns the number of the first."""
+        start = self._page_task()
+        tasks = 1 if together else self.tasks_at_once()
+
+        def places(number: int, pages: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+            task, pages = None, iter(pages)
+            while some := list(itertools.islice(pages, _PAGES_AT_ONCE)):
+                task = task or start()
+                for place, page in task.sort(request, some):
+                    # Nothing but the place of a row and its partition decides where it goes: a task that is tried again
+                    # may cut pages elsewhere.
+                    yield place * tasks + number % tasks, page
+
+        pairs = self._pages_of(rows).mapPartitionsWithIndex(places)
+        sorted_pages = pairs.partitionBy(sets * tasks, lambda partition: partition).values()
+        first = self._next
+        self._next += sets
+        for place in range(sets):
+            self._sets[first + place] = (sorted_pages, range(place * tasks, (place + 1) * tasks))
+        self._sorts[first] = sets
+        return first
+
+    def grow(self, nodes: list[tuple[int, bytes]]) -> list[bytes]:
+        """What becomes of nodes, each of which has the pages of a set."""
+        start = self._page_task()
+        pages = self._sets[nodes[0][0]][0]
+        request_of = {self._sets[rows][1][0]: request for rows, request in nodes}
+
+        def run(number: int, own: Iterable[bytes]) -> Iterator[bytes]:
+            yield start().grow(request_of[number], own)
+
+        grown = pages.mapPartitionsWithIndex(run)
+        return self._context.runJob(grown, lambda made: made, list(request_of))
+
+    def pages(self, rows: int) -> Iterator[bytes]:
+        """The pages of a set, fetched partition by partition."""
+        yield from self._pages_of(rows).toLocalIterator(prefetchPartitions=True)
+
+    def forget(self, first: int) -> None:
+        """Lets Spark remove what came out of a sort."""
+        for rows in range(first, first + self._sorts.pop(first)):
+            del self._sets[rows]
+
+    def tasks_at_once(self) -> int:
+        """How many tasks run at once."""
+        return self._context.defaultParallelism
+
+    def _pages_of(self, rows: int) -> RDD[bytes]:
+        pages, partitions = self._sets[rows]
+        if len(partitions) == pages.getNumPartitions():
+            return pages
+        return pages.mapPartitionsWithIndex(lambda number, own: own if number in partitions else iter(()))
+
+    def _page_task(self) -> Callable[[], NativePageTask]:
+        """What starts a task that is given pages."""
+        return functools.partial(_start, self._no_rows(), self._order)
+
+    def close(self) -> None:
         """Removes what Spark stored for the run."""
-        while self._stored:
-            self._stored.pop().unpersist(blocking=True)
+        self._sets.clear()
+        if self._all is not None:
+            self._all.unpersist(blocking=True)
+        if self._order is not None:
+            self._order.destroy()
+
+
+def _start(rows: _Rows, order: Any) -> NativePageTask:
+    return NativePageTask(rows, order.value)
+
+
+def _counted(start: Callable[[], NativePageTask], request: bytes, pages: Iterable[bytes]) -> Iterator[bytes]:
+    """The counts of the pages of a task, if it has any."""
+    pages = iter(pages)
+    for first in pages:
+        yield start().count(request, itertools.chain([first], pages))
 
 
 _Rows = tuple[Any, str, Union[tuple[int, int], None], dict[str, Any]]
@@ -199,17 +283,16 @@ class _FileTasks(_Tasks):
     """A task for each file, which reads it without Spark."""
 
     def __init__(self, session: SparkSession, table: Any, policy: str, means: dict[str, Any]) -> None:
-        super().__init__(policy)
+        super().__init__(session.sparkContext, policy)
         paths = [table] if isinstance(table, (str, os.PathLike)) else list(table)
         self._paths = [os.path.abspath(path) for path in paths]
         self._means = means
-        self._context = session.sparkContext
 
     def columns(self) -> Any:
         return self._paths
 
-    def _observe_nothing(self) -> bytes:
-        return observe((self._paths, self._policy, (0, 0), self._means))
+    def _no_rows(self) -> _Rows:
+        return self._paths, self._policy, (0, 0), self._means
 
     def _each(self, stage: _Stage) -> RDD[bytes]:
         paths, policy, means = self._paths, self._policy, self._means
@@ -226,7 +309,7 @@ class _FrameTasks(_Tasks):
     """A task for each partition of a frame."""
 
     def __init__(self, frame: Any, policy: str, means: dict[str, Any]) -> None:
-        super().__init__(policy)
+        super().__init__(frame.sparkSession.sparkContext, policy)
         self._frame: DataFrame = frame
         self._means = means
         self._schema = _arrow_schema(frame)
@@ -234,8 +317,8 @@ class _FrameTasks(_Tasks):
     def columns(self) -> Any:
         return self._schema.empty_table()
 
-    def _observe_nothing(self) -> bytes:
-        return observe((self.columns(), self._policy, None, self._means))
+    def _no_rows(self) -> _Rows:
+        return self.columns(), self._policy, None, self._means
 
     def _each(self, stage: _Stage) -> RDD[bytes]:
         policy, means, schema = self._policy, self._means, self._schema.serialize().to_pybytes()

@@ -1,7 +1,7 @@
 //! What the tasks of an engine call, and how the run calls the engine.
 //!
-//! The engine is a Python object with `values()`, `combinations(order)` and `pages(order)`, which move bytes between the
-//! functions here: see `skyveil::engine` for what they promise each other.
+//! The engine is a Python object with the methods of `RowEngine`, which move bytes between the functions here: see
+//! `skyveil::engine` for what they promise each other.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -9,7 +9,7 @@ use std::thread::Builder;
 use crossbeam_channel::{Receiver, bounded};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use skyveil::engine::{EngineTask, RowEngine};
+use skyveil::engine::{EngineTask, Gathered, PageTask, RowEngine, RowSet};
 use skyveil::{Error, Policy, Progress, ReadOptions, Result, Table};
 
 use crate::errors::raised;
@@ -104,6 +104,19 @@ pub fn encode(py: Python<'_>, rows: GivenRows, order: Vec<u8>) -> PyResult<TaskP
     }
 }
 
+/// Merges what two tasks returned.
+type Merge = fn(&Policy, &[u8], &[u8]) -> Result<Vec<u8>>;
+
+fn merge<'py>(
+    py: Python<'py>,
+    policy: &str,
+    (one, other): (&[u8], &[u8]),
+    merge: Merge,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let merged = read_canonical(policy).and_then(|policy| merge(&policy, one, other));
+    merged.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+}
+
 /// The values of two tasks.
 #[pyfunction]
 pub fn merge_values<'py>(
@@ -112,8 +125,7 @@ pub fn merge_values<'py>(
     one: &[u8],
     other: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let merged = read_canonical(policy).and_then(|policy| EngineTask::merge_values(&policy, one, other));
-    merged.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+    merge(py, policy, (one, other), EngineTask::merge_values)
 }
 
 /// The combinations of two tasks.
@@ -124,9 +136,129 @@ pub fn merge_combinations<'py>(
     one: &[u8],
     other: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let merged =
-        read_canonical(policy).and_then(|policy| EngineTask::merge_combinations(&policy, one, other));
-    merged.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+    merge(py, policy, (one, other), EngineTask::merge_combinations)
+}
+
+/// What the pages of two tasks hold together.
+#[pyfunction]
+pub fn merge_totals<'py>(
+    py: Python<'py>,
+    policy: &str,
+    one: &[u8],
+    other: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    merge(py, policy, (one, other), PageTask::merge_totals)
+}
+
+/// The counts of two tasks.
+#[pyfunction]
+pub fn merge_counts<'py>(
+    py: Python<'py>,
+    policy: &str,
+    one: &[u8],
+    other: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    merge(py, policy, (one, other), PageTask::merge_counts)
+}
+
+/// A task that is given pages.
+#[pyclass(module = "skyveil._native", frozen)]
+pub struct NativePageTask {
+    task: PageTask,
+}
+
+/// Takes pages out of a Python iterator, with the lock of the interpreter held for that long only.
+struct PythonPages {
+    pages: Py<PyAny>,
+    failure: Mutex<Option<PyErr>>,
+}
+
+impl PythonPages {
+    fn new(pages: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(PythonPages { pages: pages.try_iter()?.into_any().unbind(), failure: Mutex::default() })
+    }
+
+    fn pages(&self) -> impl Iterator<Item = Result<Vec<u8>>> {
+        let next = || {
+            Python::attach(|py| {
+                let next = self.pages.bind(py).try_iter()?.next();
+                next.transpose()?.map(|page| page.extract::<Vec<u8>>()).transpose()
+            })
+        };
+        std::iter::from_fn(move || {
+            next().transpose().map(|page: PyResult<Vec<u8>>| {
+                page.map_err(|why| {
+                    *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                    Error::Stopped
+                })
+            })
+        })
+    }
+
+    /// What Python raised, or the library.
+    fn raised(self, py: Python<'_>, error: &Error) -> PyErr {
+        let failure = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.unwrap_or_else(|| raised(py, error))
+    }
+}
+
+impl NativePageTask {
+    /// Does the work of a task without the lock of the interpreter.
+    fn work<'py>(
+        &self,
+        pages: &Bound<'py, PyAny>,
+        work: impl FnOnce(&PageTask, &PythonPages) -> Result<Vec<u8>> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (py, pages) = (pages.py(), PythonPages::new(pages)?);
+        match py.detach(|| work(&self.task, &pages)) {
+            Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+            Err(error) => Err(pages.raised(py, &error)),
+        }
+    }
+}
+
+#[pymethods]
+impl NativePageTask {
+    #[new]
+    fn new(py: Python<'_>, rows: GivenRows, order: &[u8]) -> PyResult<Self> {
+        let task = run(py, None, |progress| rows.with(progress, |task| PageTask::new(task, order)))?;
+        Ok(NativePageTask { task })
+    }
+
+    /// What the pages hold together.
+    fn total<'py>(&self, pages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        self.work(pages, |task, pages| task.total(pages.pages()))
+    }
+
+    /// The counts of the pages.
+    fn count<'py>(&self, request: &[u8], pages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        self.work(pages, |task, pages| task.count(request, pages.pages()))
+    }
+
+    /// What became of the node that has these pages.
+    fn grow<'py>(&self, request: &[u8], pages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        self.work(pages, |task, pages| task.grow(request, pages.pages()))
+    }
+
+    /// The rows of some pages as pages, each with the place of its set.
+    fn sort<'py>(
+        &self,
+        py: Python<'py>,
+        request: &[u8],
+        pages: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<(usize, Bound<'py, PyBytes>)>> {
+        let (pages, mut sorted) = (PythonPages::new(pages)?, Vec::new());
+        let outcome = py.detach(|| {
+            self.task.sort(request, pages.pages(), |place, page| {
+                sorted.push((place, page));
+                Ok(())
+            })
+        });
+        match outcome {
+            Ok(()) => Ok(sorted.into_iter().map(|(place, page)| (place, PyBytes::new(py, &page))).collect()),
+            Err(error) => Err(pages.raised(py, &error)),
+        }
+    }
 }
 
 /// The pages of a task, one after the other.
@@ -185,9 +317,31 @@ impl RowEngine for GivenEngine {
         self.call(|engine| engine.call_method1("combinations", (order,))?.extract())
     }
 
-    fn pages(&self, order: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn encode(&self, order: &[u8]) -> Result<Vec<u8>> {
+        self.call(|engine| engine.call_method1("encode", (order,))?.extract())
+    }
+
+    fn count(&self, rows: RowSet, request: &[u8]) -> Result<Vec<u8>> {
+        self.call(|engine| engine.call_method1("count", (rows, request))?.extract())
+    }
+
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet> {
+        let together = gathered == Gathered::Together;
+        self.call(|engine| engine.call_method1("sort", (rows, request, sets, together))?.extract())
+    }
+
+    fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>> {
+        self.call(|engine| {
+            let py = engine.py();
+            let nodes: Vec<_> =
+                nodes.iter().map(|(rows, request)| (*rows, PyBytes::new(py, request))).collect();
+            engine.call_method1("grow", (nodes,))?.extract()
+        })
+    }
+
+    fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let pages: Py<PyAny> =
-            self.call(|engine| Ok(engine.call_method1("pages", (order,))?.try_iter()?.into_any().unbind()))?;
+            self.call(|engine| Ok(engine.call_method1("pages", (rows,))?.try_iter()?.into_any().unbind()))?;
         let next = || {
             self.call(|engine| {
                 let mut pages = pages.bind(engine.py()).try_iter()?;
@@ -198,5 +352,13 @@ impl RowEngine for GivenEngine {
             each(&page)?;
         }
         Ok(())
+    }
+
+    fn forget(&self, first: RowSet) -> Result<()> {
+        self.call(|engine| engine.call_method1("forget", (first,)).map(drop))
+    }
+
+    fn tasks_at_once(&self) -> usize {
+        self.call(|engine| engine.call_method0("tasks_at_once")?.extract()).unwrap_or(1)
     }
 }

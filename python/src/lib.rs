@@ -19,7 +19,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::engine::{
-        TaskPages, canonical_policy, combine, count_files, encode, merge_combinations, merge_values, observe,
+        NativePageTask, TaskPages, canonical_policy, combine, count_files, encode, merge_combinations, merge_counts,
+        merge_totals, merge_values, observe,
     };
     #[pymodule_export]
     use crate::release::{NativeRelease, anonymize, examine, propose};

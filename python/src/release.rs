@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use skyveil::engine::RowEngine;
 use skyveil::{
-    Anonymize, Budget, Examined, LatticeMeasure, Outcome, OutputFormat, Policy, Progress, ReadOptions,
+    Anonymize, CanonicalSizes, Budget, Examined, LatticeMeasure, Outcome, OutputFormat, Policy, Progress, ReadOptions,
     Release, Resources, Result, Search, SpillForm, SpoolPlace, StartingPolicy, Strategy, Summary, Verdict,
     parse_size,
 };
@@ -111,9 +111,16 @@ pub struct Choices {
     receipt: Option<PathBuf>,
     key: Option<PathBuf>,
     suppressed: Option<PathBuf>,
+    /// Bytes of a node, rows of parts and people of a file; only tests choose others than the usual ones.
+    sizes: Option<(usize, [u64; 2], u64)>,
 }
 
 impl Choices {
+    fn sizes(&self) -> CanonicalSizes {
+        let sizes = |(subtree_bytes, part_rows, file_people)| CanonicalSizes { subtree_bytes, part_rows, file_people };
+        self.sizes.map(sizes).unwrap_or_default()
+    }
+
     fn search(&self) -> PyResult<Search> {
         let measure = chosen("measure", self.measure.as_deref(), &LatticeMeasure::NAMES)?;
         match self.search.as_str() {
@@ -169,6 +176,7 @@ pub fn anonymize<'py>(
             strategy,
             format,
             functions: functions.as_ref(),
+            sizes: choices.sizes(),
             suppressed: choices.suppressed.clone(),
             receipt: choices.receipt.clone(),
             key: choices.key.clone(),

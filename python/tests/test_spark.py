@@ -5,15 +5,14 @@ Two workers on loopback, each an executor of its own.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
+import cluster
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
@@ -23,28 +22,12 @@ import skyveil
 import skyveil.spark
 from conftest import CENSUS, DATASETS, POLICY, files
 
-pyspark = pytest.importorskip("pyspark")
-pytest.importorskip("pyspark.cloudpickle")
-
-
-def start() -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    return (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.executor.memory", "512m")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.speculation", "true")
-        .getOrCreate()
-    )
+pytest.importorskip("pyspark")
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    session = start()
+    session = cluster.start()
     yield session
     session.stop()
 
@@ -99,56 +82,43 @@ def test_kept_columns_and_several_sensitive_columns(
     assert files(release.path) == files(tmp_path / "alone")
 
 
-@pytest.mark.parametrize("stage", ["observe", "encode"])
+SMALL = (1 << 13, (1 << 24, 1 << 31), 900)
+
+
+@pytest.fixture(scope="module")
+def small_nodes_alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The release of one machine, with small nodes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skyveil, "_SIZES", SMALL)
+        return files(skyveil.anonymize(CENSUS, POLICY, tmp_path_factory.mktemp("small") / "release").path)
+
+
+@pytest.fixture
+def small_nodes(small_nodes_alone: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Nodes and files that are so small that every stage runs."""
+    monkeypatch.setattr(skyveil, "_SIZES", SMALL)
+    return small_nodes_alone
+
+
+def test_small_nodes_give_the_bytes_of_one_machine(
+    spark: Any, dealt: Path, small_nodes: dict[str, bytes], by_command: dict[str, bytes], tmp_path: Path
+) -> None:
+    release = skyveil.spark.anonymize(dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
+    assert files(release.path) == small_nodes != by_command
+
+
+@pytest.mark.parametrize("stage", cluster.STAGES)
 def test_an_executor_that_is_killed_changes_nothing(
-    spark: Any, dealt: Path, stage: str, by_command: dict[str, bytes], tmp_path: Path
+    spark: Any, dealt: Path, stage: str, small_nodes: dict[str, bytes], tmp_path: Path
 ) -> None:
     mark = tmp_path / "killed"
-    paths = sorted(str(path) for path in dealt.iterdir())
-    tasks = skyveil.spark._FileTasks
-    each = tasks._each
-
-    def deadly(self: Any, work: Any) -> Any:
-        name = "observe" if work is skyveil.spark._observe else work._stage.__name__
-        return each(self, _Deadly(work, str(mark)) if name == stage else work)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks, "_each", deadly)
+        cluster.kill_in(stage, str(mark), patch)
         release = skyveil.spark.anonymize(
-            paths, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
+            dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
         )
     assert mark.exists()
-    assert files(release.path) == by_command
-
-
-# The executors do not have this file.
-pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-
-class _Deadly:
-    """Kills its executor once."""
-
-    def __init__(self, stage: Any, mark: str) -> None:
-        self._stage = stage
-        self._mark = mark
-
-    def __call__(self, rows: Any) -> Any:
-        import os
-        import signal
-
-        try:
-            os.close(os.open(self._mark, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return self._stage(rows)
-        own = os.getpid()
-        while own > 1:
-            with open(f"/proc/{own}/cmdline", "rb") as line:
-                if b"CoarseGrainedExecutorBackend" in line.read():
-                    os.kill(own, signal.SIGKILL)
-                    break
-            with open(f"/proc/{own}/stat") as stat:
-                own = int(stat.read().rsplit(")", 1)[1].split()[1])
-        return []
+    assert files(release.path) == small_nodes
 
 
 def test_a_driver_that_is_killed_leaves_nothing_visible(
@@ -159,18 +129,8 @@ def test_a_driver_that_is_killed_leaves_nothing_visible(
         from pyspark.sql import SparkSession
         os.environ["PYSPARK_PYTHON"] = {sys.executable!r}
         session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        def kill(phase, done, total):
-            if phase == "receiving rows":
-                os.kill(os.getpid(), signal.SIGKILL)
-        skyveil.spark._Tasks.forget = lambda tasks: None
-        pages = skyveil.spark._Tasks.pages
-        def slow(tasks, order):
-            import time
-            for page in pages(tasks, order):
-                yield page
-                time.sleep(1)
-        skyveil.spark._Tasks.pages = slow
-        skyveil.spark.anonymize({str(dealt)!r}, {str(POLICY)!r}, "release", receipt="receipt.json", progress=kill)
+        skyveil.spark._Tasks.grow = lambda tasks, nodes: os.kill(os.getpid(), signal.SIGKILL)
+        skyveil.spark.anonymize({str(dealt)!r}, {str(POLICY)!r}, "release", receipt="receipt.json")
     """
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True)
     assert run.returncode == -signal.SIGKILL, run.stderr.decode()

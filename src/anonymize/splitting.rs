@@ -13,7 +13,7 @@ use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::elsewhere::RowsElsewhere;
+use crate::encode::elsewhere::{HeldTable, RowsElsewhere};
 use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
@@ -30,6 +30,7 @@ use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
+use crate::group::split::part_rows::PartRows;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
@@ -109,8 +110,9 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     lints.add_ends(job.policy, &coded.attributes, coded.whole.people);
     coded.accepted = lints.accepted(job.policy)?;
     let quasi: Vec<_> = source.quasi().collect();
-    let rows = TableRows { resources, store: &coded.store, attributes: &coded.attributes, quasi: &quasi };
-    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, Some(&rows))?;
+    let attributes = &coded.attributes;
+    let rows = coded.rows.here().map(|store| TableRows { resources, store, attributes, quasi: &quasi });
+    let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, rows.as_ref())?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
         return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
@@ -127,7 +129,7 @@ struct CodedTable<'s> {
     /// The risks that the policy accepts by name.
     accepted: Vec<Lint>,
     payload: Option<Payload>,
-    store: PageStore<'s>,
+    rows: PartRows<'s>,
     /// All rows counted together.
     whole: GroupCounts,
     /// The rows that were read.
@@ -141,7 +143,7 @@ struct CodedTable<'s> {
 impl<'s> CodedTable<'s> {
     /// The scans of the source: one, if the first can keep the rows.
     fn read(
-        job: &Anonymize<'_>,
+        job: &Anonymize<'s>,
         protection: &Protection<'_>,
         source: &Source<'_>,
         workplace: &'s Workplace<'_>,
@@ -186,11 +188,24 @@ impl<'s> CodedTable<'s> {
         }
         let reserved = budget.reserve(STAGE, reserved)?;
         let spill = &workplace.spill;
-        let Encoded { store, whole, fingerprint: input } = match (&elsewhere, draft) {
-            (Some(rows), _) => rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), spill)?,
-            (None, Some(draft)) => draft.encode(source, &attributes, &sensitive, spill)?,
+        let here = |encoded: Encoded<'s>| (PartRows::Here(encoded.store), encoded.whole, encoded.fingerprint);
+        let (rows, whole, input) = match (&elsewhere, draft) {
+            (Some(held), _) => {
+                let HeldTable { rows, whole, fingerprint } =
+                    held.encode(source, (&attributes, &sensitive), payload.as_ref())?;
+                // Tasks grow trees; whatever else chooses groups does so here.
+                let grown = job.search == Search::Tree
+                    && job.cuts_from.is_none()
+                    && job.policy.publish.cuts != Cuts::Blind;
+                let rows = match grown {
+                    true => PartRows::Elsewhere(rows),
+                    false => PartRows::Here(rows.fetch_all(&workplace.resources, spill)?),
+                };
+                (rows, whole, fingerprint)
+            }
+            (None, Some(draft)) => here(draft.encode(source, &attributes, &sensitive, spill)?),
             (None, None) => {
-                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?
+                here(source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?)
             }
         };
         drop(reserved);
@@ -201,7 +216,7 @@ impl<'s> CodedTable<'s> {
             ids,
             accepted: Vec::new(),
             payload,
-            store,
+            rows,
             whole,
             input,
             limits,
@@ -238,7 +253,7 @@ impl<'s> CodedTable<'s> {
             least_people: job.policy.privacy.minimum_group_size,
             budget: &files.resources.budget,
         };
-        files.choose_blindly(&blind, &self.store, &self.whole)
+        files.choose_blindly(&blind, &self.rows, &self.whole)
     }
 
     /// Writes the groups of the best safe node of a lattice.
@@ -253,7 +268,7 @@ impl<'s> CodedTable<'s> {
         let levels = levels.map(|(attribute, column)| full_domain::levels(attribute, column)).collect();
         let lattice = FullDomain { columns, levels, measure, budget: &files.resources.budget };
         let untouched = || protection.split_test(&self.sensitive, &self.whole, None);
-        files.search(&lattice, &self.store, self.sensitive.len(), untouched)
+        files.search(&lattice, &self.rows, self.sensitive.len(), untouched)
     }
 
     /// Writes the groups that the cuts of another release lead to.
@@ -270,11 +285,11 @@ impl<'s> CodedTable<'s> {
         let _tree = budget.reserve("the cuts of another release", tree.bytes())?;
         files.resources.progress.start("following cuts", None);
         let cuts = FollowedCuts { tree, columns, budget };
-        let (store, values) = (&self.store, self.sensitive.len());
+        let (store, values) = (pages_here(&self.rows)?, self.sensitive.len());
         let tree = cuts.publish(store, values, test, |number, group| files.group(number, group))?;
         let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
         files.end_node();
-        files.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        files.end_part(Some(PlacedRows { rows: &self.rows, tree: &tree }))?;
         files.tree(&tree).map(drop)
     }
 
@@ -322,15 +337,13 @@ impl<'s> CodedTable<'s> {
                     pages: if payload.is_some() { Pages::Kept } else { Pages::Consumed },
                     progress,
                 };
-                test.accept(&[Part::of(&self.whole)]);
-                growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
+                growth.grow(&mut self.rows, &self.whole, test, &mut files)?.map(|()| None)
             }
             Search::Lattice(by) => Some(Some(self.search_lattice(by, protection, &columns, &mut files)?)),
         };
-        drop(test);
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
-        drop(self.store);
+        drop(self.rows);
         let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
         let log = output.finish()?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
@@ -413,15 +426,16 @@ impl GroupFiles<'_> {
     fn choose_blindly(
         &mut self,
         blind: &BlindGroups<'_>,
-        store: &PageStore<'_>,
+        rows: &PartRows<'_>,
         whole: &GroupCounts,
     ) -> Result<Option<Value>> {
         self.resources.progress.start("cutting without looking", None);
+        let store = pages_here(rows)?;
         let outcome = blind.choose(store, whole, |number, group| self.group(number, group))?;
         let Some(tree) = &outcome.tree else { return Ok(None) };
         let tree = NumberedTree { tree, before: 0, leaves: BTreeMap::new() };
         self.end_node();
-        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.end_part(Some(PlacedRows { rows, tree: &tree }))?;
         self.tree(&tree)?;
         Ok(Some(json!({
             "strategy": "blind",
@@ -440,15 +454,16 @@ impl GroupFiles<'_> {
     fn search(
         &mut self,
         lattice: &FullDomain<'_>,
-        store: &PageStore<'_>,
+        rows: &PartRows<'_>,
         values: usize,
         untouched: impl Fn() -> Result<Box<dyn SplitTest>>,
     ) -> Result<Searched> {
         self.resources.progress.start("searching the lattice", None);
+        let store = pages_here(rows)?;
         let publish = |number, group| self.group(number, group);
         let (tree, searched) = lattice.search(store, values, untouched, publish)?;
         let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
-        self.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        self.end_part(Some(PlacedRows { rows, tree: &tree }))?;
         self.tree(&tree)?;
         Ok(searched)
     }
@@ -480,6 +495,11 @@ impl GroupSink for GroupFiles<'_> {
     fn tree(&mut self, tree: &NumberedTree<'_>) -> Result<u64> {
         self.tree.push(tree)
     }
+}
+
+/// The pages of a table that is searched as a whole.
+fn pages_here<'r, 's>(rows: &'r PartRows<'s>) -> Result<&'r PageStore<'s>> {
+    rows.here().ok_or_else(|| Error::defect("the rows are with an engine"))
 }
 
 fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {

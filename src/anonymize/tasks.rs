@@ -5,10 +5,15 @@
 //! made of the whole table in one place.
 
 use super::job::Anonymize;
-use crate::encode::elsewhere::{self, TaskRows};
+use super::splitting::plan;
+use crate::encode::attribute::Attribute;
+use crate::encode::column::Column;
+use crate::encode::elsewhere::{self, TaskCodes, TaskRows, merge_totals};
+use crate::encode::group_counts::GroupCounts;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
+use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, sort_pages};
 use crate::model::protection::Protection;
 use crate::model::{Grouping, Needs, Policy};
 use crate::resources::Resources;
@@ -57,6 +62,59 @@ impl EngineTask<'_> {
     /// The combinations in the rows of two tasks; commutative and associative.
     pub fn merge_combinations(policy: &Policy, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
         elsewhere::merge_combinations(&stamp(policy), one, other)
+    }
+}
+
+/// The stages of a release whose tasks are given pages, for an order to encode rows.
+pub struct PageTask {
+    policy: Policy,
+    codes: TaskCodes,
+    columns: Vec<Column>,
+}
+
+impl PageTask {
+    /// `task` needs no rows.
+    pub fn new(task: &EngineTask<'_>, order: &[u8]) -> Result<Self> {
+        let codes = task.rows()?.codes(order)?;
+        let columns = codes.attributes.iter().map(Attribute::column).collect();
+        Ok(PageTask { policy: task.policy.clone(), codes, columns })
+    }
+
+    /// What the pages hold together.
+    pub fn total(&self, pages: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+        self.codes.total(pages)
+    }
+
+    /// What the pages of two tasks hold together; commutative and associative.
+    pub fn merge_totals(policy: &Policy, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+        merge_totals(&stamp(policy), one, other)
+    }
+
+    /// The counts of the pages.
+    pub fn count(&self, request: &[u8], pages: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+        count_pages(&self.codes.pages, &self.columns, request, pages)
+    }
+
+    /// The counts of the pages of two tasks; commutative and associative.
+    pub fn merge_counts(policy: &Policy, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+        merge_counts(&stamp(policy), one, other)
+    }
+
+    /// Passes the rows of the pages on as pages, each with the place of its set.
+    pub fn sort(
+        &self,
+        request: &[u8],
+        pages: impl Iterator<Item = Result<Vec<u8>>>,
+        pass: impl FnMut(usize, Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        sort_pages(&self.codes.pages, &self.columns, request, pages, pass)
+    }
+
+    /// Grows a node from all its pages.
+    pub fn grow(&self, request: &[u8], pages: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+        let protection = Protection::new(&self.policy)?;
+        let test = |whole: &GroupCounts| protection.split_test(&self.codes.sensitive, whole, None);
+        grow_pages(&self.codes.pages, &plan(&self.policy, &self.columns), test, request, pages)
     }
 }
 

@@ -2,28 +2,25 @@
 //!
 //! The stages are those of [`source`](super::source), as functions of values with a byte form: tasks observe the values of
 //! their rows, which merge; the codes follow from the merged values, everywhere the same; if there are several sensitive
-//! columns, tasks find their combinations, which merge too; then tasks turn their rows into pages. Only the values, the
-//! combinations and the pages travel, and only these meet in one place.
-//!
-//! Pages are personal data, and an engine may store them on its way: they are encrypted with a key that exists in the
-//! memory of the run and of its tasks only.
+//! columns, tasks find their combinations, which merge too; then tasks turn their rows into pages, which the engine holds
+//! and passes on to later tasks. Rows meet in one place only if they are fetched.
 
 use super::attribute::Attribute;
 use super::byte_forms::{CodedPage, Travels};
 use super::combination::{CombinationsFound, SensitiveColumns};
 use super::fingerprint::{Fingerprint, FingerprintKey};
 use super::group_counts::GroupCounts;
-use super::page::{Page, PageStore};
+use super::page::{Layout, Page, PageStore};
 use super::payload::Payload;
-use super::source::{DecidedCodes, Encoded, Source};
+use super::sealed_pages::{SealedPages, damaged};
+use super::source::{DecidedCodes, Source};
 use super::source_columns::{RowsAre, TableValues};
 use crate::error::{Error, Result};
+use crate::resources::Resources;
 use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, PolicyStamp};
 use crate::resources::secret::secret;
 use crate::resources::spill::Spill;
-use chacha20::ChaCha20;
-use chacha20::cipher::{KeyIvInit, StreamCipher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An engine whose tasks read the rows of a table.
 ///
@@ -36,8 +33,42 @@ pub trait RowEngine: Sync {
     /// The combinations of sensitive values in all rows: what [`TaskRows::combine`] returned, merged in any order.
     fn combinations(&self, order: &[u8]) -> Result<Vec<u8>>;
 
-    /// Passes on what [`TaskRows::encode`] passed on in all tasks, once each and in any order.
-    fn pages(&self, order: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    /// Holds what [`TaskRows::encode`] passed on in all tasks, as the set [`ALL_ROWS`]. Returns what [`TaskCodes::total`]
+    /// returned, merged in any order. All later stages belong to the same order.
+    fn encode(&self, order: &[u8]) -> Result<Vec<u8>>;
+
+    /// The counts of the pages of a set, merged in any order.
+    fn count(&self, rows: RowSet, request: &[u8]) -> Result<Vec<u8>>;
+
+    /// Sorts the pages of a set into so many new sets, which have consecutive numbers from the one returned.
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet>;
+
+    /// Grows nodes, each from all pages of a set that was gathered together; returns what became of them, in order.
+    fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>>;
+
+    /// Passes on the pages of a set, once each and in any order.
+    fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+
+    /// The sets that came out of a sort are not needed any more; `first` is the first of them.
+    fn forget(&self, first: RowSet) -> Result<()>;
+
+    /// How many tasks run at once.
+    fn tasks_at_once(&self) -> usize;
+}
+
+/// Some of the rows that an engine holds, by number.
+pub type RowSet = u64;
+
+/// All rows of the table.
+pub const ALL_ROWS: RowSet = 0;
+
+/// Who gets the pages of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathered {
+    /// One task gets all of them.
+    Together,
+    /// Several tasks may share them.
+    Loosely,
 }
 
 /// What tasks need to know to encode their rows.
@@ -117,47 +148,169 @@ impl<'e> RowsElsewhere<'e> {
         Ok(codes)
     }
 
-    /// The rows as pages of these codes.
-    pub fn read_pages<'s>(
+    /// Lets the engine encode all rows with these codes, and hold them.
+    pub fn encode(
         &self,
         source: &Source<'_>,
-        codes: (&[Attribute], &SensitiveColumns),
+        (attributes, sensitive): (&[Attribute], &SensitiveColumns),
         payload: Option<&Payload>,
-        spill: &'s Spill,
-    ) -> Result<Encoded<'s>> {
-        let (attributes, sensitive) = codes;
-        let (resources, layout) = (source.resources, source.layout(attributes, sensitive));
-        let travels = if payload.is_some() { Travels::Something } else { Travels::Nothing };
-        let store = Mutex::new(PageStore::new(layout.clone(), &resources.budget, spill));
-        let (mut whole, mut fingerprint) = (GroupCounts::none(sensitive.len()), Fingerprint::default());
+    ) -> Result<HeldTable<'e>> {
         let people = match source.columns.counted() {
             Some(_) => self.order.values.people,
             None => self.order.values.rows,
         };
-        resources.progress.start("receiving rows", Some(people));
-        self.engine.pages(&self.stamp.seal(&self.order), &mut |sealed| {
-            resources.progress.go_on()?;
-            let CodedPage { page, fingerprint: own } =
-                self.stamp.open(&unseal(sealed, &self.order.page_key)?)?;
-            if !page.fits(&layout, travels) {
-                return Err(damaged("a page of rows has codes that no value has"));
-            }
-            resources.progress.advance(page.rows.len() as u64);
-            fingerprint.merge(own);
-            if page.rows.is_empty() {
-                return Ok(());
-            }
-            whole.add(&page.rows.total(sensitive.len()));
-            PageStore::push_shared(&store, page)
-        })?;
-        resources.progress.finish();
+        source.resources.progress.start("encoding rows elsewhere", None);
+        let TableTotals { whole, fingerprint } =
+            self.stamp.open(&self.engine.encode(&self.stamp.seal(&self.order))?)?;
+        source.resources.progress.finish();
+        if whole.counts.len() != sensitive.len() {
+            return Err(damaged("rows have sensitive values that no value has"));
+        }
         // Whatever an engine does with tasks that failed or were slow, it must not lose or repeat their rows.
         if whole.people != people {
             return Err(Error::Changed { file: None, column: None });
         }
-        let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Encoded { store, whole, fingerprint })
+        let travels = if payload.is_some() { Travels::Something } else { Travels::Nothing };
+        let layout = source.layout(attributes, sensitive);
+        let pages = SealedPages { stamp: self.stamp.clone(), key: self.order.page_key.clone(), layout };
+        let held = Held { engine: self.engine, pages, travels, whole: whole.clone() };
+        let rows = HeldRows { held: Arc::new(held), sorted: None, set: ALL_ROWS };
+        Ok(HeldTable { rows, whole, fingerprint })
     }
+}
+
+/// All rows, with an engine.
+pub struct HeldTable<'e> {
+    /// The rows.
+    pub rows: HeldRows<'e>,
+    /// All rows counted together.
+    pub whole: GroupCounts,
+    /// The rows that were read.
+    pub fingerprint: Fingerprint,
+}
+
+/// Rows that an engine holds.
+#[derive(Clone)]
+pub struct HeldRows<'e> {
+    held: Arc<Held<'e>>,
+    /// Keeps the engine from forgetting them.
+    #[expect(dead_code, reason = "held for as long as the rows are needed")]
+    sorted: Option<Arc<Sorted<'e>>>,
+    set: RowSet,
+}
+
+struct Held<'e> {
+    engine: &'e dyn RowEngine,
+    pages: SealedPages,
+    travels: Travels,
+    whole: GroupCounts,
+}
+
+/// Rows that were sorted together; forgotten when nobody needs any of them.
+struct Sorted<'e> {
+    engine: &'e dyn RowEngine,
+    first: RowSet,
+}
+
+impl Drop for Sorted<'_> {
+    fn drop(&mut self) {
+        // What an engine keeps too long goes with it.
+        let _ = self.engine.forget(self.first);
+    }
+}
+
+impl<'e> HeldRows<'e> {
+    /// The layout of a page.
+    pub fn layout(&self) -> &Layout {
+        &self.held.pages.layout
+    }
+
+    /// All rows of the table counted together.
+    pub fn whole(&self) -> &GroupCounts {
+        &self.held.whole
+    }
+
+    /// How many tasks run at once.
+    pub fn tasks_at_once(&self) -> usize {
+        self.held.engine.tasks_at_once().max(1)
+    }
+
+    /// Lets tasks count the rows.
+    pub fn count<R: Parcel, T: Parcel>(&self, request: &R) -> Result<T> {
+        let Held { engine, pages, .. } = &*self.held;
+        pages.stamp.open(&engine.count(self.set, &pages.stamp.seal(request))?)
+    }
+
+    /// Lets tasks sort the rows into so many sets.
+    pub fn sort<R: Parcel>(&self, request: &R, sets: usize, gathered: Gathered) -> Result<Vec<HeldRows<'e>>> {
+        let Held { engine, pages, .. } = &*self.held;
+        let first = engine.sort(self.set, &pages.stamp.seal(request), sets, gathered)?;
+        let sorted = Arc::new(Sorted { engine: *engine, first });
+        let set = |set| HeldRows { held: self.held.clone(), sorted: Some(sorted.clone()), set };
+        Ok((first..first + sets as u64).map(set).collect())
+    }
+
+    /// Lets tasks grow nodes, each of which has all rows of a set; returns what became of them, in order.
+    pub fn grow<R: Parcel, T: Parcel>(&self, nodes: &[(&HeldRows<'e>, R)]) -> Result<Vec<T>> {
+        let Held { engine, pages, .. } = &*self.held;
+        let requests: Vec<_> =
+            nodes.iter().map(|(rows, request)| (rows.set, pages.stamp.seal(request))).collect();
+        let grown = engine.grow(&requests)?;
+        match grown.len() == nodes.len() {
+            true => grown.iter().map(|sealed| pages.open_secret(sealed)).collect(),
+            false => Err(damaged("nodes were lost while they were grown")),
+        }
+    }
+
+    /// Brings the rows here, page by page, with what travels with them.
+    pub fn fetch(&self, mut each: impl FnMut(Page) -> Result<()>) -> Result<()> {
+        let Held { engine, pages, travels, .. } = &*self.held;
+        engine.pages(self.set, &mut |sealed| {
+            let page = pages.open(sealed)?.page;
+            if page.rows.is_empty() {
+                return Ok(());
+            }
+            match (travels, page.payload.lengths.is_empty()) {
+                (Travels::Something, true) => Err(damaged("rows lost what travels with them")),
+                _ => each(page),
+            }
+        })
+    }
+
+    /// Brings the rows here.
+    pub fn fetch_all<'s>(&self, resources: &Resources<'_>, spill: &'s Spill) -> Result<PageStore<'s>> {
+        resources.progress.start("receiving rows", Some(self.held.whole.people));
+        let store = Mutex::new(PageStore::new(self.layout().clone(), &resources.budget, spill));
+        self.fetch(|page| {
+            resources.progress.go_on()?;
+            resources.progress.advance(page.rows.len() as u64);
+            PageStore::push_shared(&store, page)
+        })?;
+        resources.progress.finish();
+        Ok(store.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What all rows of a table, or of some tasks, hold together.
+pub struct TableTotals {
+    whole: GroupCounts,
+    fingerprint: Fingerprint,
+}
+
+impl ByteForm for TableTotals {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.whole.write(bytes);
+        self.fingerprint.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        Some(TableTotals { whole: ByteForm::read(bytes)?, fingerprint: ByteForm::read(bytes)? })
+    }
+}
+
+impl Parcel for TableTotals {
+    const KIND: u8 = 5;
+    const NAME: &'static str = "the totals of some pages";
 }
 
 /// The rows of one task.
@@ -189,13 +342,24 @@ impl TaskRows<'_> {
         let DecidedCodes { attributes, sensitive, .. } =
             self.source.decide_codes(values, |_| Ok(combinations.unwrap_or_default()))?;
         let (payload, hasher) = (self.source.payload(&key)?, self.source.hasher(&key));
-        let send = |page: CodedPage| pass(seal(self.stamp.seal(&page), &page_key)?);
-        let push = |page: Page| send(CodedPage { page, fingerprint: Fingerprint::default() });
+        let layout = self.source.layout(&attributes, &sensitive);
+        let pages = SealedPages { stamp: self.stamp.clone(), key: page_key, layout };
+        let push = |page: Page| pass(pages.seal(page)?);
         let source = self.source.without_watched();
         let (_, fingerprint) =
             source.encode_people(&attributes, &sensitive, payload.as_ref(), &hasher, push)?;
-        let nobody = Page::empty(&self.source.layout(&attributes, &sensitive));
-        send(CodedPage { page: nobody, fingerprint })
+        let page = Page::empty(&pages.layout);
+        pass(pages.seal_secret(&CodedPage { page, fingerprint })?)
+    }
+
+    /// What tasks that are given pages must know.
+    pub fn codes(&self, order: &[u8]) -> Result<TaskCodes> {
+        let EncodeOrder { values, combinations, page_key, .. } = self.stamp.open(order)?;
+        let DecidedCodes { attributes, sensitive, .. } =
+            self.source.decide_codes(values, |_| Ok(combinations.unwrap_or_default()))?;
+        let layout = self.source.layout(&attributes, &sensitive);
+        let pages = SealedPages { stamp: self.stamp.clone(), key: page_key, layout };
+        Ok(TaskCodes { attributes, sensitive, pages })
     }
 }
 
@@ -213,31 +377,33 @@ pub fn merge_combinations(stamp: &PolicyStamp, one: &[u8], other: &[u8]) -> Resu
     Ok(stamp.seal(&combinations))
 }
 
-fn damaged(problem: &str) -> Error {
-    Error::input(problem, "run again; if it happens again, the engine damages what it moves")
+/// The codes of a run, in a task that is given pages.
+pub struct TaskCodes {
+    /// Those of the quasi-identifiers.
+    pub attributes: Vec<Attribute>,
+    /// Those of the sensitive columns.
+    pub sensitive: SensitiveColumns,
+    /// How pages travel.
+    pub pages: SealedPages,
 }
 
-const NONCE: usize = 12;
-
-/// Encrypts with a nonce that nobody else drew: its random bytes stand in front.
-fn seal(bytes: Vec<u8>, key: &[u8]) -> Result<Vec<u8>> {
-    let nonce: [u8; NONCE] = secret().map_err(|why| Error::io("random numbers", why))?;
-    let mut sealed = Vec::with_capacity(NONCE + bytes.len());
-    sealed.extend_from_slice(&nonce);
-    sealed.extend_from_slice(&bytes);
-    keystream(key, &nonce)?.apply_keystream(&mut sealed[NONCE..]);
-    Ok(sealed)
+impl TaskCodes {
+    /// What some pages hold together.
+    pub fn total(&self, pages: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+        let (mut whole, mut fingerprint) = (GroupCounts::none(self.sensitive.len()), Fingerprint::default());
+        for sealed in pages {
+            let CodedPage { page, fingerprint: own } = self.pages.open(&sealed?)?;
+            whole.add(&page.rows.total(self.sensitive.len()));
+            fingerprint.merge(own);
+        }
+        Ok(self.pages.stamp.seal(&TableTotals { whole, fingerprint }))
+    }
 }
 
-fn unseal(sealed: &[u8], key: &[u8]) -> Result<Vec<u8>> {
-    let (nonce, bytes) =
-        sealed.split_first_chunk::<NONCE>().ok_or_else(|| damaged("a page of rows is too short"))?;
-    let mut bytes = bytes.to_vec();
-    keystream(key, nonce)?.apply_keystream(&mut bytes);
-    Ok(bytes)
-}
-
-fn keystream(key: &[u8], nonce: &[u8; NONCE]) -> Result<ChaCha20> {
-    let key: [u8; 32] = key.try_into().map_err(|_| damaged("the key of the pages has another length"))?;
-    Ok(ChaCha20::new(&key.into(), &(*nonce).into()))
+/// What the pages of two tasks hold together; commutative and associative.
+pub fn merge_totals(stamp: &PolicyStamp, one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+    let (mut one, other): (TableTotals, TableTotals) = (stamp.open(one)?, stamp.open(other)?);
+    one.whole.add(&other.whole);
+    one.fingerprint.merge(other.fingerprint);
+    Ok(stamp.seal(&one))
 }

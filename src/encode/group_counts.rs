@@ -1,5 +1,7 @@
 //! The number of people in a group, and how often each sensitive value occurs among them.
 
+use crate::resources::byte_form::{ByteForm, ByteReader};
+
 /// The sensitive values that a group would publish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GroupCounts {
@@ -74,6 +76,33 @@ impl Part {
         let mut group = GroupCounts { people: self.people, counts: vec![0; self.values] };
         self.counts.iter().for_each(|&(code, count)| group.counts[usize::from(code)] = count);
         group
+    }
+}
+
+impl ByteForm for GroupCounts {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.people.write(bytes);
+        self.counts.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        Some(GroupCounts { people: u64::read(bytes)?, counts: ByteForm::read(bytes)? })
+    }
+}
+
+impl ByteForm for Part {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.people.write(bytes);
+        (self.values as u64).write(bytes);
+        self.counts.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let (people, values) = (u64::read(bytes)?, u64::read(bytes)? as usize);
+        let counts: Box<[(u16, u64)]> = ByteForm::read(bytes)?;
+        let ascending = counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let known = counts.last().is_none_or(|&(code, _)| usize::from(code) < values);
+        (ascending && known).then_some(Part { people, values, counts })
     }
 }
 

@@ -29,6 +29,7 @@ pub mod quasi;
 pub mod repeated_ids;
 pub mod rows;
 pub mod scale;
+pub mod sealed_pages;
 pub mod sensitive;
 pub mod source;
 pub mod source_columns;

@@ -1,9 +1,9 @@
 //! A finished group, in the form shared by all ways to form groups.
 
+use super::split::part_rows::PartRows;
 use super::tree::{NodeId, NumberedTree};
 use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::Part;
-use crate::encode::page::PageStore;
 use crate::error::Result;
 use crate::model::obstacle::Obstacle;
 
@@ -27,7 +27,7 @@ pub trait GroupSink {
 #[derive(Clone, Copy)]
 pub struct PlacedRows<'a> {
     /// The rows.
-    pub store: &'a PageStore<'a>,
+    pub rows: &'a PartRows<'a>,
     /// The tree.
     pub tree: &'a NumberedTree<'a>,
 }

@@ -6,6 +6,7 @@
 //! sensitive values, and [`followed`] follows the cuts of another release. They work on codes and counts, and know little about Arrow or files.
 
 pub mod blind;
+mod byte_forms;
 pub mod followed;
 pub mod given;
 pub mod groups;

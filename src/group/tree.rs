@@ -3,6 +3,7 @@
 //! The tree of cuts is plain data: the planner grows it, it is saved with the release, and it is applied to rows.
 //! Memory: 8 bytes per node, two nodes per group; some 40 bytes more for a cut into more than two parts.
 
+use crate::resources::byte_form::{ByteForm, ByteReader};
 use std::collections::BTreeMap;
 
 /// A cut of one column into the codes below the first boundary, those from the first to the second, and so on.
@@ -200,6 +201,56 @@ impl CutTree {
     pub fn bytes(&self) -> u64 {
         let wide: usize = self.wide.iter().map(|(_, boundaries)| 48 + 4 * boundaries.len()).sum();
         (self.nodes.capacity() * size_of::<Node>() + wide) as u64
+    }
+}
+
+impl ByteForm for Node {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let Node { next, column, boundary } = self;
+        next.write(bytes);
+        column.write(bytes);
+        boundary.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        Some(Node { next: u32::read(bytes)?, column: u16::read(bytes)?, boundary: u16::read(bytes)? })
+    }
+}
+
+impl ByteForm for CutTree {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.nodes.write(bytes);
+        self.wide.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let tree = CutTree { nodes: ByteForm::read(bytes)?, wide: ByteForm::read(bytes)? };
+        tree.is_whole().then_some(tree)
+    }
+}
+
+impl CutTree {
+    /// Whether every cut has all its children, which come after it and belong to no other cut.
+    fn is_whole(&self) -> bool {
+        let mut has_parent = vec![false; self.nodes.len()];
+        let mut takes_children = |(id, node): (NodeId, &Node)| {
+            let (first, parts) = match *node {
+                Node { column: GROUP, .. } => return true,
+                Node { next, boundary: WIDE, .. } => match self.wide.get(next as usize) {
+                    Some((first, boundaries)) => (*first, boundaries.len() + 1),
+                    None => return false,
+                },
+                Node { next, .. } => (next, 2),
+            };
+            let own = has_parent.get_mut(first as usize..first as usize + parts);
+            first > id && own.is_some_and(|own| own.iter_mut().all(|taken| !std::mem::replace(taken, true)))
+        };
+        !self.nodes.is_empty() && (0..).zip(&self.nodes).all(&mut takes_children)
+    }
+
+    /// The highest column that is cut.
+    pub fn highest_column(&self) -> Option<usize> {
+        self.nodes.iter().filter(|node| node.column != GROUP).map(|node| usize::from(node.column)).max()
     }
 }
 

@@ -20,12 +20,12 @@ pub mod privacy;
 pub mod protection;
 pub mod published;
 mod relaxation;
+pub mod remembering;
 pub mod robust;
 pub mod several;
 pub mod shares;
 pub mod skyline;
 pub mod split;
-pub mod split_statistics;
 
 pub use adversaries::{Grouping, Needs};
 pub use policy::Policy;

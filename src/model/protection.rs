@@ -140,7 +140,9 @@ impl<'a> Protection<'a> {
             let parts = published.parts(&target.columns, &mut texts)?;
             let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
             let mut test = self.coded(target, &values, &code, rows).split_test(whole)?;
-            parts.chunks(1).for_each(|part| test.accept(part));
+            for part in parts.chunks(1) {
+                test.accept(part);
+            }
             return Ok(test);
         }
         let mut tests = Vec::new();
@@ -150,7 +152,9 @@ impl<'a> Protection<'a> {
             let parts = published.parts(&target.columns, &mut texts)?;
             let values = value_texts(target, &name, &texts, sensitive);
             let mut test = self.coded(target, &values, &code, rows).split_test(&own)?;
-            parts.chunks(1).for_each(|part| test.accept(part));
+            for part in parts.chunks(1) {
+                test.accept(part);
+            }
             tests.push(ProjectedTest { code: code.into(), values: texts.len(), test });
         }
         Ok(Box::new(Several::new(tests)))

@@ -10,7 +10,7 @@
 use super::adversaries::Model;
 use super::policy::Policy;
 use super::shares::ShareCriterion;
-use super::split::{Scratch, SplitTest};
+use super::split::SplitTest;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::{Error, Result};
@@ -87,20 +87,18 @@ impl PastGroups {
 /// Finds the groups that decide about later ones while a release is written.
 pub struct PastRecorder {
     test: Box<dyn SplitTest>,
-    scratch: Scratch,
     found: Vec<Part>,
 }
 
 impl PastRecorder {
     /// After the groups that `test` accepted.
     pub fn after(test: Box<dyn SplitTest>) -> Self {
-        PastRecorder { test, scratch: Scratch::default(), found: Vec::new() }
+        PastRecorder { test, found: Vec::new() }
     }
 
     /// Adds a group that is published.
     pub fn observe(&mut self, part: &Part) {
-        if self.test.could_change(part, &mut self.scratch) {
-            self.test.accept(std::slice::from_ref(part));
+        if self.test.accept(std::slice::from_ref(part)) {
             self.found.push(part.clone());
         }
     }
@@ -151,16 +149,11 @@ pub(super) fn needed(test: &dyn SplitTest, parts: &[Part]) -> Vec<usize> {
 
 /// The groups that change what the test remembers, if it accepts them in this order.
 fn changing(mut test: Box<dyn SplitTest>, parts: &[Part], mut order: Vec<usize>) -> Vec<usize> {
-    let (mut scratch, mut seen) = (Scratch::default(), HashSet::new());
+    let mut seen = HashSet::new();
     order.retain(|&at| {
         let part = &parts[at];
         let new = seen.insert((part.people, part.counts()));
-        if !new || !test.could_change(part, &mut scratch) {
-            return false;
-        }
-        let before = test.statistics();
-        test.accept(std::slice::from_ref(part));
-        !test.statistics().are_surely(&before)
+        new && test.accept(std::slice::from_ref(part))
     });
     order
 }

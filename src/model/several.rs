@@ -6,12 +6,10 @@
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
 use super::obstacle::{Objection, Obstacle};
-use super::split::{Effort, Scratch, SplitTest, merge_each};
-use super::split_statistics::SplitStatistics;
+use super::split::{Effort, Scratch, SplitTest};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
-use crate::math::confidence::ThresholdVerdict;
 use std::sync::Arc;
 
 /// One of several tests, and its view of the sensitive codes.
@@ -69,12 +67,13 @@ impl SplitTest for Several {
         admitted
     }
 
-    fn accept(&mut self, parts: &[Part]) {
-        let (mut projected, mut own) = (Vec::new(), GrowingPart::default());
+    fn accept(&mut self, parts: &[Part]) -> bool {
+        let (mut projected, mut own, mut changed) = (Vec::new(), GrowingPart::default(), false);
         for judged in &mut self.tests {
             judged.project_parts(parts, &mut own, &mut projected);
-            judged.test.accept(&projected);
+            changed |= judged.test.accept(&projected);
         }
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -101,12 +100,8 @@ impl SplitTest for Several {
         Box::new(Several { tests: self.tests.iter().map(fork).collect() })
     }
 
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Each(self.tests.iter().map(|judged| judged.test.statistics()).collect())
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        merge_each(self.tests.iter_mut().map(|judged| &mut judged.test), accepted)
+    fn bytes(&self) -> u64 {
+        self.tests.iter().map(|judged| judged.test.bytes()).sum()
     }
 
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
@@ -119,14 +114,6 @@ impl SplitTest for Several {
         let furthest = Objection::furthest(objections);
         scratch.projected = projected;
         furthest
-    }
-
-    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
-        let mut own = GrowingPart::default();
-        self.tests.iter().any(|judged| {
-            judged.project(part.people, part.counts().iter().copied(), &mut own);
-            judged.test.could_change(&own.part(), scratch)
-        })
     }
 
     fn asks_for_rows(&self) -> bool {
@@ -155,18 +142,14 @@ mod tests {
         fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
             parts.iter().all(|part| part.counts().iter().all(|&(_, count)| count <= self.0))
         }
-        fn accept(&mut self, _parts: &[Part]) {}
+        fn accept(&mut self, _parts: &[Part]) -> bool {
+            false
+        }
         fn least_people(&self) -> u64 {
             self.0
         }
         fn fork(&self) -> Box<dyn SplitTest> {
             Box::new(AtMost(self.0))
-        }
-        fn statistics(&self) -> SplitStatistics {
-            SplitStatistics::Nothing
-        }
-        fn merge(&mut self, _accepted: &SplitStatistics) -> ThresholdVerdict {
-            ThresholdVerdict::Safe
         }
         fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
             let rule = crate::model::obstacle::ObstructingRule::Adversary;

@@ -5,10 +5,8 @@
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
-use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{GroupCount, NearGroup, Ranking};
 use crate::model::obstacle::{Objection, ObstructingRule};
-use crate::model::split_statistics::SplitStatistics;
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
@@ -33,8 +31,9 @@ pub trait SplitTest: Send + Sync {
     /// Whether a group may be replaced by these parts; `scratch` is reused from one call to the next.
     fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool;
 
-    /// Adds parts that were admitted; they become groups.
-    fn accept(&mut self, parts: &[Part]);
+    /// Adds parts that were admitted; they become groups. Returns whether that changed what is remembered: if not, no
+    /// later answer depends on them.
+    fn accept(&mut self, parts: &[Part]) -> bool;
 
     /// No group with fewer people can be admitted.
     fn least_people(&self) -> u64;
@@ -48,21 +47,14 @@ pub trait SplitTest: Send + Sync {
     /// A copy that goes its own way: what it accepts changes nothing here.
     fn fork(&self) -> Box<dyn SplitTest>;
 
-    /// What is remembered of the groups accepted so far.
-    fn statistics(&self) -> SplitStatistics;
-
-    /// Adds the groups that another test of the same requirements accepted. If they are not safe together, or the
-    /// statistics are those of other requirements, the test must not be used any more.
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict;
+    /// The bytes that it takes to remember, about.
+    fn bytes(&self) -> u64 {
+        0
+    }
 
     /// What stands most in the way of these parts, judged without any other group: `None` if there is nothing. No
     /// decision depends on it.
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection>;
-
-    /// Whether accepting this part could change a later answer; a false alarm only costs memory.
-    fn could_change(&self, _part: &Part, _scratch: &mut Scratch) -> bool {
-        true
-    }
 
     /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
@@ -102,8 +94,12 @@ impl SplitTest for Every {
         self.tests.iter().all(|test| test.admits(parts, scratch))
     }
 
-    fn accept(&mut self, parts: &[Part]) {
-        self.tests.iter_mut().for_each(|test| test.accept(parts));
+    fn accept(&mut self, parts: &[Part]) -> bool {
+        let mut changed = false;
+        for test in &mut self.tests {
+            changed |= test.accept(parts);
+        }
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -118,20 +114,12 @@ impl SplitTest for Every {
         Box::new(Every { tests: self.tests.iter().map(|test| test.fork()).collect() })
     }
 
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Each(self.tests.iter().map(|test| test.statistics()).collect())
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        merge_each(self.tests.iter_mut(), accepted)
+    fn bytes(&self) -> u64 {
+        self.tests.iter().map(|test| test.bytes()).sum()
     }
 
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
         Objection::furthest(self.tests.iter().filter_map(|test| test.objection(parts, scratch)))
-    }
-
-    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
-        self.tests.iter().any(|test| test.could_change(part, scratch))
     }
 
     fn asks_for_rows(&self) -> bool {
@@ -142,22 +130,6 @@ impl SplitTest for Every {
         let judged = self.tests.iter().map(|test| test.judge(rows, of, part, effort));
         judged.fold(Passes::Yes, Passes::and)
     }
-}
-
-/// Merges the statistics of several tests into them; safe only if they are as many, and all safe.
-pub(super) fn merge_each<'t>(
-    tests: impl ExactSizeIterator<Item = &'t mut Box<dyn SplitTest>>,
-    accepted: &SplitStatistics,
-) -> ThresholdVerdict {
-    let SplitStatistics::Each(accepted) = accepted else { return ThresholdVerdict::Unsafe };
-    let known = tests.len() == accepted.len();
-    let safe = |(test, own): (&mut Box<dyn SplitTest>, _)| test.merge(own) == ThresholdVerdict::Safe;
-    ThresholdVerdict::from(known && tests.zip(accepted).all(safe))
-}
-
-/// The verdict of a test that remembers nothing.
-pub(super) fn merge_nothing(accepted: &SplitStatistics) -> ThresholdVerdict {
-    ThresholdVerdict::from(matches!(accepted, SplitStatistics::Nothing))
 }
 
 /// The minimum numbers of people and values of a group, for any model; also a split test.
@@ -186,9 +158,7 @@ impl SplitTest for MinimumSizes {
         parts.iter().all(|part| part.people >= self.least_people() && self.holds(part))
     }
 
-    fn accept(&mut self, _parts: &[Part]) {}
-
-    fn could_change(&self, _part: &Part, _scratch: &mut Scratch) -> bool {
+    fn accept(&mut self, _parts: &[Part]) -> bool {
         false
     }
 
@@ -202,14 +172,6 @@ impl SplitTest for MinimumSizes {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         Box::new(*self)
-    }
-
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Nothing
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        merge_nothing(accepted)
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -1,13 +1,14 @@
-//! The statistics of split tests merge in any order, and are those of one test over all groups.
+//! The groups that changed what split tests remember merge in any order, and stand for all groups.
 
 use proptest::prelude::*;
 
 use super::implications::split::ImplicationsTest;
+use super::remembering::Remembering;
 use super::shares::SharesTest;
 use super::skyline::split::SkylineTest;
 use super::split::{MinimumSizes, Scratch, SplitTest};
 use crate::encode::group_counts::{GroupCounts, Part};
-use crate::math::confidence::{Confidence, ThresholdVerdict};
+use crate::math::confidence::Confidence;
 use crate::math::exact::{Rational, ratio};
 use crate::math::shares::{Ground, ShareRule};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
@@ -40,8 +41,9 @@ fn implications() -> ImplicationsTest {
     ImplicationsTest::new(2, Confidence::parse("0.9").unwrap(), MINIMUM)
 }
 
-/// Accepts the admitted groups, one after another, and returns them.
-fn grown<T: SplitTest>(mut test: T, groups: &[Part]) -> (T, Vec<Part>) {
+/// Accepts the admitted groups, one after another; returns all of them, and those that changed what is remembered.
+fn grown(test: impl SplitTest, groups: &[Part]) -> (Vec<Part>, Vec<Part>) {
+    let mut test = Remembering::new(test.fork());
     let mut accepted = Vec::new();
     for group in groups {
         let part = std::slice::from_ref(group);
@@ -50,39 +52,33 @@ fn grown<T: SplitTest>(mut test: T, groups: &[Part]) -> (T, Vec<Part>) {
             accepted.push(group.clone());
         }
     }
-    (test, accepted)
+    (accepted, test.into_changes())
 }
 
-/// Whether merging is commutative and associative, and agrees with one test that accepted everything.
+/// Whether the groups that changed what three tests remember merge in any order, and stand for all their groups.
 ///
 /// `measures` are exact: they change with every group that discloses more than the others.
 fn merges<T: SplitTest + Clone>(
     fresh: impl Fn() -> T,
     measures: impl Fn(&T) -> Vec<Rational>,
-    [a, b, c]: [&[Part]; 3],
+    groups: [&[Part]; 3],
 ) -> Result<(), TestCaseError> {
-    let merge = |own: &mut T, other: &T| own.merge(&other.statistics());
-    let [(a, of_a), (b, of_b), (c, of_c)] = [a, b, c].map(|groups| grown(fresh(), groups));
-    let joined = |parts: [&T; 3]| {
+    let [a, b, c] = groups.map(|groups| grown(fresh(), groups));
+    let joined = |parts: [&[Part]; 3]| {
         let mut all = fresh();
-        let verdict = parts.iter().fold(ThresholdVerdict::Safe, |_, part| merge(&mut all, part));
-        (verdict, measures(&all))
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            if !all.admits(part, &mut Scratch::default()) {
+                return None;
+            }
+            all.accept(part);
+        }
+        Some(measures(&all))
     };
-    let expected = joined([&a, &b, &c]);
-    prop_assert_eq!(&expected, &joined([&c, &a, &b]));
-    prop_assert_eq!(&expected, &joined([&b, &c, &a]));
-    let (mut right, mut left) = (b.clone(), a.clone());
-    merge(&mut right, &c);
-    let verdict = merge(&mut left, &right);
-    prop_assert_eq!(&expected, &(verdict, measures(&left)));
-    let all = [of_a, of_b, of_c].concat();
-    let mut once = fresh();
-    let safe = all.is_empty() || once.admits(&all, &mut Scratch::default());
-    prop_assert_eq!(expected.0 == ThresholdVerdict::Safe, safe);
-    if safe {
-        once.accept(&all);
-        prop_assert_eq!(expected.1, measures(&once));
-    }
+    let expected = joined([&a.0, &b.0, &c.0]);
+    prop_assert_eq!(&expected, &joined([&a.1, &b.1, &c.1]));
+    prop_assert_eq!(&expected, &joined([&c.1, &a.1, &b.1]));
+    prop_assert_eq!(&expected, &joined([&b.1, &c.1, &a.1]));
+    prop_assert_eq!(&expected, &joined([&[a.1, b.1, c.1].concat(), &[], &[]]));
     Ok(())
 }
 
@@ -96,12 +92,12 @@ fn disclosures(test: &ImplicationsTest) -> Vec<Rational> {
 
 proptest! {
     #[test]
-    fn the_statistics_of_the_skyline_merge(a in groups(), b in groups(), c in groups()) {
+    fn what_the_skyline_remembers_merges(a in groups(), b in groups(), c in groups()) {
         merges(skyline, breaches, [&a, &b, &c])?;
     }
 
     #[test]
-    fn the_statistics_of_implications_merge(a in groups(), b in groups(), c in groups()) {
+    fn what_implications_remember_merges(a in groups(), b in groups(), c in groups()) {
         merges(implications, disclosures, [&a, &b, &c])?;
     }
 

@@ -6,7 +6,6 @@
 //! Memory: a batch per table; rows that travel go through the sorter.
 
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::page::Travelling;
 use crate::encode::payload::Payload;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
@@ -112,13 +111,10 @@ impl<'a> Output<'a> {
 
     /// Writes the rows that travel, ordered by group and then by content; their groups are the last ones added.
     pub fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
-        let (PlacedRows { store, tree }, spill) = (rows, self.labels.spill);
+        let (PlacedRows { rows, tree }, spill) = (rows, self.labels.spill);
         let Some(payload) = self.shape.payload else { return Ok(()) };
         let mut sorter = Sorter::new(budget, spill)?;
-        let mut room = (store.layout().empty(0), Travelling::default());
-        for page in 0..store.len() {
-            let rows = store.load(page, &mut room.0)?;
-            let travelling = store.load_payload(page, &mut room.1)?;
+        rows.each_page(|rows, travelling| {
             for (row, bytes) in travelling.rows().enumerate() {
                 let node = tree.tree.find(|column| rows.columns[column].get(row));
                 let group = tree.before + tree.tree.group(node);
@@ -133,7 +129,8 @@ impl<'a> Output<'a> {
                 };
                 sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
             }
-        }
+            Ok(())
+        })?;
         self.push_sorted(sorter)
     }
 

@@ -1,7 +1,9 @@
 //! Tables whose rows are read by the tasks of an engine: the bytes of one machine, whatever the tasks are.
 
-use crate::support::library::{FileEngine, Outcome};
+use crate::support::engine::FileEngine;
+use crate::support::library::Outcome;
 use crate::support::{contents, root, scramble};
+use skyveil::CanonicalSizes;
 use std::path::{Path, PathBuf};
 
 /// The rows of a CSV file in another order, in so many files.
@@ -55,10 +57,29 @@ fn tasks_give_the_bytes_of_one_machine() {
             std::fs::create_dir(&folder).unwrap();
             let paths = dealt(&table, files, &folder);
             let out = place.path().join(format!("out-{number}-{files}"));
-            let made = FileEngine::new(&paths, &policy, seed).release(&out).unwrap();
+            let engine = FileEngine::new(&paths, &policy, seed);
+            let made = engine.release(&out).unwrap();
             assert!(matches!(made, Outcome::Published(_)), "{made:?}");
             assert!(contents(&out) == contents(&alone), "{} in {files} files", policy.display());
+            assert_eq!(engine.sets_left(), 0, "rows that nobody needs are forgotten");
         }
+    }
+}
+
+/// Two tiers of parts, several files, and nodes of some twenty people, so that some must be grown again.
+#[test]
+fn tiny_parts_and_nodes_give_the_bytes_of_one_machine() {
+    let place = tempfile::tempdir().unwrap();
+    let sizes = CanonicalSizes { subtree_bytes: 200, part_rows: [500, 2_000], file_people: 900 };
+    for (number, (table, policy)) in cases(place.path()).into_iter().enumerate() {
+        let paths = dealt(&table, 3, place.path());
+        let [alone, out] = ["alone", "out"].map(|name| place.path().join(format!("{name}-{number}")));
+        let engine = FileEngine::new(&paths, &policy, number as u64).with_sizes(sizes);
+        let made = engine.release_alone(&alone).unwrap();
+        assert!(matches!(made, Outcome::Published(_)), "{made:?}");
+        engine.release(&out).unwrap();
+        assert!(contents(&out) == contents(&alone), "{}", policy.display());
+        assert_eq!(engine.sets_left(), 0, "rows that nobody needs are forgotten");
     }
 }
 
@@ -73,6 +94,10 @@ fn an_engine_that_loses_or_repeats_rows_is_noticed() {
         assert!(error.to_string().contains("changed while it was read"), "{error}");
         assert!(!out.exists());
     }
+    let out = place.path().join("out");
+    let error = FileEngine::new(&paths, &policy, 0).losing(1).release(&out).unwrap_err();
+    assert!(error.to_string().contains("lost or repeated"), "{error}");
+    assert!(!out.exists());
 }
 
 #[test]

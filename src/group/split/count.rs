@@ -4,27 +4,32 @@
 //! nodes in one pass, first in coarse bins; a node without a coarse cut is counted again, one column at a time.
 //! Memory: [`Counter`] in memory; on pages see [`OnPages`].
 
-use super::binning::{Binning, Bins};
+use super::binning::Binning;
+use super::elsewhere;
 use super::frontier::OpenNode;
+use super::page_counts::{Histograms, NodeCounter, NodePlaces, counting_bytes, finely, stride};
+use super::part_rows::PartRows;
 use super::rank::{ColumnHistogram, Run};
 use super::rows::{InMemory, OnPages};
 use super::triples::{Counter, Triple};
-use super::walk::{Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
-use crate::encode::page::{Lists, PAGE_ROWS, PageStore};
+use crate::encode::page::{Layout, Lists};
 use crate::encode::rows::{People, Rows, Sensitive};
 use crate::error::Result;
-use crate::group::tree::{Cut, CutTree};
+use crate::group::tree::{Cut, CutTree, NodeId};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bins per column when the nodes of a level are counted together.
-pub(super) const COARSE_BINS: u32 = 256;
-
-/// Counters of one column when a node without a coarse cut is counted again.
-pub(super) const FINE_CELLS: usize = 1 << 20;
+/// How finely rows on pages are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// All columns, in coarse bins.
+    Coarse,
+    /// One column, as finely as possible.
+    Finely(u32),
+}
 
 /// Rows that can be counted node by node.
 pub trait CountRows: Sync {
@@ -203,189 +208,48 @@ fn count_node(rows: &Rows, column: usize, node: &OpenNode, counter: &mut Counter
     }
 }
 
-/// Counts of some nodes by column, bin and sensitive value.
-///
-/// Memory: 8 bytes x nodes x bins x sensitive values, independent of the number of rows; while counting, also 4 bytes
-/// for each thread.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Histograms {
-    binnings: Arc<[Binning]>,
-    slots: usize,
-    /// Cells of one node.
-    stride: usize,
-    cells: Vec<u64>,
-}
-
-impl Histograms {
-    fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
-        let stride = stride(binnings, slots);
-        Histograms { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes] }
-    }
-
-    /// The binning of a column and its cells for one node.
-    fn column(&self, place: usize, column: usize) -> (&Binning, &[u64]) {
-        let binning = &self.binnings[column];
-        let start = place * self.stride + stride(&self.binnings[..column], self.slots);
-        (binning, &self.cells[start..start + binning.column.codes as usize * self.slots])
-    }
-
-    /// Moves the counts of some rows here, taken for the same nodes in the same bins.
-    fn take(&mut self, counted: &mut PageCounts) {
-        for (own, cell) in self.cells.iter_mut().zip(&mut counted.cells) {
-            *own += u64::from(std::mem::take(cell));
-        }
-        counted.rows = 0;
-    }
-}
-
-/// Counts of fewer than 2^32 rows, in narrow cells.
-struct PageCounts {
-    binnings: Arc<[Binning]>,
-    slots: usize,
-    stride: usize,
-    cells: Vec<u32>,
-    rows: usize,
-}
-
-/// The place of a row whose node is not counted.
-const NOWHERE: u32 = u32::MAX;
-
-impl PageCounts {
-    fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
-        let stride = stride(binnings, slots);
-        PageCounts { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes], rows: 0 }
-    }
-
-    /// Whether a cell may overflow if `more` rows are added.
-    fn is_full(&self, more: usize) -> bool {
-        self.rows + more > u32::MAX as usize
-    }
-
-    /// Adds the rows of a page; `place` is the position of each row's node, or [`NOWHERE`].
-    fn add_page(&mut self, rows: &Rows, place: &[u32]) {
-        self.rows += rows.len();
-        let mut base = 0;
-        for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
-            let page = PageColumn { place, stride: self.stride, slots: self.slots };
-            if binning.column.codes > 1 {
-                let cells = &mut self.cells[base..];
-                match (codes, &rows.sensitive) {
-                    (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
-                    }
-                    (Codes::Narrow(codes), Sensitive::Single(Codes::Wide(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
-                    }
-                    (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
-                    }
-                    (Codes::Wide(codes), Sensitive::Single(Codes::Wide(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
-                    }
-                    (codes, Sensitive::Lists { .. }) => page.count_lists(codes, rows, &binning.bins, cells),
-                }
-            }
-            base += binning.column.codes as usize * self.slots;
-        }
-    }
-}
-
-fn stride(binnings: &[Binning], slots: usize) -> usize {
-    binnings.iter().map(|binning| binning.column.codes as usize * slots).sum()
-}
-
-/// One column of a page: where its rows are counted.
-struct PageColumn<'p> {
-    place: &'p [u32],
-    stride: usize,
-    slots: usize,
-}
-
-impl PageColumn<'_> {
-    /// Counts rows that have any number of sensitive values.
-    fn count_lists(&self, codes: &Codes, rows: &Rows, bins: &Bins, cells: &mut [u32]) {
-        for (row, &place) in self.place.iter().enumerate().filter(|&(_, &place)| place != NOWHERE) {
-            let cell = place as usize * self.stride + bins.of(usize::from(codes.get(row))) * self.slots;
-            cells[cell + self.slots - 1] += 1;
-            rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
-        }
-    }
-
-    /// Counts single-valued rows.
-    fn count<C: Copy + Into<usize>, V: Copy + Into<usize>>(
-        &self,
-        codes: &[C],
-        values: &[V],
-        bins: &Bins,
-        cells: &mut [u32],
-    ) {
-        match bins {
-            Bins::Shift(bits) => self.count_bins(codes, values, |code| code >> bits, cells),
-            Bins::Table(_) => self.count_bins(codes, values, |code| bins.of(code), cells),
-        }
-    }
-
-    #[inline]
-    fn count_bins<C: Copy + Into<usize>, V: Copy + Into<usize>>(
-        &self,
-        codes: &[C],
-        values: &[V],
-        bin: impl Fn(usize) -> usize,
-        cells: &mut [u32],
-    ) {
-        for ((&code, &value), &place) in codes.iter().zip(values).zip(self.place) {
-            if place != NOWHERE {
-                cells[place as usize * self.stride + bin(code.into()) * self.slots + value.into()] += 1;
-            }
-        }
-    }
-}
-
 impl OnPages<'_> {
     /// Counts the nodes' rows in these bins, in one pass over all pages.
-    fn histograms(
-        &self,
-        tree: &CutTree,
-        nodes: &[OpenNode],
-        binnings: &Arc<[Binning]>,
-    ) -> Result<Histograms> {
-        let (store, slots, threads) = (self.store, self.slots, rayon::current_num_threads());
-        let bytes = counting_bytes(stride(binnings, slots), threads) * nodes.len() as u64;
+    fn histograms(&self, tree: &CutTree, nodes: &[OpenNode], bins: Counting) -> Result<Histograms> {
+        let store = match self.rows {
+            PartRows::Here(store) => store,
+            PartRows::Elsewhere(rows) => return elsewhere::histograms(rows, tree, nodes, bins, self),
+        };
+        let (slots, threads, binnings) = (self.slots, rayon::current_num_threads(), self.binnings(bins));
+        let bytes = counting_bytes(stride(&binnings, slots), threads) * nodes.len() as u64;
         let _reserved = self.budget.reserve("counting the nodes of a level", bytes)?;
-        let mut place_of = vec![NOWHERE; tree.len()];
-        nodes.iter().enumerate().for_each(|(place, node)| place_of[node.id as usize] = place as u32);
-        let walk = Walk::new(tree);
+        let nodes: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
+        let places = NodePlaces::new(tree, &nodes);
         let next = AtomicUsize::new(0);
-        let total = Mutex::new(Histograms::new(binnings, slots, nodes.len()));
-        let add = |counts: &mut PageCounts| total.lock().unwrap_or_else(PoisonError::into_inner).take(counts);
+        let total = Mutex::new(Histograms::new(&binnings, slots, nodes.len()));
         let worker = |_| -> Result<()> {
-            let mut counts = PageCounts::new(binnings, slots, nodes.len());
-            let (mut scratch, mut room) = (store.layout().empty(0), WalkRoom::default());
-            let mut place: Vec<u32> = Vec::with_capacity(PAGE_ROWS);
+            let mut counter = NodeCounter::new(&places, &binnings, slots);
+            let mut scratch = store.layout().empty(0);
             loop {
                 let page = next.fetch_add(1, Ordering::Relaxed);
                 if page >= store.len() {
-                    add(&mut counts);
+                    counter.empty_into(&mut total.lock().unwrap_or_else(PoisonError::into_inner));
                     return Ok(());
                 }
                 self.progress.go_on()?;
                 let rows = store.load(page, &mut scratch)?;
-                if counts.is_full(rows.len()) {
-                    add(&mut counts);
+                if counter.is_full(rows) {
+                    counter.empty_into(&mut total.lock().unwrap_or_else(PoisonError::into_inner));
                 }
-                place.clear();
-                walk.nodes(rows, &mut room, |node| place.push(place_of[node as usize]));
-                counts.add_page(rows, &place);
+                counter.add(rows);
             }
         };
         (0..threads).into_par_iter().try_for_each(worker)?;
         Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
-}
 
-/// Bytes for counting one node on this many threads.
-pub(super) fn counting_bytes(cells: usize, threads: usize) -> u64 {
-    (cells * (8 + 4 * threads)) as u64
+    /// The bins of each column.
+    pub(super) fn binnings(&self, bins: Counting) -> Arc<[Binning]> {
+        match bins {
+            Counting::Coarse => self.coarse.clone(),
+            Counting::Finely(column) => finely(self.columns, column as usize, self.slots),
+        }
+    }
 }
 
 impl CountRows for OnPages<'_> {
@@ -397,17 +261,11 @@ impl CountRows for OnPages<'_> {
     }
 
     fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Histograms> {
-        self.histograms(tree, nodes, &self.coarse)
+        self.histograms(tree, nodes, Counting::Coarse)
     }
 
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Histograms>> {
-        let most = (FINE_CELLS / self.slots).max(2) as u32;
-        let binning = |(number, own)| match number == column {
-            true => Binning::new(own, most),
-            false => Binning::new(&Column::evenly_spaced(1), 1),
-        };
-        let binnings: Arc<[Binning]> = self.columns.iter().enumerate().map(binning).collect();
-        self.histograms(tree, std::slice::from_ref(node), &binnings).map(Some)
+        self.histograms(tree, std::slice::from_ref(node), Counting::Finely(column as u32)).map(Some)
     }
 
     fn spread<'c>(
@@ -437,7 +295,7 @@ impl CountRows for OnPages<'_> {
     }
 
     fn people(&self) -> People {
-        people_of(self.store)
+        people_of(self.rows.layout())
     }
 
     fn in_memory(&self) -> Option<&Rows> {
@@ -446,66 +304,9 @@ impl CountRows for OnPages<'_> {
 }
 
 /// How the people of pages are counted.
-pub(super) fn people_of(store: &PageStore<'_>) -> People {
-    match store.layout().lists {
+pub(super) fn people_of(layout: &Layout) -> People {
+    match layout.lists {
         Lists::One => People::Valued,
         Lists::Many => People::Listed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn binnings() -> Arc<[Binning]> {
-        [Binning::new(&Column::evenly_spaced(300), 40), Binning::new(&Column::evenly_spaced(3), 40)].into()
-    }
-
-    fn counted(rows: &[(u16, u8, u32)]) -> PageCounts {
-        let mut counts = PageCounts::new(&binnings(), 3, 2);
-        let page = Rows {
-            columns: vec![
-                Codes::Wide(rows.iter().map(|row| row.0).collect()),
-                Codes::Narrow(rows.iter().map(|row| row.1).collect()),
-            ],
-            sensitive: Sensitive::Single(Codes::Narrow(rows.iter().map(|row| row.1).collect())),
-        };
-        let place: Vec<u32> = rows.iter().map(|row| if row.2 < 2 { row.2 } else { NOWHERE }).collect();
-        counts.add_page(&page, &place);
-        counts
-    }
-
-    fn total(parts: &[&[(u16, u8, u32)]]) -> Histograms {
-        let mut total = Histograms::new(&binnings(), 3, 2);
-        parts.iter().for_each(|rows| total.take(&mut counted(rows)));
-        total
-    }
-
-    proptest! {
-        /// Parts of the rows may be counted in any order and by any number of threads.
-        #[test]
-        fn counts_add_up_in_any_order(
-            rows in prop::collection::vec((0u16..300, 0u8..3, 0u32..3), 0..60), cuts in (0usize..60, 0usize..60),
-        ) {
-            let (one, two) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
-            let (a, b, c) = (&rows[..one], &rows[one..two], &rows[two..]);
-            let all = total(&[&rows]);
-            prop_assert_eq!(&total(&[a, b, c]), &all);
-            prop_assert_eq!(&total(&[c, a, b]), &all);
-            let counted: u64 = all.cells.iter().sum();
-            prop_assert_eq!(counted as usize, 2 * rows.iter().filter(|row| row.2 < 2).count());
-        }
-    }
-
-    #[test]
-    fn narrow_cells_are_emptied_before_they_overflow() {
-        let mut counts = counted(&[(5, 1, 0); 7]);
-        assert!(!counts.is_full(u32::MAX as usize - 7) && counts.is_full(u32::MAX as usize - 6));
-        let mut total = Histograms::new(&binnings(), 3, 2);
-        total.take(&mut counts);
-        total.take(&mut counts);
-        assert_eq!(total.cells.iter().sum::<u64>(), 14);
-        assert!(!counts.is_full(u32::MAX as usize));
     }
 }

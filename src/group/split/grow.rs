@@ -8,17 +8,19 @@
 //! Memory: [`SubtreeLimits::working_bytes`]: 8 bytes x nodes counted at once x bins x sensitive values per thread, then
 //! one node of at most [`SUBTREE_BYTES`](super::limits::SUBTREE_BYTES) of codes with its triples; the tree of one part.
 
+use super::elsewhere::{self, Gathered};
 use super::frontier::OpenNode;
 use super::leaf::{Distribution, Pages, PlaceRows};
 use super::limits::SubtreeLimits;
+use super::part_rows::PartRows;
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::{OnPages, Smallest};
 use super::subtrees::{Step, Subtrees, UnreadNode};
-use crate::encode::group_counts::GroupCounts;
-use crate::encode::page::PageStore;
+use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
 use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::progress::Progress;
@@ -48,7 +50,7 @@ pub struct Growth<'a> {
 
 /// Groups in their order: what decides about them, and where they go.
 struct InOrder<'g> {
-    criterion: &'g mut Box<dyn SplitTest>,
+    criterion: Remembering,
     publication: Publication<'g>,
 }
 
@@ -77,17 +79,19 @@ struct PagedNodes {
 }
 
 impl Growth<'_> {
-    /// Grows the tree from its root, which the criterion must have accepted, and passes every group with its number to
+    /// Grows the tree from its root, which the criterion must admit, and passes every group with its number to
     /// `sink`, in tree order. Returns `None` if the criterion judges rows and there are people for whom no group that
     /// fits in memory passes.
     pub fn grow(
         &self,
-        store: &mut PageStore<'_>,
+        store: &mut PartRows<'_>,
         whole: &GroupCounts,
-        criterion: &mut Box<dyn SplitTest>,
+        criterion: Box<dyn SplitTest>,
         sink: &mut dyn GroupSink,
     ) -> Result<Option<()>> {
         let root = OpenNode::root(self.plan.columns, whole);
+        let mut criterion = Remembering::new(criterion);
+        criterion.accept(&[Part::of(whole)]);
         let mut order = InOrder { criterion, publication: Publication { sink, groups: 0 } };
         let grown = self.grow_part(store, root, &mut order)?;
         Ok(grown.map(drop))
@@ -96,7 +100,7 @@ impl Growth<'_> {
     /// Grows the tree of a part from its root; the pages hold its rows. Returns where its tree was written.
     fn grow_part(
         &self,
-        store: &mut PageStore<'_>,
+        store: &mut PartRows<'_>,
         root: OpenNode,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
@@ -109,7 +113,7 @@ impl Growth<'_> {
     /// Splits a node into parts of at most `rows` rows, and grows each of them.
     fn grow_parts(
         &self,
-        store: &mut PageStore<'_>,
+        store: &mut PartRows<'_>,
         root: OpenNode,
         rows: u64,
         order: &mut InOrder<'_>,
@@ -125,7 +129,7 @@ impl Growth<'_> {
             ids.extend(giants.keys());
             ids.sort_unstable();
         }
-        let mut stores = self.distribute(Pages::Consumed, store, &ids, &tree)?;
+        let mut stores = self.distribute((Pages::Consumed, Gathered::Loosely), store, &ids, &tree)?;
         let mut room = self.budget.reserve(STAGE, 0)?;
         if !spill_until_free(&mut room, tree.bytes(), stores.iter_mut())? {
             room.resize(STAGE, tree.bytes())?;
@@ -166,7 +170,7 @@ impl Growth<'_> {
     /// Splits a node that is a part on pages until its nodes fit in memory, and finishes each of them there.
     fn grow_subtrees(
         &self,
-        store: &mut PageStore<'_>,
+        store: &mut PartRows<'_>,
         root: OpenNode,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
@@ -177,7 +181,7 @@ impl Growth<'_> {
             return Ok(None);
         };
         let ids: Vec<NodeId> = small.iter().map(|node| node.id).collect();
-        let mut stores = self.distribute(self.pages, store, &ids, &tree)?.into_iter();
+        let mut stores = self.distribute((self.pages, Gathered::Together), store, &ids, &tree)?.into_iter();
         self.progress.start("splitting in memory", Some(people));
         let small = small.into_iter().map(|root| {
             let id = root.id;
@@ -198,19 +202,17 @@ impl Growth<'_> {
     }
 
     /// All groups of a part are known, and the pages that were kept hold its rows.
-    fn end_part(
-        &self,
-        store: &PageStore<'_>,
-        tree: &NumberedTree<'_>,
-        order: &mut InOrder<'_>,
-    ) -> Result<()> {
-        order.publication.sink.end_part((self.pages == Pages::Kept).then_some(PlacedRows { store, tree }))
+    fn end_part(&self, store: &PartRows<'_>, tree: &NumberedTree<'_>, order: &mut InOrder<'_>) -> Result<()> {
+        order
+            .publication
+            .sink
+            .end_part((self.pages == Pages::Kept).then_some(PlacedRows { rows: store, tree }))
     }
 
     /// Splits every node that is larger than `smallest`; `None` if a criterion that judges rows cannot judge one.
     fn split_pages(
         &self,
-        store: &PageStore<'_>,
+        store: &PartRows<'_>,
         root: OpenNode,
         smallest: Smallest,
         tree: &mut CutTree,
@@ -219,11 +221,11 @@ impl Growth<'_> {
         self.progress.start("splitting on pages", None);
         let mut rows = OnPages::new(self.plan.columns, store, self.budget, self.progress, smallest);
         let SplitNodes { mut leaves, left: mut small, .. } =
-            self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut **order.criterion))?;
+            self.pool.install(|| self.plan.split(&mut rows, root, tree, &mut order.criterion))?;
         if order.criterion.asks_for_rows() && !leaves.is_empty() {
             return Ok(None);
         }
-        let criterion = &**order.criterion;
+        let criterion = &order.criterion;
         self.pool.install(|| self.plan.find_obstacles(&rows, tree, &mut leaves, criterion))?;
         small.sort_unstable_by_key(|node| node.id);
         let giants: Result<_> =
@@ -231,27 +233,31 @@ impl Growth<'_> {
         Ok(Some(PagedNodes { small, giants: giants? }))
     }
 
-    /// Sorts the rows into one store per node; no store is needed if the only node is the root.
-    fn distribute<'s>(
+    /// Sorts the rows into one store per node. Here, no store is needed if the only node is the root.
+    fn distribute<'r: 's, 's>(
         &self,
-        pages: Pages,
-        store: &mut PageStore<'_>,
+        (pages, gathered): (Pages, Gathered),
+        store: &mut PartRows<'r>,
         nodes: &[NodeId],
         tree: &CutTree,
-    ) -> Result<Vec<PageStore<'s>>>
+    ) -> Result<Vec<PartRows<'s>>>
     where
         Self: 's,
     {
         self.progress.start("sorting rows into parts", None);
         let Growth { limits, budget, spill, .. } = *self;
+        let store = match store {
+            PartRows::Here(store) => store,
+            PartRows::Elsewhere(rows) => return elsewhere::sort(rows, pages, gathered, nodes, tree),
+        };
         let distribution = Distribution { pages, limits, budget, spill };
         let stores = self.pool.install(|| distribution.run(store, nodes, tree))?;
         release_freed();
-        Ok(stores)
+        Ok(stores.into_iter().map(PartRows::Here).collect())
     }
 
     /// Moves pages of later parts to the spill until a part of so many people can be grown.
-    fn make_room_for_part(&self, people: u64, later: Option<&mut [PageStore<'_>]>) -> Result<()> {
+    fn make_room_for_part(&self, people: u64, later: Option<&mut [PartRows<'_>]>) -> Result<()> {
         let (limits, threads) = (&self.limits, self.pool.current_num_threads());
         let later = later.unwrap_or_default();
         let slots = later.first().map_or(1, |store| store.layout().values as usize + 1);
@@ -265,7 +271,7 @@ impl Growth<'_> {
 pub(super) fn spill_until_free<'p, 's: 'p>(
     room: &mut Reservation,
     wanted: u64,
-    stores: impl DoubleEndedIterator<Item = &'p mut PageStore<'s>>,
+    stores: impl DoubleEndedIterator<Item = &'p mut PartRows<'s>>,
 ) -> Result<bool> {
     for store in stores.rev() {
         while room.resize(STAGE, wanted).is_err() {

@@ -3,6 +3,7 @@
 use super::grow::Growth;
 use super::leaf::Pages;
 use super::limits::SubtreeLimits;
+use super::part_rows::PartRows;
 use super::plan::SplitPlan;
 use super::tests::{DISTINCT, Naive, Sample, criterion, cuts, rows, safe, sample};
 use crate::encode::group_counts::Part;
@@ -58,17 +59,15 @@ impl GroupSink for Told {
 
     fn end_part(&mut self, rows: Option<PlacedRows<'_>>) -> Result<()> {
         self.parts.push(self.groups.len());
-        let Some(PlacedRows { store, tree }) = rows else { return Ok(()) };
-        for page in 0..store.len() {
-            let (mut room, mut payload) = (store.layout().empty(0), Travelling::default());
-            let rows = store.load(page, &mut room)?;
-            for (row, bytes) in store.load_payload(page, &mut payload)?.rows().enumerate() {
+        let Some(PlacedRows { rows, tree }) = rows else { return Ok(()) };
+        rows.each_page(|rows, travelling| {
+            for (row, bytes) in travelling.rows().enumerate() {
                 let node = tree.tree.find(|column| rows.columns[column].get(row));
                 let TreeLeaf::Group(group) = tree.leaf(node) else { panic!("a row of another part") };
                 self.placed.insert(u32::from_le_bytes(bytes.try_into().unwrap()), group);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn tree(&mut self, tree: &NumberedTree<'_>) -> Result<u64> {
@@ -95,11 +94,10 @@ impl Told {
 fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> Told {
     let all = rows(sample);
     let whole = all.total(DISTINCT);
-    let (mut criterion, mut told) = (criterion(sample), Told::default());
+    let (criterion, mut told) = (criterion(sample), Told::default());
     if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
         return told;
     }
-    criterion.accept(&[Part::of(&whole)]);
     let folder = tempfile::tempdir().unwrap();
     let (budget, spill) = (Budget::new(means.memory), Spill::create(folder.path()).unwrap());
     let layout = Layout {
@@ -138,8 +136,8 @@ fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> 
         pages: means.pages,
         progress: &Progress::default(),
     };
-    let mut store = store.into_inner().unwrap();
-    growth.grow(&mut store, &whole, &mut criterion, &mut told).unwrap().unwrap();
+    let mut store = PartRows::Here(store.into_inner().unwrap());
+    growth.grow(&mut store, &whole, criterion, &mut told).unwrap().unwrap();
     told
 }
 

@@ -4,12 +4,16 @@
 //! until the nodes fit in memory; then `distribute` sorts them into a store for each node, in one pass.
 //! Memory: [`InMemory`]; while rows are distributed, [`SubtreeLimits::waiting_bytes`].
 
+use super::elsewhere;
 use super::frontier::OpenNode;
 use super::limits::SubtreeLimits;
+use super::page_counts::{NOWHERE, NodePlaces};
+use super::part_rows::PartRows;
 use super::propose::JudgedCut;
 use super::rows::{InMemory, Move, OnPages, Smallest};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
+use crate::encode::column::Column;
 use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
@@ -160,26 +164,48 @@ impl PlaceRows for OnPages<'_> {
     fn move_rows(&mut self) {}
 
     fn present(&self, tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>> {
-        let mut seen: Vec<Vec<bool>> =
-            self.columns.iter().map(|column| vec![false; column.codes as usize]).collect();
-        let (mut scratch, mut room) = (self.store.layout().empty(0), WalkRoom::default());
-        let walk = Walk::new(tree);
-        for page in 0..self.store.len() {
-            let rows = self.store.load(page, &mut scratch)?;
-            let mut row = 0;
-            walk.nodes(rows, &mut room, |found| {
-                if found == node.id {
-                    for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
-                        seen[usize::from(codes.get(row))] = true;
-                    }
-                }
-                row += 1;
-            });
-        }
+        let seen = match self.rows {
+            PartRows::Elsewhere(rows) => elsewhere::codes_seen(rows, self.columns, tree, node.id)?,
+            PartRows::Here(store) => {
+                let mut seen = CodesSeen::new(self.columns, tree, node.id);
+                let mut scratch = store.layout().empty(0);
+                (0..store.len())
+                    .try_for_each(|page| store.load(page, &mut scratch).map(|rows| seen.add(rows)))?;
+                seen.seen
+            }
+        };
         let codes =
             |seen: Vec<bool>| (0..=u16::MAX).zip(seen).filter(|(_, seen)| *seen).map(|(code, _)| code);
         let present = self.columns.iter().zip(seen);
         Ok(present.map(|(column, seen)| Present::new(column, codes(seen).collect())).collect())
+    }
+}
+
+/// Finds the codes that occur in a node, page by page.
+pub(super) struct CodesSeen {
+    place: NodePlaces,
+    room: WalkRoom,
+    /// By column and code.
+    pub(super) seen: Vec<Vec<bool>>,
+}
+
+impl CodesSeen {
+    pub(super) fn new(columns: &[Column], tree: &CutTree, node: NodeId) -> Self {
+        let seen = columns.iter().map(|column| vec![false; column.codes as usize]).collect();
+        CodesSeen { place: NodePlaces::new(tree, &[node]), room: WalkRoom::default(), seen }
+    }
+
+    pub(super) fn add(&mut self, rows: &Rows) {
+        let CodesSeen { place, room, seen } = self;
+        let mut row = 0;
+        place.of_rows(rows, room, |place| {
+            if place != NOWHERE {
+                for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
+                    seen[usize::from(codes.get(row))] = true;
+                }
+            }
+            row += 1;
+        });
     }
 }
 

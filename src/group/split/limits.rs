@@ -1,6 +1,6 @@
 //! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
-use super::count::{COARSE_BINS, FINE_CELLS, counting_bytes};
+use super::page_counts::{COARSE_BINS, FINE_CELLS, counting_bytes};
 use crate::encode::column::Column;
 use crate::encode::group_counts::Part;
 use crate::encode::page::{Layout, Lists};

@@ -17,6 +17,7 @@ pub mod candidates;
 #[cfg(test)]
 mod choice_tests;
 pub mod count;
+pub mod elsewhere;
 pub mod frontier;
 pub mod grow;
 #[cfg(test)]
@@ -25,6 +26,8 @@ pub mod join;
 pub mod leaf;
 pub mod limits;
 mod obstacle;
+mod page_counts;
+pub mod part_rows;
 pub mod plan;
 pub mod propose;
 pub mod rank;

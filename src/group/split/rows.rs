@@ -1,10 +1,10 @@
 //! The rows of open nodes: in memory, or on pages.
 
 use super::binning::Binning;
-use super::count::COARSE_BINS;
 use super::limits::SubtreeLimits;
+use super::page_counts::{coarsely, slots};
+use super::part_rows::PartRows;
 use crate::encode::column::Column;
-use crate::encode::page::{Lists, PageStore};
 use crate::encode::rows::Rows;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -39,7 +39,7 @@ impl<'a> InMemory<'a> {
 /// reserved while they are in use.
 pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
-    pub(super) store: &'a PageStore<'a>,
+    pub(super) rows: &'a PartRows<'a>,
     pub(super) budget: &'a Arc<Budget>,
     /// Says whether to go on.
     pub(super) progress: &'a Progress,
@@ -63,14 +63,13 @@ impl<'a> OnPages<'a> {
     /// Creates it from the pages of a table; nodes that are no larger than `smallest` are not split.
     pub fn new(
         columns: &'a [Column],
-        store: &'a PageStore<'a>,
+        rows: &'a PartRows<'a>,
         budget: &'a Arc<Budget>,
         progress: &'a Progress,
         smallest: Smallest,
     ) -> Self {
-        let layout = store.layout();
-        let slots = layout.values as usize + usize::from(layout.lists == Lists::Many);
-        let coarse = columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect();
-        OnPages { columns, store, budget, progress, smallest, slots, coarse }
+        let slots = slots(rows.layout());
+        let coarse = coarsely(columns);
+        OnPages { columns, rows, budget, progress, smallest, slots, coarse }
     }
 }

@@ -1,16 +1,17 @@
 //! Which groups does a node fall into whose rows are all in memory?
 
 use super::frontier::OpenNode;
+use super::grow::group;
 use super::join::{join, settle};
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::InMemory;
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
 use crate::error::Result;
+use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
-use crate::math::confidence::ThresholdVerdict;
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
-use crate::model::split_statistics::SplitStatistics;
 
 /// A node that was split for as long as that was safe.
 #[derive(Debug)]
@@ -28,8 +29,8 @@ pub struct GrownNode<'a> {
     root: OpenNode,
     /// Its cuts and leaves; `None` if the criterion judges rows and neither any cut nor the node as a whole passes.
     pub subtree: Option<Subtree>,
-    /// What was accepted before, and in the node.
-    pub statistics: SplitStatistics,
+    /// What was accepted in the node and changed what is remembered.
+    pub changes: Vec<Part>,
 }
 
 impl<'a> SplitPlan<'a> {
@@ -37,9 +38,9 @@ impl<'a> SplitPlan<'a> {
     ///
     /// The outcome is a function of the arguments: the same on any thread and any machine.
     pub fn grow(&self, rows: Rows, root: OpenNode, accepted: &dyn SplitTest) -> Result<GrownNode<'a>> {
-        let (mut rows, mut test) = (InMemory::new(self.columns, rows), accepted.fork());
-        let subtree = self.finish(&mut rows, root.clone(), &mut *test)?;
-        Ok(GrownNode { rows, root, subtree, statistics: test.statistics() })
+        let (mut rows, mut test) = (InMemory::new(self.columns, rows), Remembering::new(accepted.fork()));
+        let subtree = self.finish(&mut rows, root.clone(), &mut test)?;
+        Ok(GrownNode { rows, root, subtree, changes: test.into_changes() })
     }
 }
 
@@ -49,15 +50,19 @@ impl GrownNode<'_> {
     ///
     /// If the release is safe with everything accepted now and in the node, the node is already that (mathematics 12);
     /// otherwise it is grown again.
-    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Box<dyn SplitTest>) -> Result<Committed> {
-        let mut together = accepted.fork();
-        if together.merge(&self.statistics) == ThresholdVerdict::Safe {
-            *accepted = together;
+    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<Committed> {
+        if accepted.merge(&self.changes) {
             return Ok(Committed::AsGrown);
         }
-        self.subtree = plan.finish(&mut self.rows, self.root.clone(), &mut **accepted)?;
-        self.statistics = accepted.statistics();
+        self.subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;
         Ok(Committed::GrownAgain)
+    }
+
+    /// The cuts of the node, and its groups in tree order; `None` if there are people whom no group passes.
+    pub(super) fn into_groups(self) -> Result<Option<(CutTree, Vec<Group>)>> {
+        let Some(Subtree { tree, leaves }) = self.subtree else { return Ok(None) };
+        let groups = leaves.into_iter().map(|leaf| group(&self.rows, &tree, leaf)).collect::<Result<_>>()?;
+        Ok(Some((tree, groups)))
     }
 
     /// The counts of the whole node.

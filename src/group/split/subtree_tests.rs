@@ -7,6 +7,7 @@ use super::subtree::{Committed, Subtree};
 use super::tests::{DISTINCT, Sample, criterion, rows, sample};
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
+use crate::model::remembering::Remembering;
 use crate::model::split::{Scratch, SplitTest};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -49,10 +50,10 @@ fn grow_ahead(sample: &Sample, starts: &[usize], lags: &[usize]) -> Option<Vec<C
         let expected = plan.finish(&mut in_turn, root.clone(), &mut *one_by_one).unwrap().unwrap();
         let earlier = &states[i - lags[i % lags.len()].min(i)];
         let mut grown = plan.grow(rows, root, &**earlier).unwrap();
-        let mut state = states[i].fork();
+        let mut state = Remembering::new(states[i].fork());
         outcomes.push(grown.commit(&plan, &mut state).unwrap());
         assert_eq!(outcome(&grown.subtree.unwrap()), outcome(&expected), "{sample:?} {starts:?} {lags:?}");
-        states.push(state);
+        states.push(state.fork());
     }
     Some(outcomes)
 }

@@ -8,14 +8,19 @@
 //! Memory: [`SubtreeLimits::node_bytes`](super::limits::SubtreeLimits::node_bytes) of each node of the wave and of the one
 //! before it. A smaller wave gives the same groups.
 
+use super::elsewhere::ReturnedNode;
 use super::frontier::OpenNode;
 use super::grow::{Growth, Publication, STAGE, group, spill_until_free};
 use super::leaf::{Pages, load_all};
-use super::subtree::{GrownNode, Subtree};
+use super::part_rows::PartRows;
+use super::plan::SplitPlan;
+use super::subtree::{Committed, GrownNode, Subtree};
+use crate::encode::group_counts::Part;
 use crate::encode::page::PageStore;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
+use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
 use crate::resources::budget::Reservation;
 use rayon::prelude::*;
@@ -49,8 +54,63 @@ impl<N> Step<N> {
 /// A node whose rows have not been read yet.
 pub(super) struct UnreadNode<'s> {
     pub(super) root: OpenNode,
-    /// Its rows; `None` if they are all rows of the part.
-    pub(super) store: Option<PageStore<'s>>,
+    /// Its rows; `None` if they are all rows of the part, which are here.
+    pub(super) store: Option<PartRows<'s>>,
+}
+
+/// A node that was grown ahead of its turn.
+enum Grown<'a, 's> {
+    /// By a thread of this process.
+    Here(GrownNode<'a>),
+    /// By a task of an engine.
+    Elsewhere(ReturnedNode<'s>),
+}
+
+impl Grown<'_, '_> {
+    fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<Committed> {
+        match self {
+            Grown::Here(node) => node.commit(plan, accepted),
+            Grown::Elsewhere(node) => node.commit(plan.columns, accepted),
+        }
+    }
+
+    fn part(&self) -> &Part {
+        match self {
+            Grown::Here(node) => node.part(),
+            Grown::Elsewhere(node) => node.part(),
+        }
+    }
+
+    /// How many groups it has; `None` if there are people whom no group passes.
+    fn leaves(&self) -> Option<usize> {
+        match self {
+            Grown::Here(node) => Some(node.subtree.as_ref()?.leaves.len()),
+            Grown::Elsewhere(node) => Some(node.leaves()),
+        }
+    }
+
+    /// Passes every group to `publish`, which gives it a number; returns the cuts with the numbers.
+    fn publish(self, mut publish: impl FnMut(Group) -> Result<u64>) -> Result<CutTree> {
+        let mut number = |tree: &mut CutTree, group: Group| {
+            let id = group.node;
+            publish(group).map(|number| tree.number(id, number))
+        };
+        match self {
+            Grown::Here(GrownNode { rows, subtree, .. }) => {
+                let Some(Subtree { mut tree, leaves }) = subtree else { return Ok(CutTree::default()) };
+                for leaf in leaves {
+                    let group = group(&rows, &tree, leaf)?;
+                    number(&mut tree, group)?;
+                }
+                Ok(tree)
+            }
+            Grown::Elsewhere(node) => {
+                let (mut tree, groups) = node.into_groups();
+                groups.into_iter().try_for_each(|group| number(&mut tree, group))?;
+                Ok(tree)
+            }
+        }
+    }
 }
 
 /// Nodes that are grown side by side, in tree order.
@@ -82,20 +142,20 @@ impl<'w, 's> Subtrees<'w, 's> {
     /// Grows every node and publishes all groups in order; `None` if there are people whom no group passes.
     pub(super) fn finish(
         mut self,
-        store: &mut PageStore<'_>,
+        store: &mut PartRows<'_>,
         tree: &mut CutTree,
-        criterion: &mut Box<dyn SplitTest>,
+        criterion: &mut Remembering,
         publication: &mut Publication<'_>,
     ) -> Result<Option<()>> {
         let growth = self.growth;
-        let mut grown: Wave<GrownNode<'_>> = Vec::new();
+        let mut grown: Wave<Grown<'_, 's>> = Vec::new();
         while !self.waiting.is_empty() {
-            let Some(wave) = self.next_wave(&grown, store, tree, &**criterion)? else {
+            let Some(wave) = self.next_wave(&grown, store, tree, &*criterion)? else {
                 // The wave before must go first.
                 self.publish(std::mem::take(&mut grown), tree, publication)?;
                 continue;
             };
-            let (mut next, test) = (Ok(Vec::new()), &**criterion);
+            let (mut next, test) = (Ok(Vec::new()), &*criterion);
             growth.pool.in_place_scope(|scope| {
                 scope.spawn(|_| next = growth.grow_wave(wave, store, test));
                 self.publish(std::mem::take(&mut grown), tree, publication)
@@ -105,8 +165,8 @@ impl<'w, 's> Subtrees<'w, 's> {
                 let Some(node) = step.node_mut() else { continue };
                 growth.pool.install(|| node.commit(&growth.plan, criterion))?;
                 self.committed += 1;
-                let Some(subtree) = &node.subtree else { return Ok(None) };
-                self.leaves.saw(node.part().people, subtree.leaves.len() as u64, growth.plan.columns.len());
+                let Some(leaves) = node.leaves() else { return Ok(None) };
+                self.leaves.saw(node.part().people, leaves as u64, growth.plan.columns.len());
             }
         }
         self.publish(grown, tree, publication).map(Some)
@@ -116,13 +176,13 @@ impl<'w, 's> Subtrees<'w, 's> {
     /// published.
     fn next_wave(
         &mut self,
-        before: &Wave<GrownNode<'_>>,
-        store: &mut PageStore<'_>,
+        before: &Wave<Grown<'_, 's>>,
+        store: &mut PartRows<'_>,
         tree: &CutTree,
         criterion: &dyn SplitTest,
     ) -> Result<Option<Wave<UnreadNode<'s>>>> {
-        let threads = self.growth.pool.current_num_threads();
-        let mut many = self.committed.clamp(1, threads);
+        let at_once = store.grown_at_once(self.growth.pool.current_num_threads());
+        let mut many = self.committed.clamp(1, at_once);
         loop {
             let wanted = tree.bytes() + self.bytes_of_wave(many, before, criterion);
             if self.make_room(wanted, many, store)? {
@@ -144,19 +204,19 @@ impl<'w, 's> Subtrees<'w, 's> {
     }
 
     /// The memory for growing the next `many` nodes while the groups of the wave before are written.
-    fn bytes_of_wave(&self, many: usize, before: &Wave<GrownNode<'_>>, criterion: &dyn SplitTest) -> u64 {
+    fn bytes_of_wave(&self, many: usize, before: &Wave<Grown<'_, 's>>, criterion: &dyn SplitTest) -> u64 {
         let Growth { limits, pool, .. } = self.growth;
         let growing = self.waiting.iter().filter_map(|(_, step)| Some(&step.node()?.root.part));
         let written = before.iter().filter_map(|(_, step)| Some(step.node()?.part()));
         let of_node = |part| limits.node_bytes(part) + self.leaves.expected_bytes(part.people);
         let nodes: u64 = growing.take(many).chain(written).map(of_node).sum();
         // Each node has its own test while it grows, and afterwards what that remembers.
-        let remembered = 2 * many as u64 * criterion.statistics().bytes();
+        let remembered = 2 * many as u64 * criterion.bytes();
         nodes + remembered + limits.scratch_bytes(pool.current_num_threads())
     }
 
     /// Reserves this much; pages that are needed later go to the spill to make room. Returns whether there is room.
-    fn make_room(&mut self, wanted: u64, many: usize, whole: &mut PageStore<'_>) -> Result<bool> {
+    fn make_room(&mut self, wanted: u64, many: usize, whole: &mut PartRows<'_>) -> Result<bool> {
         let waiting = self.waiting.iter_mut();
         let stores = waiting.filter_map(|(_, step)| step.node_mut()?.store.as_mut());
         let later: Vec<_> = stores.skip(many).collect();
@@ -167,20 +227,15 @@ impl<'w, 's> Subtrees<'w, 's> {
     /// Publishes the groups of nodes whose turn has come.
     fn publish(
         &self,
-        wave: Wave<GrownNode<'_>>,
+        wave: Wave<Grown<'_, 's>>,
         tree: &mut CutTree,
         publication: &mut Publication<'_>,
     ) -> Result<()> {
         for (node, step) in wave {
             match step {
                 Step::Giant(giant) => tree.number(node, publication.publish(giant)? - self.before),
-                Step::Node(GrownNode { rows, subtree, .. }) => {
-                    let Some(Subtree { tree: mut own, leaves }) = subtree else { continue };
-                    for leaf in leaves {
-                        let id = leaf.id;
-                        let group = group(&rows, &own, leaf)?;
-                        own.number(id, publication.publish(group)? - self.before);
-                    }
+                Step::Node(grown) => {
+                    let own = grown.publish(|group| Ok(publication.publish(group)? - self.before))?;
                     tree.graft(node, own);
                 }
             }
@@ -191,25 +246,63 @@ impl<'w, 's> Subtrees<'w, 's> {
 }
 
 impl<'a> Growth<'a> {
-    /// Reads the rows of the nodes and grows each of them against the same test.
+    /// Grows each of the nodes against the same test.
     fn grow_wave<'s>(
+        &self,
+        wave: Wave<UnreadNode<'s>>,
+        whole: &mut PartRows<'_>,
+        test: &Remembering,
+    ) -> Result<Wave<Grown<'a, 's>>> {
+        match whole {
+            PartRows::Here(whole) => self.grow_here(wave, whole, test),
+            PartRows::Elsewhere(_) => self.grow_elsewhere(wave, test),
+        }
+    }
+
+    /// Reads the rows of the nodes and grows them on the threads of this process.
+    fn grow_here<'s>(
         &self,
         wave: Wave<UnreadNode<'s>>,
         whole: &mut PageStore<'_>,
         test: &dyn SplitTest,
-    ) -> Result<Wave<GrownNode<'a>>> {
+    ) -> Result<Wave<Grown<'a, 's>>> {
         let whole = Mutex::new(whole);
         let grow = |(id, step)| match step {
             Step::Giant(group) => Ok((id, Step::Giant(group))),
             Step::Node(UnreadNode { root, store }) => {
                 let rows = match store {
-                    Some(mut own) => load_all(&mut own, Pages::Consumed)?,
-                    None => load_all(&mut whole.lock().unwrap_or_else(PoisonError::into_inner), self.pages)?,
+                    Some(PartRows::Here(mut own)) => load_all(&mut own, Pages::Consumed)?,
+                    _ => load_all(&mut whole.lock().unwrap_or_else(PoisonError::into_inner), self.pages)?,
                 };
-                Ok((id, Step::Node(self.plan.grow(rows, root, test)?)))
+                Ok((id, Step::Node(Grown::Here(self.plan.grow(rows, root, test)?))))
             }
         };
         wave.into_par_iter().with_max_len(1).map(grow).collect()
+    }
+
+    /// Lets the tasks of an engine grow the nodes.
+    fn grow_elsewhere<'s>(
+        &self,
+        wave: Wave<UnreadNode<'s>>,
+        test: &Remembering,
+    ) -> Result<Wave<Grown<'a, 's>>> {
+        let (mut steps, mut places, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, step) in wave {
+            match step {
+                Step::Giant(group) => steps.push((id, Step::Giant(group))),
+                Step::Node(UnreadNode { root, store: Some(PartRows::Elsewhere(rows)) }) => {
+                    places.push((steps.len() + places.len(), id));
+                    nodes.push((rows, root));
+                }
+                Step::Node(_) => return Err(Error::defect("a node is here and its part elsewhere")),
+            }
+        }
+        for ((place, id), node) in
+            places.into_iter().zip(ReturnedNode::grow(nodes, self.plan.columns, test.changes())?)
+        {
+            steps.insert(place, (id, Step::Node(Grown::Elsewhere(node))));
+        }
+        Ok(steps)
     }
 }
 

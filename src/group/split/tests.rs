@@ -1,5 +1,6 @@
 use super::frontier::OpenNode;
 use super::grow::group;
+use super::part_rows::PartRows;
 use super::plan::SplitPlan;
 use super::rank::CutOrder;
 use super::rows::{InMemory, OnPages, Smallest};
@@ -179,7 +180,7 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
         page.extend_rows(&all, &rows).unwrap();
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
-    let store = store.into_inner().unwrap();
+    let store = PartRows::Here(store.into_inner().unwrap());
     let plan =
         SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
     let progress = Progress::default();

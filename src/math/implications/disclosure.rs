@@ -78,16 +78,18 @@ impl Minimum {
         order.then(self.position.cmp(&other.position)) == Ordering::Less
     }
 
-    /// Replaces the minimum unless `rounded`, a rounding of the value, shows that it is larger.
-    fn offer(&mut self, rounded: f64, clear_factor: f64, candidate: impl FnOnce() -> Minimum) {
+    /// Replaces the minimum unless `rounded`, a rounding of the value, shows that it is larger. Returns whether it did.
+    fn offer(&mut self, rounded: f64, clear_factor: f64, candidate: impl FnOnce() -> Minimum) -> bool {
         let order = product::compare_rounded(rounded, self.value.rounded(), clear_factor);
         if order == Some(Ordering::Greater) {
-            return;
+            return false;
         }
         let candidate = candidate();
-        if candidate.beats(self) {
+        let better = candidate.beats(self);
+        if better {
             *self = candidate;
         }
+        better
     }
 }
 
@@ -108,8 +110,8 @@ impl Disclosure {
         self.up_to
     }
 
-    /// Adds a bucket whose placements have been computed.
-    pub(super) fn observe(&mut self, bucket: &Bucket, placements: &Placements, position: u64) {
+    /// Adds a bucket whose placements have been computed. Returns whether a minimum that decides about safety changed.
+    pub(super) fn observe(&mut self, bucket: &Bucket, placements: &Placements, position: u64) -> bool {
         let minimum = |value: Product| Minimum { value, position, bucket: bucket.clone() };
         let without = |j: usize| minimum(placements.without(j));
         let with = |j: usize| minimum(placements.with(j));
@@ -120,20 +122,22 @@ impl Disclosure {
                 with: (0..=self.up_to).map(with).collect(),
                 negated: (0..=self.up_to).map(negated).collect(),
             });
-            return;
+            return true;
         };
+        let mut changed = false;
         // With A, one more fraction: people / most frequent.
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
         for (j, level) in (1..).zip(&mut minima.without) {
-            level.offer(placements.without_rounded(j), clear_factor, || without(j));
+            changed |= level.offer(placements.without_rounded(j), clear_factor, || without(j));
         }
         for (j, level) in minima.with.iter_mut().enumerate() {
-            level.offer(placements.with_rounded(j), clear_factor, || with(j));
+            changed |= level.offer(placements.with_rounded(j), clear_factor, || with(j));
         }
         for (k, level) in minima.negated.iter_mut().enumerate() {
             let (above, below) = bucket.negated(k);
             level.offer(above as f64 / below as f64, clear_factor, || negated(k));
         }
+        changed
     }
 
     /// Adds the buckets of another scan; both should be for the same number of implications, otherwise only

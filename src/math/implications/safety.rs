@@ -56,30 +56,24 @@ impl Safety {
             return ThresholdVerdict::Safe;
         }
         let clear = self.admitted.clear_verdict_with(&placements, &self.confidence);
-        clear.unwrap_or_else(|| self.with(parts, &placements).verdict(&self.confidence))
+        clear.unwrap_or_else(|| self.with(parts, &placements).0.verdict(&self.confidence))
     }
 
-    /// As [`Safety::allows`]; safe parts are admitted, unsafe parts change nothing.
+    /// As [`Safety::allows`]; safe parts are admitted, unsafe parts change nothing. Also returns whether the state
+    /// changed.
     ///
     /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
-    pub fn admit(&mut self, parts: &[Bucket]) -> ThresholdVerdict {
+    pub fn admit(&mut self, parts: &[Bucket]) -> (ThresholdVerdict, bool) {
         let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
-        let after = self.with(parts, &placements);
+        if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
+            return (ThresholdVerdict::Safe, false);
+        }
+        let (after, changed) = self.with(parts, &placements);
         let verdict = after.verdict(&self.confidence);
         if verdict == ThresholdVerdict::Safe {
             self.admitted = after;
         }
-        verdict
-    }
-
-    /// Whether admitting a bucket could lower a minimum.
-    pub fn could_change(&self, bucket: &Bucket) -> bool {
-        self.admitted.could_change(&self.placements(bucket))
-    }
-
-    /// Whether another one is for the same number of implications and the same confidence.
-    pub fn is_for_the_same(&self, other: &Safety) -> bool {
-        self.admitted.up_to() == other.admitted.up_to() && self.confidence == other.confidence
+        (verdict, changed && verdict == ThresholdVerdict::Safe)
     }
 
     /// The bytes that the minima take, about.
@@ -92,13 +86,6 @@ impl Safety {
     #[cfg(test)]
     pub fn disclosure(&self) -> &Disclosure {
         &self.admitted
-    }
-
-    /// Adds the buckets that were admitted elsewhere; if they are unsafe together, the state must not be used
-    /// any more.
-    pub fn merge(&mut self, other: &Safety) -> ThresholdVerdict {
-        self.admitted.merge(&other.admitted);
-        self.admitted.verdict(&self.confidence)
     }
 
     fn placements(&self, part: &Bucket) -> Placements {
@@ -114,11 +101,12 @@ impl Safety {
         order == Some(Ordering::Less)
     }
 
-    fn with(&self, parts: &[Bucket], placements: &[Placements]) -> Disclosure {
-        let mut disclosure = self.admitted.clone();
+    /// The disclosure with these parts, and whether they change it.
+    fn with(&self, parts: &[Bucket], placements: &[Placements]) -> (Disclosure, bool) {
+        let (mut disclosure, mut changed) = (self.admitted.clone(), false);
         for (part, placements) in parts.iter().zip(placements) {
-            disclosure.observe(part, placements, 0);
+            changed |= disclosure.observe(part, placements, 0);
         }
-        disclosure
+        (disclosure, changed)
     }
 }

@@ -319,7 +319,7 @@ proptest! {
             disclosure(&buckets, k).verdict(&confidence)
         };
         let mut safety = Safety::new(k, confidence.clone());
-        let root = safety.admit(&[bucket(&counts(&values), k)]);
+        let (root, _) = safety.admit(&[bucket(&counts(&values), k)]);
         prop_assert_eq!(root, judge(&[&values]));
         let mut live: Vec<&[usize]> = vec![&values];
         let mut refused: Vec<[Bucket; 2]> = Vec::new();
@@ -338,7 +338,7 @@ proptest! {
             after[slot] = left;
             after.push(right);
             prop_assert_eq!(safety.allows(&parts), judge(&after));
-            if safety.admit(&parts) == ThresholdVerdict::Safe {
+            if safety.admit(&parts).0 == ThresholdVerdict::Safe {
                 live = after;
             } else {
                 refused.push(parts);

@@ -115,34 +115,22 @@ impl SkylineState {
         self.observe_group(&group, &occurring.collect::<Vec<_>>(), number);
     }
 
-    /// As [`SkylineState::observe`], for a group that is already ranked; `counts` are the values that occur.
-    pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[(u16, u64)], number: u64) {
+    /// As [`SkylineState::observe`], for a group that is already ranked; `counts` are the values that occur. Returns
+    /// whether a statistic fell.
+    pub fn observe_group(&mut self, group: &RankedGroup<'_>, counts: &[(u16, u64)], number: u64) -> bool {
+        let mut fell = false;
         for &(code, count) in counts {
             let own = self.entries_of(code);
-            self.entries[own].iter_mut().for_each(|entry| entry.statistics.observe(group, count, number));
+            for entry in &mut self.entries[own] {
+                fell |= entry.statistics.observe(group, count, number);
+            }
         }
-    }
-
-    /// Whether adding a group could lower a statistic; `counts` are the values that occur.
-    pub fn could_change(&self, group: &RankedGroup<'_>, counts: &[(u16, u64)]) -> bool {
-        counts.iter().any(|&(code, count)| {
-            self.entries[self.entries_of(code)]
-                .iter()
-                .any(|entry| entry.statistics.would_change(group, count))
-        })
+        fell
     }
 
     fn entries_of(&self, code: u16) -> std::ops::Range<usize> {
         let code = usize::from(code);
         self.starts[code] as usize..self.starts[code + 1] as usize
-    }
-
-    /// Adds the statistics of other groups, gathered with the same skyline.
-    pub fn merge(&mut self, other: &SkylineState) {
-        debug_assert_eq!(self.entries.len(), other.entries.len());
-        for (own, others) in self.entries.iter_mut().zip(&other.entries) {
-            own.statistics.merge(&others.statistics);
-        }
     }
 
     /// How many people a group needs at least, given some of them, to hold on its own.
@@ -168,7 +156,9 @@ impl SkylineState {
         counts.chunk_by(|one, other| one.code == other.code).flat_map(move |same| {
             self.entries[self.entries_of(same[0].code)].iter().map(move |entry| {
                 let mut alone = Statistics::new(entry.statistics.values(), entry.point.knowledge);
-                same.iter().for_each(|of| alone.observe(&groups[of.group as usize], of.count, 0));
+                for of in same {
+                    alone.observe(&groups[of.group as usize], of.count, 0);
+                }
                 (entry, alone.excess(&entry.point.confidence))
             })
         })
@@ -211,16 +201,6 @@ impl SkylineState {
     /// Whether every point holds for the groups observed.
     pub fn verdict(&self) -> ThresholdVerdict {
         self.entries.iter().all(|entry| entry.verdict() == ThresholdVerdict::Safe).into()
-    }
-
-    /// Whether another state is for the same values and points.
-    pub fn is_for_the_same(&self, other: &SkylineState) -> bool {
-        let same = |(own, other): (&TargetPoint, &TargetPoint)| {
-            own.code == other.code
-                && own.point == other.point
-                && own.statistics.values() == other.statistics.values()
-        };
-        self.entries.len() == other.entries.len() && self.entries.iter().zip(&other.entries).all(same)
     }
 
     /// The bytes that the statistics take, about.

@@ -107,18 +107,20 @@ impl Statistics {
         self.minima[0].is_some()
     }
 
-    /// Adds a group in which the target value occurs `target` times; 0 changes nothing.
+    /// Adds a group in which the target value occurs `target` times; 0 changes nothing. Returns whether a statistic fell.
     #[inline]
-    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64, number: u64) {
+    pub fn observe(&mut self, group: &RankedGroup<'_>, target: u64, number: u64) -> bool {
         if !self.would_change(group, target) {
-            return;
+            return false;
         }
         let shape = GroupShape::new(self.values, group, self.size.l, target);
+        let mut fell = false;
         for i in 0..Ratio::ALL.len() {
             if !self.is_dominated(i, group, target, shape.top_sum) {
-                self.observe_ratio(i, &shape, number);
+                fell |= self.observe_ratio(i, &shape, number);
             }
         }
+        fell
     }
 
     /// Adds a group by its shape at this size.
@@ -129,17 +131,19 @@ impl Statistics {
     }
 
     /// Adds a group in which each person has a single value, given what decides about it; a target that nobody has
-    /// changes nothing.
-    pub fn observe_outline(&mut self, outline: Outline, number: u64) {
+    /// changes nothing. Returns whether a statistic fell.
+    pub fn observe_outline(&mut self, outline: Outline, number: u64) -> bool {
         if !self.would_change_by(outline) {
-            return;
+            return false;
         }
         let shape = GroupShape::of(outline);
+        let mut fell = false;
         for i in 0..Ratio::ALL.len() {
             if !self.is_dominated_by(i, outline) {
-                self.observe_ratio(i, &shape, number);
+                fell |= self.observe_ratio(i, &shape, number);
             }
         }
+        fell
     }
 
     /// Whether the group could lower any statistic, judged by integers alone.
@@ -152,9 +156,9 @@ impl Statistics {
         minimum.is_some_and(|minimum| minimum.shape.dominates_outline(Ratio::ALL[i], outline))
     }
 
-    fn observe_ratio(&mut self, i: usize, shape: &GroupShape, number: u64) {
+    fn observe_ratio(&mut self, i: usize, shape: &GroupShape, number: u64) -> bool {
         let rounded = shape.rounded(self.values, Ratio::ALL[i], self.size);
-        self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number });
+        self.offer(i, &Minimum { rounded, shape: shape.clone(), group: number })
     }
 
     /// Whether the group cannot lower a statistic, judged by integers alone.
@@ -212,7 +216,7 @@ impl Statistics {
         }
     }
 
-    fn offer(&mut self, i: usize, candidate: &Minimum) {
+    fn offer(&mut self, i: usize, candidate: &Minimum) -> bool {
         let better = match &self.minima[i] {
             None => true,
             Some(current) => match self.compare(Ratio::ALL[i], candidate, current) {
@@ -225,6 +229,7 @@ impl Statistics {
             self.minima[i] = Some(candidate.clone());
             self.harmless = self.find_harmless();
         }
+        better
     }
 
     fn compare(&self, which: Ratio, a: &Minimum, b: &Minimum) -> Ordering {

@@ -39,17 +39,20 @@ impl WindowState {
         &self.windows
     }
 
-    /// Adds a group that was read with the same windows.
-    pub fn observe(&mut self, group: &mut NearGroup, number: u64) {
+    /// Adds a group that was read with the same windows. Returns whether that changed anything.
+    pub fn observe(&mut self, group: &mut NearGroup, number: u64) -> bool {
+        let mut changed = group.is_foreign() && !self.saw_foreign;
         self.saw_foreign |= group.is_foreign();
         let WindowState { windows, points, statistics, untouched, .. } = self;
         for (i, point) in points.iter().enumerate() {
             group.outlines(windows, point.knowledge.l, |targets, outline| {
                 for own in &mut statistics[targets] {
-                    own.get_or_insert_with(|| untouched.clone())[i].observe_outline(outline, number);
+                    let own = own.get_or_insert_with(|| untouched.clone());
+                    changed |= own[i].observe_outline(outline, number);
                 }
             });
         }
+        changed
     }
 
     /// Adds the statistics of other groups, gathered with the same windows and points.
@@ -94,7 +97,9 @@ impl WindowState {
             falling.sort_unstable_by_key(|(target, _)| *target);
             falling.chunk_by(|(one, _), (other, _)| one == other).all(|outlines| {
                 let mut statistics = self.of(outlines[0].0, i).clone();
-                outlines.iter().for_each(|(_, outline)| statistics.observe_outline(*outline, 0));
+                for (_, outline) in outlines {
+                    statistics.observe_outline(*outline, 0);
+                }
                 statistics.verdict(&point.confidence) == ThresholdVerdict::Safe
             })
         })
@@ -128,18 +133,6 @@ impl WindowState {
     /// Whether a point holds for the groups observed, by its statistics; never if a group could not be understood.
     pub fn verdict(&self, point: &Point, statistics: &Statistics) -> ThresholdVerdict {
         if self.saw_foreign { ThresholdVerdict::Unsafe } else { statistics.verdict(&point.confidence) }
-    }
-
-    /// Whether every point holds for every window.
-    pub fn holds(&self) -> bool {
-        let safe =
-            |(_, point, own): (_, &Point, &Statistics)| self.verdict(point, own) == ThresholdVerdict::Safe;
-        self.entries().all(safe)
-    }
-
-    /// Whether another state is for the same windows and points.
-    pub fn is_for_the_same(&self, other: &WindowState) -> bool {
-        self.windows == other.windows && self.points == other.points
     }
 
     /// Bytes of evidence.

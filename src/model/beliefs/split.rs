@@ -22,11 +22,9 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::comparison::BeliefComparison;
 use crate::math::beliefs::divergence::Threshold;
 use crate::math::beliefs::group::{BeliefGroup, Member, Passes, passes};
-use crate::math::confidence::ThresholdVerdict;
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
-use crate::model::split::{Effort, Scratch, SplitTest, merge_nothing};
-use crate::model::split_statistics::SplitStatistics;
+use crate::model::split::{Effort, Scratch, SplitTest};
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
@@ -142,7 +140,9 @@ impl SplitTest for BeliefsTest {
         true
     }
 
-    fn accept(&mut self, _parts: &[Part]) {}
+    fn accept(&mut self, _parts: &[Part]) -> bool {
+        false
+    }
 
     fn least_people(&self) -> u64 {
         1
@@ -150,14 +150,6 @@ impl SplitTest for BeliefsTest {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         Box::new(self.clone())
-    }
-
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Nothing
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        merge_nothing(accepted)
     }
 
     fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

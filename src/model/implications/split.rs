@@ -8,7 +8,6 @@ use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
-use crate::model::split_statistics::SplitStatistics;
 
 /// Safety against k implications; only for single values.
 ///
@@ -61,14 +60,13 @@ impl SplitTest for ImplicationsTest {
                 .is_some_and(|buckets| self.safety.allows(&buckets) == ThresholdVerdict::Safe)
     }
 
-    fn accept(&mut self, parts: &[Part]) {
+    fn accept(&mut self, parts: &[Part]) -> bool {
         let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
-        debug_assert_eq!(admitted, Some(ThresholdVerdict::Safe), "only what is admitted may be accepted");
-    }
-
-    fn could_change(&self, part: &Part, _scratch: &mut Scratch) -> bool {
-        let buckets = self.buckets(std::slice::from_ref(part));
-        buckets.is_none_or(|buckets| buckets.iter().any(|bucket| self.safety.could_change(bucket)))
+        let Some((ThresholdVerdict::Safe, changed)) = admitted else {
+            debug_assert!(false, "only what is admitted may be accepted");
+            return true;
+        };
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -87,17 +85,8 @@ impl SplitTest for ImplicationsTest {
         Box::new(self.clone())
     }
 
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Implications(self.safety.clone())
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        match accepted {
-            SplitStatistics::Implications(safety) if self.safety.is_for_the_same(safety) => {
-                self.safety.merge(safety)
-            }
-            _ => ThresholdVerdict::Unsafe,
-        }
+    fn bytes(&self) -> u64 {
+        self.safety.bytes()
     }
 
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {

@@ -4,11 +4,9 @@
 //! remembered and a refusal is permanent. Memory: O(values).
 
 use crate::encode::group_counts::Part;
-use crate::math::confidence::ThresholdVerdict;
 use crate::math::shares::ShareRule;
 use crate::model::obstacle::{Objection, ObstructingRule};
-use crate::model::split::{Scratch, SplitTest, merge_nothing};
-use crate::model::split_statistics::SplitStatistics;
+use crate::model::split::{Scratch, SplitTest};
 
 /// Rules that every group must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +32,7 @@ impl SplitTest for SharesTest {
         parts.iter().all(|part| self.holds(part))
     }
 
-    fn accept(&mut self, _parts: &[Part]) {}
-
-    fn could_change(&self, _part: &Part, _scratch: &mut Scratch) -> bool {
+    fn accept(&mut self, _parts: &[Part]) -> bool {
         false
     }
 
@@ -46,14 +42,6 @@ impl SplitTest for SharesTest {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         Box::new(self.clone())
-    }
-
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Nothing
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        merge_nothing(accepted)
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -21,7 +21,6 @@ use crate::model::finding::{Claim, ClaimSubject, ClaimVerdict, Datum, Note};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Scratch, SplitTest};
-use crate::model::split_statistics::SplitStatistics;
 
 /// A point that protects windows of numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,14 +131,15 @@ impl SplitTest for NearTest {
         })
     }
 
-    fn accept(&mut self, parts: &[Part]) {
-        let mut near = NearGroup::default();
+    fn accept(&mut self, parts: &[Part]) -> bool {
+        let (mut near, mut changed) = (NearGroup::default(), false);
         for state in &mut self.states {
             for part in parts {
                 read(&mut near, state, part);
-                state.observe(&mut near, 0);
+                changed |= state.observe(&mut near, 0);
             }
         }
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -150,21 +150,8 @@ impl SplitTest for NearTest {
         Box::new(NearTest { states: self.states.clone() })
     }
 
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Windows(self.states.clone())
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        let SplitStatistics::Windows(states) = accepted else { return ThresholdVerdict::Unsafe };
-        let as_many = states.len() == self.states.len();
-        let holds = |(own, other): (&mut WindowState, &WindowState)| {
-            let known = own.is_for_the_same(other);
-            if known {
-                own.merge(other);
-            }
-            known && own.holds()
-        };
-        ThresholdVerdict::from(as_many && self.states.iter_mut().zip(states).all(holds))
+    fn bytes(&self) -> u64 {
+        self.states.iter().map(WindowState::bytes).sum()
     }
 
     fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

@@ -3,14 +3,12 @@
 use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::Result;
-use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::{
     GroupCount, Point, ProtectedCodes, RankedGroup, Ranking, SkylineState, TargetPoint,
 };
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
-use crate::model::split_statistics::SplitStatistics;
 
 /// The statistics of every skyline point over all groups accepted.
 #[derive(Debug, Clone)]
@@ -48,16 +46,12 @@ impl SplitTest for SkylineTest {
         }
     }
 
-    fn accept(&mut self, parts: &[Part]) {
-        let mut ranking = Ranking::default();
+    fn accept(&mut self, parts: &[Part]) -> bool {
+        let (mut ranking, mut changed) = (Ranking::default(), false);
         for part in parts {
-            self.state.observe_group(&rank(&mut ranking, part), part.counts(), 0);
+            changed |= self.state.observe_group(&rank(&mut ranking, part), part.counts(), 0);
         }
-    }
-
-    fn could_change(&self, part: &Part, scratch: &mut Scratch) -> bool {
-        scratch.rankings.resize_with(scratch.rankings.len().max(1), Ranking::default);
-        self.state.could_change(&rank(&mut scratch.rankings[0], part), part.counts())
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -76,18 +70,8 @@ impl SplitTest for SkylineTest {
         Box::new(self.clone())
     }
 
-    fn statistics(&self) -> SplitStatistics {
-        SplitStatistics::Skyline(self.state.clone())
-    }
-
-    fn merge(&mut self, accepted: &SplitStatistics) -> ThresholdVerdict {
-        match accepted {
-            SplitStatistics::Skyline(state) if self.state.is_for_the_same(state) => {
-                self.state.merge(state);
-                self.state.verdict()
-            }
-            _ => ThresholdVerdict::Unsafe,
-        }
+    fn bytes(&self) -> u64 {
+        self.state.bytes()
     }
 
     fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {

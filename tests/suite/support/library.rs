@@ -7,13 +7,9 @@ use skyveil::Anonymize;
 use skyveil::CanonicalSizes;
 use skyveil::Policy;
 use skyveil::Progress;
-use skyveil::engine::{EngineTask, RowEngine};
-use skyveil::{Budget, Resources};
 use skyveil::{ColumnRequest, Morsel, ReadOptions, Table};
 use skyveil::{TableWriter, WriteOptions};
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 pub use skyveil::Result;
 pub use skyveil::Values;
@@ -109,99 +105,4 @@ impl<'a> Run<'a> {
 /// A fraction.
 pub fn ratio(above: u64, below: u64) -> Rational {
     Rational::from(above) / Rational::from(below)
-}
-
-/// An engine whose tasks read a file each, and whose results arrive in a scrambled order.
-pub struct FileEngine<'a> {
-    paths: &'a [PathBuf],
-    policy: Policy,
-    /// Decides about the order.
-    seed: u64,
-    /// The tasks whose pages arrive.
-    arriving: Vec<usize>,
-}
-
-impl<'a> FileEngine<'a> {
-    pub fn new(paths: &'a [PathBuf], policy: &Path, seed: u64) -> Self {
-        FileEngine {
-            paths,
-            policy: Policy::read(policy).unwrap(),
-            seed,
-            arriving: (0..paths.len()).collect(),
-        }
-    }
-
-    /// The pages of these tasks arrive, and no others.
-    pub fn arriving(self, arriving: &[usize]) -> Self {
-        FileEngine { arriving: arriving.to_vec(), ..self }
-    }
-
-    /// What tasks return, in the order of the seed.
-    fn each<T>(&self, tasks: &[usize], work: impl Fn(&EngineTask<'_>) -> Result<T>) -> Result<Vec<T>> {
-        let mut tasks = tasks.to_vec();
-        tasks.sort_by_key(|&task| super::scramble(task as u64 ^ self.seed));
-        let run = |&task: &usize| {
-            let table = Table::open(self.paths, &self.policy.read_options())?.with_files(task..task + 1);
-            let progress = Progress::default();
-            let resources = Resources { threads: 2, ..Resources::new(Budget::new(64 << 20), &progress) };
-            work(&EngineTask { table: &table, policy: &self.policy, resources: &resources })
-        };
-        tasks.iter().map(run).collect()
-    }
-
-    /// What all tasks return, merged one after the other or in pairs.
-    fn merged(
-        &self,
-        work: impl Fn(&EngineTask<'_>) -> Result<Vec<u8>>,
-        merge: impl Fn(&Policy, &[u8], &[u8]) -> Result<Vec<u8>>,
-    ) -> Result<Vec<u8>> {
-        let all: Vec<usize> = (0..self.paths.len()).collect();
-        let mut parts: VecDeque<Vec<u8>> = self.each(&all, work)?.into();
-        loop {
-            let (one, other) = (parts.pop_front().unwrap(), parts.pop_front());
-            let Some(other) = other else { return Ok(one) };
-            let both = merge(&self.policy, &one, &other)?;
-            if self.seed.is_multiple_of(2) { parts.push_front(both) } else { parts.push_back(both) }
-        }
-    }
-
-    /// Makes a release of what the tasks return; the run itself sees the columns of the table, and none of its rows.
-    pub fn release(&self, out: &Path) -> Result<Outcome> {
-        let table = Table::open(self.paths, &self.policy.read_options())?.with_files(0..0);
-        run_in_small_nodes(Anonymize { engine: Some(self), ..Anonymize::new(&table, &self.policy, out) })
-    }
-
-    /// Makes a release of the same files on one machine.
-    pub fn release_alone(&self, out: &Path) -> Result<Outcome> {
-        let table = Table::open(self.paths, &self.policy.read_options())?;
-        run_in_small_nodes(Anonymize::new(&table, &self.policy, out))
-    }
-}
-
-fn run_in_small_nodes(job: Anonymize<'_>) -> Result<Outcome> {
-    let sizes = CanonicalSizes { subtree_bytes: 1 << 14, ..CanonicalSizes::default() };
-    Anonymize { memory: 64 << 20, sizes, ..job }.run(&Progress::default())
-}
-
-impl RowEngine for FileEngine<'_> {
-    fn values(&self) -> Result<Vec<u8>> {
-        self.merged(|task| task.observe(), EngineTask::merge_values)
-    }
-
-    fn combinations(&self, order: &[u8]) -> Result<Vec<u8>> {
-        self.merged(|task| task.combine(order), EngineTask::merge_combinations)
-    }
-
-    fn pages(&self, order: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let pages = self.each(&self.arriving, |task| {
-            let pages = Mutex::new(Vec::new());
-            let keep = |page: Vec<u8>| {
-                pages.lock().unwrap().push(page);
-                Ok(())
-            };
-            task.encode(order, keep)?;
-            Ok(pages.into_inner().unwrap())
-        })?;
-        pages.iter().flatten().try_for_each(|page| each(page))
-    }
 }

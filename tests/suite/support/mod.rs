@@ -1,5 +1,6 @@
 //! Code shared by the tests: running the command, folders and files, tables, and a naive model to compare with.
 
+pub mod engine;
 pub mod library;
 pub mod naive;
 pub mod source;

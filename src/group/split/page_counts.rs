@@ -1,0 +1,314 @@
+//! How are rows on pages counted?
+//!
+//! The nodes of a level are counted together, each column in bins. Counts of some of the pages add up to those of all.
+//! Memory: [`Histograms`].
+
+use super::binning::{Binning, Bins};
+use super::walk::{Walk, WalkRoom};
+use crate::encode::codes::Codes;
+use crate::encode::column::Column;
+use crate::encode::page::{Layout, Lists, PAGE_ROWS};
+use crate::encode::rows::{Rows, Sensitive};
+use crate::group::tree::{CutTree, NodeId};
+use std::sync::Arc;
+
+/// Bins per column when the nodes of a level are counted together.
+pub(super) const COARSE_BINS: u32 = 256;
+
+/// Counters of one column when a node without a coarse cut is counted again.
+pub(super) const FINE_CELLS: usize = 1 << 20;
+
+/// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
+pub(super) fn slots(layout: &Layout) -> usize {
+    layout.values as usize + usize::from(layout.lists == Lists::Many)
+}
+
+/// The binnings for counting the nodes of a level together.
+pub(super) fn coarsely(columns: &[Column]) -> Arc<[Binning]> {
+    columns.iter().map(|column| Binning::new(column, COARSE_BINS)).collect()
+}
+
+/// The binnings for counting one column of a node as finely as possible.
+pub(super) fn finely(columns: &[Column], column: usize, slots: usize) -> Arc<[Binning]> {
+    let most = (FINE_CELLS / slots).max(2) as u32;
+    let binning = |(number, own)| match number == column {
+        true => Binning::new(own, most),
+        false => Binning::new(&Column::evenly_spaced(1), 1),
+    };
+    columns.iter().enumerate().map(binning).collect()
+}
+
+/// Counts of some nodes by column, bin and sensitive value.
+///
+/// Memory: 8 bytes x nodes x bins x sensitive values, independent of the number of rows; while counting, also 4 bytes
+/// for each thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histograms {
+    binnings: Arc<[Binning]>,
+    slots: usize,
+    /// Cells of one node.
+    stride: usize,
+    cells: Vec<u64>,
+}
+
+impl Histograms {
+    pub(super) fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
+        let stride = stride(binnings, slots);
+        Histograms { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes] }
+    }
+
+    /// Counts that were made elsewhere; `None` if they are not those of so many nodes.
+    pub(super) fn of_cells(
+        binnings: &Arc<[Binning]>,
+        slots: usize,
+        nodes: usize,
+        cells: Vec<u64>,
+    ) -> Option<Self> {
+        let stride = stride(binnings, slots);
+        (cells.len() == stride * nodes).then(|| Histograms {
+            binnings: binnings.clone(),
+            slots,
+            stride,
+            cells,
+        })
+    }
+
+    /// All counts, node after node.
+    pub(super) fn into_cells(self) -> Vec<u64> {
+        self.cells
+    }
+
+    /// The binning of a column and its cells for one node.
+    pub(super) fn column(&self, place: usize, column: usize) -> (&Binning, &[u64]) {
+        let binning = &self.binnings[column];
+        let start = place * self.stride + stride(&self.binnings[..column], self.slots);
+        (binning, &self.cells[start..start + binning.column.codes as usize * self.slots])
+    }
+
+    /// Moves the counts of some rows here, taken for the same nodes in the same bins.
+    fn take(&mut self, counted: &mut PageCounts) {
+        for (own, cell) in self.cells.iter_mut().zip(&mut counted.cells) {
+            *own += u64::from(std::mem::take(cell));
+        }
+        counted.rows = 0;
+    }
+}
+
+/// Counts of fewer than 2^32 rows, in narrow cells.
+struct PageCounts {
+    binnings: Arc<[Binning]>,
+    slots: usize,
+    stride: usize,
+    cells: Vec<u32>,
+    rows: usize,
+}
+
+/// The place of a row whose node is not counted.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+impl PageCounts {
+    fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
+        let stride = stride(binnings, slots);
+        PageCounts { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes], rows: 0 }
+    }
+
+    /// Whether a cell may overflow if `more` rows are added.
+    fn is_full(&self, more: usize) -> bool {
+        self.rows + more > u32::MAX as usize
+    }
+
+    /// Adds the rows of a page; `place` is the position of each row's node, or [`NOWHERE`].
+    fn add_page(&mut self, rows: &Rows, place: &[u32]) {
+        self.rows += rows.len();
+        let mut base = 0;
+        for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
+            let page = PageColumn { place, stride: self.stride, slots: self.slots };
+            if binning.column.codes > 1 {
+                let cells = &mut self.cells[base..];
+                match (codes, &rows.sensitive) {
+                    (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                        page.count(codes, values, &binning.bins, cells);
+                    }
+                    (Codes::Narrow(codes), Sensitive::Single(Codes::Wide(values))) => {
+                        page.count(codes, values, &binning.bins, cells);
+                    }
+                    (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values))) => {
+                        page.count(codes, values, &binning.bins, cells);
+                    }
+                    (Codes::Wide(codes), Sensitive::Single(Codes::Wide(values))) => {
+                        page.count(codes, values, &binning.bins, cells);
+                    }
+                    (codes, Sensitive::Lists { .. }) => page.count_lists(codes, rows, &binning.bins, cells),
+                }
+            }
+            base += binning.column.codes as usize * self.slots;
+        }
+    }
+}
+
+pub(super) fn stride(binnings: &[Binning], slots: usize) -> usize {
+    binnings.iter().map(|binning| binning.column.codes as usize * slots).sum()
+}
+
+/// Where the rows of some nodes of a tree are counted.
+pub(super) struct NodePlaces {
+    walk: Walk,
+    place_of: Vec<u32>,
+    nodes: usize,
+}
+
+impl NodePlaces {
+    /// The places follow the order of the nodes.
+    pub(super) fn new(tree: &CutTree, nodes: &[NodeId]) -> Self {
+        let mut place_of = vec![NOWHERE; tree.len()];
+        nodes.iter().zip(0..).for_each(|(&node, place)| place_of[node as usize] = place);
+        NodePlaces { walk: Walk::new(tree), place_of, nodes: nodes.len() }
+    }
+
+    /// Passes the place of every row to `sink`, in order; [`NOWHERE`] for the rows of other nodes.
+    pub(super) fn of_rows(&self, rows: &Rows, room: &mut WalkRoom, mut sink: impl FnMut(u32)) {
+        self.walk.nodes(rows, room, |node| sink(self.place_of[node as usize]));
+    }
+}
+
+/// Counts the rows of some nodes, page by page.
+pub(super) struct NodeCounter<'p> {
+    places: &'p NodePlaces,
+    counts: PageCounts,
+    place: Vec<u32>,
+    room: WalkRoom,
+}
+
+impl<'p> NodeCounter<'p> {
+    pub(super) fn new(places: &'p NodePlaces, binnings: &Arc<[Binning]>, slots: usize) -> Self {
+        let counts = PageCounts::new(binnings, slots, places.nodes);
+        NodeCounter { places, counts, place: Vec::with_capacity(PAGE_ROWS), room: WalkRoom::default() }
+    }
+
+    /// Whether it must be emptied before these rows are added.
+    pub(super) fn is_full(&self, rows: &Rows) -> bool {
+        self.counts.is_full(rows.len())
+    }
+
+    /// Adds the rows of a page.
+    pub(super) fn add(&mut self, rows: &Rows) {
+        let NodeCounter { places, counts, place, room } = self;
+        place.clear();
+        places.of_rows(rows, room, |own| place.push(own));
+        counts.add_page(rows, place);
+    }
+
+    /// Moves what was counted.
+    pub(super) fn empty_into(&mut self, total: &mut Histograms) {
+        total.take(&mut self.counts);
+    }
+}
+
+/// One column of a page: where its rows are counted.
+struct PageColumn<'p> {
+    place: &'p [u32],
+    stride: usize,
+    slots: usize,
+}
+
+impl PageColumn<'_> {
+    /// Counts rows that have any number of sensitive values.
+    fn count_lists(&self, codes: &Codes, rows: &Rows, bins: &Bins, cells: &mut [u32]) {
+        for (row, &place) in self.place.iter().enumerate().filter(|&(_, &place)| place != NOWHERE) {
+            let cell = place as usize * self.stride + bins.of(usize::from(codes.get(row))) * self.slots;
+            cells[cell + self.slots - 1] += 1;
+            rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
+        }
+    }
+
+    /// Counts single-valued rows.
+    fn count<C: Copy + Into<usize>, V: Copy + Into<usize>>(
+        &self,
+        codes: &[C],
+        values: &[V],
+        bins: &Bins,
+        cells: &mut [u32],
+    ) {
+        match bins {
+            Bins::Shift(bits) => self.count_bins(codes, values, |code| code >> bits, cells),
+            Bins::Table(_) => self.count_bins(codes, values, |code| bins.of(code), cells),
+        }
+    }
+
+    #[inline]
+    fn count_bins<C: Copy + Into<usize>, V: Copy + Into<usize>>(
+        &self,
+        codes: &[C],
+        values: &[V],
+        bin: impl Fn(usize) -> usize,
+        cells: &mut [u32],
+    ) {
+        for ((&code, &value), &place) in codes.iter().zip(values).zip(self.place) {
+            if place != NOWHERE {
+                cells[place as usize * self.stride + bin(code.into()) * self.slots + value.into()] += 1;
+            }
+        }
+    }
+}
+
+/// Bytes for counting one node on this many threads.
+pub(super) fn counting_bytes(cells: usize, threads: usize) -> u64 {
+    (cells * (8 + 4 * threads)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn binnings() -> Arc<[Binning]> {
+        [Binning::new(&Column::evenly_spaced(300), 40), Binning::new(&Column::evenly_spaced(3), 40)].into()
+    }
+
+    fn counted(rows: &[(u16, u8, u32)]) -> PageCounts {
+        let mut counts = PageCounts::new(&binnings(), 3, 2);
+        let page = Rows {
+            columns: vec![
+                Codes::Wide(rows.iter().map(|row| row.0).collect()),
+                Codes::Narrow(rows.iter().map(|row| row.1).collect()),
+            ],
+            sensitive: Sensitive::Single(Codes::Narrow(rows.iter().map(|row| row.1).collect())),
+        };
+        let place: Vec<u32> = rows.iter().map(|row| if row.2 < 2 { row.2 } else { NOWHERE }).collect();
+        counts.add_page(&page, &place);
+        counts
+    }
+
+    fn total(parts: &[&[(u16, u8, u32)]]) -> Histograms {
+        let mut total = Histograms::new(&binnings(), 3, 2);
+        parts.iter().for_each(|rows| total.take(&mut counted(rows)));
+        total
+    }
+
+    proptest! {
+        /// Parts of the rows may be counted in any order and by any number of threads.
+        #[test]
+        fn counts_add_up_in_any_order(
+            rows in prop::collection::vec((0u16..300, 0u8..3, 0u32..3), 0..60), cuts in (0usize..60, 0usize..60),
+        ) {
+            let (one, two) = (cuts.0.min(cuts.1).min(rows.len()), cuts.0.max(cuts.1).min(rows.len()));
+            let (a, b, c) = (&rows[..one], &rows[one..two], &rows[two..]);
+            let all = total(&[&rows]);
+            prop_assert_eq!(&total(&[a, b, c]), &all);
+            prop_assert_eq!(&total(&[c, a, b]), &all);
+            let counted: u64 = all.cells.iter().sum();
+            prop_assert_eq!(counted as usize, 2 * rows.iter().filter(|row| row.2 < 2).count());
+        }
+    }
+
+    #[test]
+    fn narrow_cells_are_emptied_before_they_overflow() {
+        let mut counts = counted(&[(5, 1, 0); 7]);
+        assert!(!counts.is_full(u32::MAX as usize - 7) && counts.is_full(u32::MAX as usize - 6));
+        let mut total = Histograms::new(&binnings(), 3, 2);
+        total.take(&mut counts);
+        total.take(&mut counts);
+        assert_eq!(total.cells.iter().sum::<u64>(), 14);
+        assert!(!counts.is_full(u32::MAX as usize));
+    }
+}

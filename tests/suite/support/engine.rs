@@ -1,0 +1,209 @@
+//! An engine in this process.
+
+use super::library::Outcome;
+use super::scramble;
+use skyveil::engine::{EngineTask, Gathered, PageTask, RowEngine, RowSet};
+use skyveil::{Anonymize, CanonicalSizes, Policy, Progress, Table};
+use skyveil::{Budget, Resources, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+/// An engine whose tasks read a file each, or some of the pages that it holds; results arrive in a scrambled order.
+pub struct FileEngine<'a> {
+    paths: &'a [PathBuf],
+    policy: Policy,
+    /// Decides about the order.
+    seed: u64,
+    sizes: CanonicalSizes,
+    /// The tasks whose pages arrive.
+    arriving: Vec<usize>,
+    /// Of the pages that are sorted, how many are lost.
+    lost: Mutex<usize>,
+    held: Mutex<Held>,
+    page_task: OnceLock<PageTask>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// The pages of each set, by task.
+    sets: BTreeMap<RowSet, Vec<Vec<Vec<u8>>>>,
+    sorts: BTreeMap<RowSet, usize>,
+}
+
+impl<'a> FileEngine<'a> {
+    pub fn new(paths: &'a [PathBuf], policy: &Path, seed: u64) -> Self {
+        FileEngine {
+            paths,
+            policy: Policy::read(policy).unwrap(),
+            seed,
+            sizes: CanonicalSizes { subtree_bytes: 1 << 14, ..CanonicalSizes::default() },
+            arriving: (0..paths.len()).collect(),
+            lost: Mutex::default(),
+            held: Mutex::default(),
+            page_task: OnceLock::new(),
+        }
+    }
+
+    /// With other sizes of nodes, parts and files.
+    pub fn with_sizes(self, sizes: CanonicalSizes) -> Self {
+        FileEngine { sizes, ..self }
+    }
+
+    /// The pages of these tasks arrive, and no others.
+    pub fn arriving(self, arriving: &[usize]) -> Self {
+        FileEngine { arriving: arriving.to_vec(), ..self }
+    }
+
+    /// Loses so many pages while they are sorted.
+    pub fn losing(self, lost: usize) -> Self {
+        FileEngine { lost: Mutex::new(lost), ..self }
+    }
+
+    fn scrambled(&self, many: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..many).collect();
+        order.sort_by_key(|&place| scramble(place as u64 ^ self.seed));
+        order
+    }
+
+    fn with_rows<T>(&self, task: Option<usize>, work: impl Fn(&EngineTask<'_>) -> Result<T>) -> Result<T> {
+        let files = task.map_or(0..0, |task| task..task + 1);
+        let table = Table::open(self.paths, &self.policy.read_options())?.with_files(files);
+        let progress = Progress::default();
+        let resources = Resources { threads: 2, ..Resources::new(Budget::new(64 << 20), &progress) };
+        work(&EngineTask { table: &table, policy: &self.policy, resources: &resources })
+    }
+
+    fn page_task(&self) -> &PageTask {
+        self.page_task.get().unwrap()
+    }
+
+    /// What tasks return, merged one after the other or in pairs.
+    fn merged(
+        &self,
+        parts: Vec<Vec<u8>>,
+        merge: impl Fn(&Policy, &[u8], &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
+        let order = self.scrambled(parts.len());
+        let mut parts: VecDeque<Vec<u8>> = order.into_iter().map(|place| parts[place].clone()).collect();
+        loop {
+            let (one, other) = (parts.pop_front().unwrap(), parts.pop_front());
+            let Some(other) = other else { return Ok(one) };
+            let both = merge(&self.policy, &one, &other)?;
+            if self.seed.is_multiple_of(2) { parts.push_front(both) } else { parts.push_back(both) }
+        }
+    }
+
+    fn of_files(&self, work: impl Fn(&EngineTask<'_>) -> Result<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        (0..self.paths.len()).map(|task| self.with_rows(Some(task), &work)).collect()
+    }
+
+    /// The pages of a set, by task.
+    fn set(&self, rows: RowSet) -> Vec<Vec<Vec<u8>>> {
+        self.held.lock().unwrap().sets[&rows].clone()
+    }
+
+    /// Makes a release of what the tasks return; the run itself sees the columns of the table, and none of its rows.
+    pub fn release(&self, out: &Path) -> Result<Outcome> {
+        let table = Table::open(self.paths, &self.policy.read_options())?.with_files(0..0);
+        self.run(Anonymize { engine: Some(self), ..Anonymize::new(&table, &self.policy, out) })
+    }
+
+    /// Makes a release of the same files on one machine.
+    pub fn release_alone(&self, out: &Path) -> Result<Outcome> {
+        let table = Table::open(self.paths, &self.policy.read_options())?;
+        self.run(Anonymize::new(&table, &self.policy, out))
+    }
+
+    fn run(&self, job: Anonymize<'_>) -> Result<Outcome> {
+        Anonymize { memory: 64 << 20, sizes: self.sizes, ..job }.run(&Progress::default())
+    }
+
+    /// How many sets are held besides all rows.
+    pub fn sets_left(&self) -> usize {
+        self.held.lock().unwrap().sets.len().saturating_sub(1)
+    }
+}
+
+fn all(pages: &[Vec<u8>]) -> impl Iterator<Item = Result<Vec<u8>>> {
+    pages.iter().map(|page| Ok(page.clone()))
+}
+
+impl RowEngine for FileEngine<'_> {
+    fn values(&self) -> Result<Vec<u8>> {
+        self.merged(self.of_files(|task| task.observe())?, EngineTask::merge_values)
+    }
+
+    fn combinations(&self, order: &[u8]) -> Result<Vec<u8>> {
+        self.merged(self.of_files(|task| task.combine(order))?, EngineTask::merge_combinations)
+    }
+
+    fn encode(&self, order: &[u8]) -> Result<Vec<u8>> {
+        let encode = |&task: &usize| {
+            let pages = Mutex::new(Vec::new());
+            let keep = |page: Vec<u8>| {
+                pages.lock().unwrap().push(page);
+                Ok(())
+            };
+            self.with_rows(Some(task), |task| task.encode(order, keep))?;
+            Ok(pages.into_inner().unwrap())
+        };
+        let pages: Vec<Vec<Vec<u8>>> = self.arriving.iter().map(encode).collect::<Result<_>>()?;
+        let mut held = self.held.lock().unwrap();
+        held.sets.insert(0, pages.clone());
+        drop(held);
+        let task = self.with_rows(None, |task| PageTask::new(task, order))?;
+        let task = self.page_task.get_or_init(|| task);
+        let totals: Result<_> = pages.iter().map(|own| task.total(all(own))).collect();
+        self.merged(totals?, PageTask::merge_totals)
+    }
+
+    fn count(&self, rows: RowSet, request: &[u8]) -> Result<Vec<u8>> {
+        let task = self.page_task();
+        let counts: Result<_> = self.set(rows).iter().map(|own| task.count(request, all(own))).collect();
+        self.merged(counts?, PageTask::merge_counts)
+    }
+
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet> {
+        let task = self.page_task();
+        let tasks = if gathered == Gathered::Together { 1 } else { 2 };
+        let mut sorted: Vec<Vec<Vec<Vec<u8>>>> = vec![vec![vec![]; tasks]; sets];
+        let parts = self.set(rows);
+        for part in self.scrambled(parts.len()) {
+            task.sort(request, all(&parts[part]), |place, page| {
+                let mut lost = self.lost.lock().unwrap();
+                if *lost > 0 {
+                    *lost -= 1;
+                } else {
+                    sorted[place][part % tasks].push(page);
+                }
+                Ok(())
+            })?;
+        }
+        let mut held = self.held.lock().unwrap();
+        let first = held.sorts.iter().map(|(first, sets)| first + *sets as u64).max().unwrap_or(1);
+        held.sorts.insert(first, sets);
+        held.sets.extend((first..).zip(sorted));
+        Ok(first)
+    }
+
+    fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>> {
+        let task = self.page_task();
+        nodes.iter().map(|(rows, request)| task.grow(request, all(&self.set(*rows).concat()))).collect()
+    }
+
+    fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.set(rows).iter().flatten().try_for_each(|page| each(page))
+    }
+
+    fn forget(&self, first: RowSet) -> Result<()> {
+        let mut held = self.held.lock().unwrap();
+        let sets = held.sorts[&first] as u64;
+        held.sets.retain(|set, _| !(first..first + sets).contains(set));
+        Ok(())
+    }
+
+    fn tasks_at_once(&self) -> usize {
+        3
+    }
+}

@@ -26,6 +26,9 @@ pub(super) const COARSE_BINS: u32 = 256;
 /// Counters of one column when a node without a coarse cut is counted again.
 pub(super) const FINE_CELLS: usize = 1 << 20;
 
+/// Nodes in memory for which cuts are proposed at once: enough for all threads, and the counts of the parts stay few.
+const NODES_AT_ONCE: usize = 1 << 12;
+
 /// Rows that can be counted node by node.
 pub trait CountRows: Sync {
     /// The result of counting a batch of nodes.
@@ -126,7 +129,7 @@ impl CountRows for InMemory<'_> {
     type Counts = ();
 
     fn nodes_at_once(&self) -> usize {
-        usize::MAX
+        NODES_AT_ONCE
     }
 
     fn count(&self, _tree: &CutTree, _nodes: &[OpenNode]) -> Result<()> {

@@ -21,6 +21,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+mod evidence;
 mod examined;
 mod explorable;
 mod groups;
@@ -45,6 +46,6 @@ pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};
-pub use judge::{Check, Skylines};
+pub use judge::{Check, Skylines, room_to_judge};
 pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

@@ -142,6 +142,11 @@ impl WindowState {
         self.windows == other.windows && self.points == other.points
     }
 
+    /// Bytes of evidence for a window that held somebody.
+    pub fn bytes_of_window(&self) -> u64 {
+        (self.points.len() * size_of::<Statistics>()) as u64
+    }
+
     /// Bytes of evidence.
     pub fn bytes(&self) -> u64 {
         let touched = self.statistics.iter().flatten().count() * self.points.len();

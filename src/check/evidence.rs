@@ -12,8 +12,8 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge, STATISTICS};
 use crate::resources::budget::{Budget, Reservation};
 
-/// A worker hands over evidence of more than this.
-const WORKER_BYTES: u64 = 2 << 20;
+/// A worker hands over evidence of more than this; little in tests, so that they exercise this case.
+const WORKER_BYTES: u64 = if cfg!(test) { 1 << 14 } else { 2 << 20 };
 
 /// The evidence of all workers.
 pub(super) struct Evidence {
@@ -110,5 +110,74 @@ impl<'e> Worker<'e> {
 
     fn shared(&self) -> MutexGuard<'e, Evidence> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::math::skyline::{Confidence, Knowledge, Point, Values};
+    use crate::model::finding::Finding;
+    use crate::model::judge::{Requirements, ValueNames, ValueRules};
+    use crate::model::skyline::ProtectedValues;
+    use crate::model::skyline::knowledge::WantedSkylines;
+
+    /// A point for every value, and the groups that decide about it at every point.
+    fn charge() -> Arc<Charge> {
+        let confidence = Confidence::parse("0.5").unwrap();
+        let point = Point { knowledge: Knowledge { l: 1, k: 2, m: 1 }, confidence };
+        let requirements = Requirements::points(vec![(ProtectedValues::Every, point)]);
+        let (wanted, rules) = (WantedSkylines::of(requirements.skyline()), ValueRules::default());
+        let code = &mut |_: &str| unreachable!("no value has a name");
+        Arc::new(Charge::new(Values::Single, &requirements, rules, &wanted, code).unwrap())
+    }
+
+    /// Each of the values from `first` on occurs once or twice.
+    fn group(first: u32, values: u32) -> CountedGroup {
+        let times = |code: u32| 1 + u64::from(code % 2);
+        let mut group = CountedGroup::of((first..first + values).map(times).sum());
+        (first..first + values).for_each(|code| group.add(code, times(code)));
+        group
+    }
+
+    fn finding(judge: &mut Judge) -> Finding {
+        let names: Vec<Arc<str>> = (0..500).map(|code| code.to_string().into()).collect();
+        judge.finish(&ValueNames { column: "sick", names: &names, possible: &|_| true }).unwrap()
+    }
+
+    #[test]
+    fn workers_find_together_what_one_judge_finds() {
+        let (charge, budget) = (charge(), Budget::new(1 << 30));
+        let mut alone = Judge::new(&charge);
+        let evidence = Mutex::new(Evidence::new(&charge, &budget).unwrap());
+        let mut workers = [0; 3].map(|_| Worker::new(&charge, &evidence));
+        for number in 0..200 {
+            // Some groups are larger than what a worker may hold.
+            let own = group(number % 7 * 40, if number % 50 == 0 { 200 } else { 3 + number % 40 });
+            alone.observe(&own, u64::from(number));
+            workers[number as usize % 3].observe(&own, u64::from(number)).unwrap();
+            assert!(workers.iter().all(|worker| worker.judge.bytes() <= worker.empty + WORKER_BYTES));
+        }
+        workers.iter_mut().for_each(|worker| worker.hand_over().unwrap());
+        drop(workers);
+        let (mut together, room) = evidence.into_inner().unwrap().finish().unwrap();
+        assert_eq!(room.bytes(), together.bytes());
+        assert_eq!(finding(&mut together), finding(&mut alone));
+        assert_eq!(together.sizes.groups, 200);
+    }
+
+    #[test]
+    fn evidence_is_refused_before_it_exceeds_the_budget() {
+        let (charge, budget) = (charge(), Budget::new(1 << 17));
+        let mut evidence = Evidence::new(&charge, &budget).unwrap();
+        let refused = (0..).find_map(|number| {
+            let refused = evidence.observe(&group(number * 10, 10), u64::from(number)).err();
+            // The list of all values doubles.
+            assert!(evidence.judge.bytes() <= budget.total() + (1 << 14));
+            refused
+        });
+        assert!(matches!(refused, Some(Error::Memory { budget: 131_072, .. })));
+        assert!(evidence.judge.sizes.groups > 2);
     }
 }

@@ -10,16 +10,21 @@
 
 mod append;
 mod bucket_tables;
+mod continued;
 mod erase;
 #[cfg(test)]
 mod fault_tests;
+mod following;
 mod given;
+#[cfg(test)]
+mod history_tests;
 mod job;
 mod lints;
 mod newcomers;
 #[cfg(test)]
 mod night_fault_tests;
 mod receipts;
+mod replacing;
 mod similar;
 mod splitting;
 mod suppressed;
@@ -35,7 +40,7 @@ pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
-use crate::release::receipt::with_ending;
+use crate::release::private_file::with_ending;
 use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
@@ -67,6 +72,12 @@ impl Anonymize<'_> {
                     "append to it, or make another release",
                 ));
             }
+        }
+        if self.cuts_from.is_some() && self.grouping() != Grouping::Split {
+            return Err(Error::input(
+                "the cuts of another release are given, and this policy does not make groups by cuts",
+                "follow cuts with the model \"skyline\" or \"implications\", and without a strategy",
+            ));
         }
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,

@@ -8,6 +8,7 @@
 //! of the night appears by one rename, then the ledger gets its name and those who waited are forgotten. A run that is
 //! killed in between leaves the last whole night, and the next run finishes or undoes the rest.
 
+use super::continued::ContinuedRelease;
 use super::job::{Anonymize, Continued, NightPlace, Outcome, Summary, Workplace};
 use super::newcomers::{Arrivals, open_waiting};
 use super::splitting;
@@ -19,12 +20,10 @@ use crate::group::split::limits::CanonicalSizes;
 use crate::model::Policy;
 use crate::model::finding::Finding;
 use crate::policy::{AcceptedRisk, Again, Nights};
-use crate::release::chain::{Chain, night_folder};
+use crate::release::chain::{Night, night_folder};
 use crate::release::ledger::LedgerHead;
-use crate::release::nightly_files::NightlyFiles;
 use crate::release::pending::PendingHead;
-use crate::release::receipt::{ReceiptPaths, read_key};
-use crate::release::staging::Turn;
+use crate::release::receipt::read_key;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -33,7 +32,6 @@ use crate::table::read::{SpoolPlace, Table};
 use crate::table::write::OutputFormat;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Continues a release with the newcomers of a table.
@@ -120,21 +118,17 @@ impl<'a> Append<'a> {
     pub fn run(&self, progress: &Progress) -> Result<Appended> {
         let start = Instant::now();
         let nights = self.nights()?;
-        let turn = Arc::new(Turn::take(&self.release)?);
-        let chain = Chain::read(&self.release)?;
-        self.expect_policy(&chain)?;
-        let files = NightlyFiles::of(&self.release);
-        let key_path = ReceiptPaths::of(&self.release, None, self.key.as_deref())?.key;
-        let key = read_key(&key_path)?;
-        files.recover(&chain, &key)?;
-        let ledger = files.open_ledger(&chain, &key)?;
+        let release = ContinuedRelease::open(&self.release, self.key.as_deref())?;
+        let (last, files, key) = (release.last(), &release.files, &release.key);
+        self.expect_policy(last)?;
+        let ledger = release.ledger()?;
         let head = ledger.head().clone();
         let kinds = column_kinds(self.table, self.policy)?;
         expect_kinds(&head, &kinds)?;
-        let waiting = files.open_pending(&chain, &key)?;
+        let waiting = release.waiting()?;
         let waited = waiting.as_ref().map(|waiting| waiting.head.clone());
         let waiting = waiting.map(|waiting| open_waiting(waiting.rows, self.spool())).transpose()?;
-        let marker = marker(self.policy, &key);
+        let marker = marker(self.policy, key);
         let resources = self.resources(progress);
         let arrivals = Arrivals {
             table: self.table,
@@ -158,13 +152,13 @@ impl<'a> Append<'a> {
         }
         let by_values = waited.as_ref().is_some_and(|waited| waited.by_values);
         let pending = PendingHead {
-            after_sha256: chain.last().manifest_sha256.clone(),
+            after_sha256: last.manifest_sha256.clone(),
             people: newcomers.people,
             since: waited.map_or_else(today, |waited| waited.since),
             by_values,
         };
         let wait = |pending: PendingHead, reason: WaitingFor| -> Result<Appended> {
-            files.write_pending(&pending, &newcomers.rows, &key)?;
+            files.write_pending(&pending, &newcomers.rows, key)?;
             let PendingHead { people, since, .. } = pending;
             let (batch, file) = (nights.batch, files.pending.clone());
             Ok(Appended::Waiting(WaitingPeople { people, batch, since, known, reason, file }))
@@ -175,16 +169,17 @@ impl<'a> Append<'a> {
         if by_values && !self.policy.accept.contains(&AcceptedRisk::WaitedByValues) {
             return wait(pending, WaitingFor::Acknowledgement);
         }
-        let continued = Continued { link: chain.next(), head, by_values, key_path: key_path.clone() };
+        let night = last.next().number;
+        let continued = Continued { link: last.next(), head, by_values, key_path: release.key_path.clone() };
         let table = newcomers.open(self.spool())?;
-        let input = self.table;
-        let place = NightPlace { turn: turn.clone(), key: read_key(&key_path)?, continued, input };
-        match self.make_night(&table, chain.format(), place, progress, start)? {
+        let (turn, key) = (release.turn.clone(), read_key(&release.key_path)?);
+        let place = NightPlace { turn, key, continued, input: self.table };
+        match self.make_night(&table, release.end.format, place, progress, start)? {
             Outcome::Published(summary) => {
                 // The night is there: whatever fails from here on, the next run finishes.
                 let _ = files.take_next();
                 let _ = files.remove_pending();
-                Ok(Appended::Published { night: chain.next().number, known, summary })
+                Ok(Appended::Published { night, known, summary })
             }
             Outcome::Impossible(findings) => {
                 wait(PendingHead { by_values: true, ..pending }, WaitingFor::Safety(findings))
@@ -205,8 +200,8 @@ impl<'a> Append<'a> {
     }
 
     /// The policy must be that of the release, except for what it accepts.
-    fn expect_policy(&self, chain: &Chain) -> Result<()> {
-        let own = Policy::parse(&chain.last().manifest.policy, &self.release)?;
+    fn expect_policy(&self, last: &Night) -> Result<()> {
+        let own = Policy::parse(&last.manifest.policy, &self.release)?;
         match own.without_accepted() == self.policy.without_accepted() {
             true => Ok(()),
             false => Err(Error::missing(

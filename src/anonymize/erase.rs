@@ -2,28 +2,31 @@
 //!
 //! Removing somebody from a group would tell their value, and so would a choice by values. So the whole group of whoever
 //! leaves is withdrawn, for good: its other people are not published again, and the groups that decide about later nights
-//! stay in the ledger, withdrawn or not (mathematics 11).
+//! stay in the ledger, withdrawn or not (mathematics 11). A policy may accept that some groups are
+//! [replaced](super::replacing) instead.
 //!
 //! The files that held withdrawn groups are written again without them, all others are linked; the new directory takes
 //! the place of the older one in one step, with an entry in the chain that states what is left.
 
+use super::continued::ContinuedRelease;
+use super::lints::Lints;
+use super::replacing::{Replaced, Replacing, TagCounts};
 use crate::check::Subject;
 use crate::check::release::{GROUP, Release};
-use crate::encode::fingerprint::FingerprintKey;
-use crate::encode::person::{PERSON_BYTES, PersonMarker};
+use crate::encode::person::{PERSON_BYTES, PersonMarker, ValueTag};
 use crate::error::{Error, Result};
 use crate::model::Policy;
+use crate::policy::Leaving;
 use crate::release::chain::{Chain, ChainLink, Night, night_folder};
-use crate::release::ledger::{LedgerHead, LedgerReader, LedgerWriter};
+use crate::release::ledger::{LedgerHead, LedgerReader, LedgerRecord, LedgerWriter};
 use crate::release::manifest::{self, Evidence, MANIFEST, ManifestFile, PublishedColumn, REPORT, hash};
-use crate::release::nightly_files::NightlyFiles;
 use crate::release::pending::PendingHead;
 use crate::release::private_file::PrivateFile;
-use crate::release::receipt::{ReceiptPaths, read_key};
-use crate::release::staging::{Staging, Turn};
+use crate::release::staging::Staging;
 use crate::release::tables;
 use crate::report::kept::{self, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
+use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
 use crate::resources::spill::SpillForm;
 use crate::resources::{Resources, disk};
@@ -34,7 +37,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,7 +83,9 @@ pub struct Erasure {
     pub withdrawn_before: u64,
     /// Groups that go.
     pub groups: u64,
-    /// People who go with them, the named ones included.
+    /// Groups that are replaced by those who stay.
+    pub replaced: u64,
+    /// People who go, the named ones included.
     pub people: u64,
     /// The entry of the chain, if one was made.
     pub night: Option<u64>,
@@ -89,9 +94,8 @@ pub struct Erasure {
 impl Erase<'_> {
     /// Withdraws the groups, or counts them.
     pub fn run(&self, progress: &Progress) -> Result<Erasure> {
-        let turn = Arc::new(Turn::take(&self.release)?);
-        let chain = Chain::read(&self.release)?;
-        let policy = Policy::parse(&chain.last().manifest.policy, self.release.join(MANIFEST))?;
+        let release = ContinuedRelease::open(&self.release, self.key.as_deref())?;
+        let policy = Policy::parse(&release.last().manifest.policy, self.release.join(MANIFEST))?;
         let person = policy.nights.as_ref().and_then(|nights| nights.person.clone()).ok_or_else(|| {
             Error::input(
                 format!(
@@ -101,42 +105,63 @@ impl Erase<'_> {
                 "only a release with [nights] and `person` knows who was published",
             )
         })?;
-        let files = NightlyFiles::of(&self.release);
-        let key = read_key(&ReceiptPaths::of(&self.release, None, self.key.as_deref())?.key)?;
-        files.recover(&chain, &key)?;
         let resources = Resources {
             threads: self.threads,
-            budget: crate::resources::budget::Budget::new(self.memory),
+            budget: Budget::new(self.memory),
             temp: self.temp.clone(),
             spill: self.spill,
             progress,
         };
-        let marker =
-            PersonMarker::new(&key, &person, policy.columns.sensitive.iter().map(|own| own.name.as_str()));
-        let ledger = files.open_ledger(&chain, &key)?;
+        let marker = PersonMarker::new(
+            &release.key,
+            &person,
+            policy.columns.sensitive.iter().map(|own| own.name.as_str()),
+        );
+        let ledger = release.ledger()?;
         let named = self.named(&person, ledger.head(), &marker, &resources)?;
         let mut found = Erasure { named: named.len() as u64, ..Erasure::default() };
         let groups = leaving(ledger, &named, &mut found)?;
-        found.groups = groups.len() as u64;
-        found.people = members(files.open_ledger(&chain, &key)?, &groups)?;
+        let replaced = self.replaced(&groups, &named, &marker, (&policy, &release), &resources)?;
         let work = Withdrawal {
             job: self,
-            chain: &chain,
+            release: &release,
             policy: &policy,
-            files: &files,
-            key: &key,
+            marker: &marker,
+            named: &named,
+            replaced,
             resources: &resources,
         };
-        let waiting = work.still_waiting(&named, &person, &marker, &mut found)?;
+        found.replaced = work.replaced.groups.len() as u64;
+        found.groups = groups.len() as u64 - found.replaced;
+        found.people = work.people_who_go(&groups)?;
+        let waiting = work.still_waiting(&person, &mut found)?;
         if self.mode == EraseMode::Count || found.published + found.waiting == 0 {
             return Ok(found);
         }
         match (groups.is_empty(), waiting) {
-            (true, Some((head, rows))) => files.write_pending(&head, &rows, &key)?,
+            (true, Some((head, rows))) => release.files.write_pending(&head, &rows, &release.key)?,
             (true, None) => {}
-            (false, waiting) => found.night = Some(work.withdraw(&groups, waiting, turn)?),
+            (false, waiting) => found.night = Some(work.withdraw(&groups, waiting)?),
         }
         Ok(found)
+    }
+
+    /// The groups that are replaced by those who stay; none unless the policy says so.
+    fn replaced(
+        &self,
+        groups: &BTreeSet<u64>,
+        named: &HashSet<[u8; PERSON_BYTES]>,
+        marker: &PersonMarker,
+        (policy, release): (&Policy, &ContinuedRelease),
+        resources: &Resources<'_>,
+    ) -> Result<Replaced> {
+        let ledger = release.ledger()?;
+        if policy.nights.as_ref().is_none_or(|nights| nights.erase == Leaving::Withdraw) {
+            return Ok(Replaced { groups: BTreeMap::new(), decisive: ledger.head().decisive.clone() });
+        }
+        Lints::of_erasure(policy)?;
+        let replacing = Replacing { release: &self.release, policy, groups, named, marker, resources };
+        replacing.decide(ledger)
     }
 
     /// The hashes of the people who are named.
@@ -203,42 +228,48 @@ fn leaving(
     Ok(groups)
 }
 
-/// How many people are in some groups.
-fn members(mut ledger: LedgerReader, groups: &BTreeSet<u64>) -> Result<u64> {
-    let mut people = 0;
-    while let Some(record) = ledger.next()? {
-        people += u64::from(!record.is_withdrawn() && groups.contains(&record.group()));
-    }
-    Ok(people)
-}
-
 /// The people who still wait, as a file.
 type StillWaiting = Option<(PendingHead, Arc<crate::resources::spill::Spill>)>;
 
 struct Withdrawal<'a> {
     job: &'a Erase<'a>,
-    chain: &'a Chain,
+    release: &'a ContinuedRelease,
     policy: &'a Policy,
-    files: &'a NightlyFiles,
-    key: &'a FingerprintKey,
+    marker: &'a PersonMarker,
+    /// Who leaves.
+    named: &'a HashSet<[u8; PERSON_BYTES]>,
+    /// The groups that are replaced; all others of whoever leaves go.
+    replaced: Replaced,
     resources: &'a Resources<'a>,
 }
 
 impl Withdrawal<'_> {
+    /// Whether somebody who is published goes, given the groups of whoever leaves.
+    fn goes(&self, record: &LedgerRecord, groups: &BTreeSet<u64>) -> bool {
+        let group = record.group();
+        !record.is_withdrawn()
+            && groups.contains(&group)
+            && (!self.replaced.groups.contains_key(&group) || self.named.contains(record.person()))
+    }
+
+    /// How many people go, given the groups of whoever leaves.
+    fn people_who_go(&self, groups: &BTreeSet<u64>) -> Result<u64> {
+        let (mut ledger, mut people) = (self.release.ledger()?, 0);
+        while let Some(record) = ledger.next()? {
+            people += u64::from(self.goes(&record, groups));
+        }
+        Ok(people)
+    }
+
     /// Those who wait without the people who are named; `None` if nobody waits.
-    fn still_waiting(
-        &self,
-        named: &HashSet<[u8; PERSON_BYTES]>,
-        person: &str,
-        marker: &PersonMarker,
-        found: &mut Erasure,
-    ) -> Result<StillWaiting> {
-        let Some(waiting) = self.files.open_pending(self.chain, self.key)? else { return Ok(None) };
+    fn still_waiting(&self, person: &str, found: &mut Erasure) -> Result<StillWaiting> {
+        let Some(waiting) = self.release.waiting()? else { return Ok(None) };
         let place = SpoolPlace { directory: self.job.temp.clone(), form: self.job.spill };
         let head = waiting.head;
         let table = super::newcomers::open_waiting(waiting.rows, place)?;
         let stays = |people: &ArrayRef| -> Result<BooleanArray> {
-            Ok(marker.people(people)?.iter().map(|person| Some(!named.contains(person))).collect())
+            let people = self.marker.people(people)?;
+            Ok(people.iter().map(|person| Some(!self.named.contains(person))).collect())
         };
         let (rows, left) = super::newcomers::copy_rows(&table, person, stays, self.resources)?;
         found.waiting = head.people - left;
@@ -246,12 +277,13 @@ impl Withdrawal<'_> {
     }
 
     /// Makes the directory without these groups and puts it in place; returns the entry of the chain.
-    fn withdraw(&self, groups: &BTreeSet<u64>, waiting: StillWaiting, turn: Arc<Turn>) -> Result<u64> {
-        let staging = Staging::replacing(turn, &self.job.release)?;
-        let mut link = self.chain.next();
+    fn withdraw(&self, groups: &BTreeSet<u64>, waiting: StillWaiting) -> Result<u64> {
+        let staging = Staging::replacing(self.release.turn.clone(), &self.job.release)?;
+        let mut link = self.release.last().next();
         let mut rewritten = Vec::new();
-        for night in self.chain.nights() {
-            self.copy_night(night, groups, staging.folder(), &mut rewritten)?;
+        let mut leaving = self.replaced.groups.clone();
+        for night in Chain::read(&self.job.release)?.nights() {
+            rewritten.extend(self.copy_night(night, groups, &mut leaving, staging.folder())?);
         }
         rewritten.sort_by(|one, other| one.path.cmp(&other.path));
         let number = link.number;
@@ -260,11 +292,8 @@ impl Withdrawal<'_> {
         staging.seal()?;
         let mut private = vec![self.next_ledger(groups, number, &sha256)?];
         if let Some((head, rows)) = waiting {
-            private.push(self.files.next_pending(
-                &PendingHead { after_sha256: sha256, ..head },
-                &rows,
-                self.key,
-            )?);
+            let head = PendingHead { after_sha256: sha256, ..head };
+            private.push(self.release.files.next_pending(&head, &rows, &self.release.key)?);
         }
         private.iter_mut().try_for_each(PrivateFile::place)?;
         let placed: Vec<PathBuf> = private.iter().map(|file| file.path().to_path_buf()).collect();
@@ -273,7 +302,7 @@ impl Withdrawal<'_> {
         if exchanged.is_ok() || matches!(exchanged, Err(Error::Undurable { .. })) {
             private.into_iter().for_each(PrivateFile::keep);
             // Whatever fails from here on, the next run finishes.
-            let _ = self.files.take_next();
+            let _ = self.release.files.take_next();
         }
         exchanged.map(|()| number)
     }
@@ -283,9 +312,10 @@ impl Withdrawal<'_> {
         &self,
         night: &Night,
         groups: &BTreeSet<u64>,
+        leaving: &mut BTreeMap<u64, TagCounts>,
         staging: &Path,
-        rewritten: &mut Vec<ManifestFile>,
-    ) -> Result<()> {
+    ) -> Result<Vec<ManifestFile>> {
+        let mut rewritten = Vec::new();
         let prefix = night.prefix();
         let target = staging.join(&prefix);
         let first = night.manifest.night.as_ref().map_or(0, |link| link.groups_before) + 1;
@@ -303,7 +333,7 @@ impl Withdrawal<'_> {
                 false => disk::link(&from, &to).map_err(|source| Error::io(&to, source))?,
                 true => {
                     match is_part {
-                        true => self.rewrite(&from, &to, groups)?,
+                        true => self.rewrite(&from, &to, groups, leaving)?,
                         false => disk::write(&to, WITHDRAWN_PAGE).map_err(|source| Error::io(&to, source))?,
                     }
                     let (bytes, sha256) = hash(&to)?;
@@ -311,31 +341,59 @@ impl Withdrawal<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(rewritten)
     }
 
-    /// Writes a file of a table again, without some groups.
-    fn rewrite(&self, from: &Path, to: &Path, groups: &BTreeSet<u64>) -> Result<()> {
+    /// Writes a file of a table again, without the groups that go. Of a group that is replaced a row goes for each tag in
+    /// `leaving`, and the tag with it: equal rows are one like the other.
+    fn rewrite(
+        &self,
+        from: &Path,
+        to: &Path,
+        groups: &BTreeSet<u64>,
+        leaving: &mut BTreeMap<u64, TagCounts>,
+    ) -> Result<()> {
         let folder = from.parent().unwrap_or(Path::new(""));
         let table = tables::open_files(folder, &[from.to_path_buf()])?;
         let options =
             WriteOptions { threads: self.job.threads, texts: CsvTexts::Guarded, ..WriteOptions::default() };
         let mut writer = TableWriter::create(to, table.schema().clone(), &options)?;
-        let columns: Vec<ColumnRequest> =
-            table.schema().fields().iter().map(|field| ColumnRequest::as_is(field.name())).collect();
-        let work = |morsel: Morsel<'_>| {
-            let mut kept = Vec::new();
-            for batch in morsel {
-                let batch = batch?;
-                let numbers = batch.column(0).as_primitive_opt::<Int64Type>().ok_or_else(unfit)?;
-                let stays: BooleanArray =
-                    numbers.values().iter().map(|number| Some(!groups.contains(&(*number as u64)))).collect();
-                kept.push(filter_record_batch(&batch, &stays).map_err(|_| unfit())?);
+        let sensitive: Vec<ColumnRequest> = match leaving.is_empty() {
+            true => Vec::new(),
+            false => {
+                let names = self.policy.columns.sensitive.iter().map(|column| column.name.as_str());
+                names.map(ColumnRequest::canonical).collect()
             }
-            Ok(kept)
         };
-        table.scan(&columns, self.resources, work, |kept: Vec<RecordBatch>| {
-            kept.iter().try_for_each(|batch| writer.write(batch))
+        let all = table.schema().fields().iter().map(|field| ColumnRequest::as_is(field.name()));
+        let columns: Vec<ColumnRequest> = sensitive.iter().cloned().chain(all).collect();
+        let work = |morsel: Morsel<'_>| {
+            let mut read = Vec::new();
+            for batch in morsel {
+                let mut batch = batch?;
+                let values: Vec<ArrayRef> = sensitive.iter().map(|_| batch.remove_column(0)).collect();
+                let tags = match values.is_empty() {
+                    true => vec![ValueTag::default(); batch.num_rows()],
+                    false => self.marker.tags(&values, batch.num_rows())?,
+                };
+                read.push((batch, tags));
+            }
+            Ok(read)
+        };
+        table.scan(&columns, self.resources, work, |read: Vec<(RecordBatch, Vec<ValueTag>)>| {
+            for (batch, tags) in read {
+                let numbers = batch.column(0).as_primitive_opt::<Int64Type>().ok_or_else(unfit)?;
+                let stays = numbers.values().iter().zip(&tags).map(|(number, tag)| {
+                    let number = *number as u64;
+                    match leaving.get_mut(&number) {
+                        None => Some(!groups.contains(&number)),
+                        Some(tags) => Some(!take_one(tags, tag)),
+                    }
+                });
+                let stays: BooleanArray = stays.collect();
+                writer.write(&filter_record_batch(&batch, &stays).map_err(|_| unfit())?)?;
+            }
+            Ok(())
         })?;
         writer.finish().map(drop)
     }
@@ -388,15 +446,16 @@ impl Withdrawal<'_> {
         hash(&folder.join(MANIFEST)).map(|(_, sha256)| sha256)
     }
 
-    /// The ledger with these groups withdrawn: the same people, and the same groups that decide about later nights.
+    /// The ledger after this: the same people, of whom some go, and the groups that decide about later nights.
     fn next_ledger(&self, groups: &BTreeSet<u64>, night: u64, manifest_sha256: &str) -> Result<PrivateFile> {
-        let mut ledger = self.files.open_ledger(self.chain, self.key)?;
+        let mut ledger = self.release.ledger()?;
         let manifest_sha256 = manifest_sha256.to_string();
-        let head = LedgerHead { night, manifest_sha256, ..ledger.head().clone() };
-        let mut file = PrivateFile::newer(&self.files.next_ledger, "the next ledger")?;
-        let mut writer = LedgerWriter::create(&mut file, &head, self.key)?;
+        let decisive = self.replaced.decisive.clone();
+        let head = LedgerHead { night, manifest_sha256, decisive, ..ledger.head().clone() };
+        let mut file = PrivateFile::newer(&self.release.files.next_ledger, "the next ledger")?;
+        let mut writer = LedgerWriter::create(&mut file, &head, &self.release.key)?;
         while let Some(record) = ledger.next()? {
-            let goes = groups.contains(&record.group());
+            let goes = self.goes(&record, groups);
             writer.push(if goes { record.withdrawn() } else { record })?;
         }
         writer.finish("")?;
@@ -405,9 +464,20 @@ impl Withdrawal<'_> {
 }
 
 /// In place of the page of a night of which groups were withdrawn: that one told of their values.
-const WITHDRAWN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Groups were withdrawn</title>\n\
-     <p>Groups of this night were withdrawn. The page of the last entry below nights/ describes what is left.</p>\n</html>\n";
+const WITHDRAWN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>People left</title>\n\
+     <p>Groups of this night were withdrawn, or people left them. The page of the last entry below nights/ describes what is left.</p>\n</html>\n";
 
-fn unfit() -> Error {
+/// Takes one of these tags away, if it is there.
+fn take_one(tags: &mut TagCounts, tag: &ValueTag) -> bool {
+    match tags.get_mut(tag).filter(|left| **left > 0) {
+        None => false,
+        Some(left) => {
+            *left -= 1;
+            true
+        }
+    }
+}
+
+pub(super) fn unfit() -> Error {
     Error::input("a table of the release cannot be read", "check the release first")
 }

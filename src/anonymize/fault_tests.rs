@@ -2,9 +2,11 @@
 //!
 //! The same table and policy give the same bytes, so a release of an undisturbed run is the oracle.
 
-use super::{Anonymize, Outcome};
+use super::{Anonymize, OlderRelease, Outcome};
 use crate::error::{Error, Result};
 use crate::model::Policy;
+use crate::release::manifest::{MANIFEST, hash};
+use crate::release::receipt::Receipt;
 use crate::resources::faults::{Fault, arm};
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
@@ -13,12 +15,17 @@ use std::path::{Path, PathBuf};
 
 fn run(folder: &Path) -> Result<Outcome> {
     let policy = Policy::read("datasets/clinic.toml")?;
+    run_by(folder, &policy, None)
+}
+
+fn run_by(folder: &Path, policy: &Policy, replace: Option<OlderRelease>) -> Result<Outcome> {
     let table = Table::open(&["datasets/clinic.csv".into()], &ReadOptions::default())?;
     let job = Anonymize {
         temp: folder.to_path_buf(),
         memory: 32 << 20,
         threads: 1,
-        ..Anonymize::new(&table, &policy, folder.join("release"))
+        replace,
+        ..Anonymize::new(&table, policy, folder.join("release"))
     };
     job.run(&Progress::default())
 }
@@ -115,4 +122,64 @@ fn a_disk_that_fails_at_any_operation_leaves_no_partial_release() {
 #[test]
 fn a_loss_of_power_at_any_operation_leaves_no_partial_release() {
     assert!(fail_everywhere(Fault::PowerLoss) > 20);
+}
+
+/// Lets every operation of an exchange fail in turn: the older release or the newer one is there, and a receipt that
+/// names its manifest; the next exchange leaves nothing but its own.
+fn fail_everywhere_in_an_exchange(fault: Fault, kept: OlderRelease) -> u64 {
+    let older = Policy::read("datasets/clinic.toml").unwrap();
+    let text = std::fs::read_to_string("datasets/clinic.toml").unwrap();
+    let newer = format!("accept = [\"repeated releases\"]\n{text}");
+    let newer = Policy::parse(&newer, "datasets/clinic.toml").unwrap();
+    let exchange = |place: &Path| run_by(place, &newer, Some(kept));
+    let oracle = tempfile::tempdir().unwrap();
+    run_by(oracle.path(), &older, None).unwrap();
+    let before = release(oracle.path()).unwrap();
+    exchange(oracle.path()).unwrap();
+    let after = release(oracle.path()).unwrap();
+    assert!(before != after);
+    let belongs = |place: &Path, receipt: &str| {
+        let manifest = hash(&place.join("release").join(MANIFEST)).unwrap().1;
+        Receipt::read(&place.join(receipt)).is_ok_and(|receipt| receipt.manifest_sha256 == manifest)
+    };
+    for at in 1.. {
+        let place = tempfile::tempdir().unwrap();
+        run_by(place.path(), &older, None).unwrap();
+        let armed = arm(place.path(), fault, at);
+        let outcome = exchange(place.path());
+        if fault == Fault::PowerLoss {
+            armed.lose_what_was_not_synced();
+        }
+        let tripped = armed.tripped();
+        drop(armed);
+        let left = release(place.path()).unwrap();
+        match outcome {
+            Ok(_) | Err(Error::Undurable { .. }) => assert!(left == after, "{fault:?} at {at}"),
+            Err(error) => assert!(left == before || left == after, "{fault:?} at {at}: {error}"),
+        }
+        assert!(
+            belongs(place.path(), "release.receipt.json")
+                || belongs(place.path(), "release.receipt.json.next"),
+            "{fault:?} at {at}: no receipt names the release that is there"
+        );
+        if !tripped {
+            return at - 1;
+        }
+        exchange(place.path()).unwrap();
+        assert!(release(place.path()).unwrap() == after, "{fault:?} at {at}");
+        assert!(belongs(place.path(), "release.receipt.json"), "{fault:?} at {at}");
+        let next = contents(place.path()).into_keys().find(|path| path.to_string_lossy().ends_with(".next"));
+        assert_eq!(next, None, "{fault:?} at {at}");
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_disk_that_fails_at_any_operation_of_an_exchange_leaves_a_release_with_its_receipt() {
+    assert!(fail_everywhere_in_an_exchange(Fault::Once, OlderRelease::Kept) > 20);
+}
+
+#[test]
+fn a_loss_of_power_at_any_operation_of_an_exchange_leaves_a_release_with_its_receipt() {
+    assert!(fail_everywhere_in_an_exchange(Fault::PowerLoss, OlderRelease::Removed) > 20);
 }

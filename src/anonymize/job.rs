@@ -77,6 +77,8 @@ pub struct Anonymize<'a> {
     pub key: Option<PathBuf>,
     /// Whether an existing release is exchanged, and what becomes of it; default: an existing one is an error.
     pub replace: Option<OlderRelease>,
+    /// Another release whose cuts are followed, found in its private tree; default: cuts are searched for.
+    pub cuts_from: Option<PathBuf>,
     /// The order of decisions, and where published files end. Other sizes may give other groups and other bytes.
     pub sizes: CanonicalSizes,
     /// The most people who are grouped together by similarity. A different number may give different groups.
@@ -106,6 +108,7 @@ impl<'a> Anonymize<'a> {
             receipt: None,
             key: None,
             replace: None,
+            cuts_from: None,
             sizes: CanonicalSizes::default(),
             part_people: PART_PEOPLE,
             engine: None,
@@ -229,8 +232,9 @@ impl<'a> Workplace<'a> {
             None => Staging::create(&job.out)?,
             Some(_) => {
                 accepted = Lints::of_replacement(job.policy)?;
-                private = private.of_newer_release();
-                Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?
+                let turn = Arc::new(Turn::take(&job.out)?);
+                private = private.of_newer_release(&job.out)?;
+                Staging::replacing(turn, &job.out)?
             }
         };
         // An older receipt is noticed before the table is read.

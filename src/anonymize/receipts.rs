@@ -103,7 +103,7 @@ impl OwnersFiles {
 
     /// Where the files are once they are placed.
     pub(super) fn paths(&self) -> Vec<&Path> {
-        self.files.iter().map(PrivateFile::path).collect()
+        self.files.iter().map(PrivateFile::placed).collect()
     }
 
     /// The release is in place: the files stay.

@@ -4,6 +4,7 @@
 //! table that is written.
 
 use super::append::column_kinds;
+use super::following;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
 use super::tasks::stamp;
@@ -22,7 +23,9 @@ use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Lint, Result, Setting};
 use crate::group::blind::BlindGroups;
+use crate::group::followed::FollowedCuts;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
+use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
@@ -84,6 +87,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
             Setting::Search,
         ));
     }
+    following::expect_followable(job, &protection)?;
     let resources = &workplace.resources;
     for target in job.policy.privacy.targets.iter().filter(|target| target.has_closeness_rule()) {
         let name = target.name();
@@ -136,7 +140,7 @@ struct CodedTable<'s> {
 }
 
 impl<'s> CodedTable<'s> {
-    /// The two scans of the source.
+    /// The scans of the source: one, if the first can keep the rows.
     fn read(
         job: &Anonymize<'_>,
         protection: &Protection<'_>,
@@ -154,12 +158,17 @@ impl<'s> CodedTable<'s> {
             Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
             None => None,
         };
-        let DecidedCodes { mut attributes, sensitive, ids } = match &mut elsewhere {
-            Some(rows) => rows.decide_codes(source)?,
-            None => source.read_values()?,
+        let hasher = source.hasher(&workplace.key);
+        let (codes, mut draft) = match &mut elsewhere {
+            Some(rows) => (rows.decide_codes(source)?, None),
+            None => source.read_values_and_draft(&hasher, &workplace.spill)?,
         };
+        let DecidedCodes { mut attributes, sensitive, ids } = codes;
         release_freed();
         let codes = attributes.iter().map(Attribute::memory).sum();
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(codes)?;
+        }
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
         let judging = room_to_judge(job.policy, &sensitive, budget)?.bytes();
         let memory = job.memory.saturating_sub(codes.bytes());
@@ -174,14 +183,16 @@ impl<'s> CodedTable<'s> {
             // The prior beliefs about everybody need memory as well.
             reserved = reserved.max(memory / 2);
         }
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(reserved)?;
+        }
         let reserved = budget.reserve(STAGE, reserved)?;
-        let hasher = source.hasher(&workplace.key);
-        let Encoded { store, whole, fingerprint: input } = match &elsewhere {
-            Some(rows) => {
-                rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), &workplace.spill)?
-            }
-            None => {
-                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, &workplace.spill)?
+        let spill = &workplace.spill;
+        let Encoded { store, whole, fingerprint: input } = match (&elsewhere, draft) {
+            (Some(rows), _) => rows.read_pages(source, (&attributes, &sensitive), payload.as_ref(), spill)?,
+            (None, Some(draft)) => draft.encode(source, &attributes, &sensitive, spill)?,
+            (None, None) => {
+                source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?
             }
         };
         drop(reserved);
@@ -232,6 +243,43 @@ impl<'s> CodedTable<'s> {
         files.choose_blindly(&blind, &self.store, &self.whole)
     }
 
+    /// Writes the groups of the best safe node of a lattice.
+    fn search_lattice(
+        &self,
+        measure: LatticeMeasure,
+        protection: &Protection<'_>,
+        columns: &[Column],
+        files: &mut GroupFiles<'_>,
+    ) -> Result<Searched> {
+        let levels = self.attributes.iter().zip(columns);
+        let levels = levels.map(|(attribute, column)| full_domain::levels(attribute, column)).collect();
+        let lattice = FullDomain { columns, levels, measure, budget: &files.resources.budget };
+        let untouched = || protection.split_test(&self.sensitive, &self.whole, None);
+        files.search(&lattice, &self.store, self.sensitive.len(), untouched)
+    }
+
+    /// Writes the groups that the cuts of another release lead to.
+    fn follow_cuts(
+        &self,
+        job: &Anonymize<'_>,
+        labels: &[(String, Labels<'_>)],
+        columns: &[Column],
+        test: &mut dyn SplitTest,
+        files: &mut GroupFiles<'_>,
+    ) -> Result<()> {
+        let tree = following::read_tree(job, &self.attributes, labels)?;
+        let budget = &files.resources.budget;
+        let _tree = budget.reserve("the cuts of another release", tree.bytes())?;
+        files.resources.progress.start("following cuts", None);
+        let cuts = FollowedCuts { tree, columns, budget };
+        let (store, values) = (&self.store, self.sensitive.len());
+        let tree = cuts.publish(store, values, test, |number, group| files.group(number, group))?;
+        let tree = NumberedTree { tree: &tree, before: 0, leaves: BTreeMap::new() };
+        files.end_node();
+        files.end_part(Some(PlacedRows { store, tree: &tree }))?;
+        files.tree(&tree).map(drop)
+    }
+
     fn write_groups(
         mut self,
         job: &Anonymize<'_>,
@@ -261,6 +309,11 @@ impl<'s> CodedTable<'s> {
                 audit = self.choose_blindly(job, &columns, &mut files)?;
                 audit.is_some().then_some(None)
             }
+            Search::Tree if job.cuts_from.is_some() => {
+                test.accept(&[Part::of(&self.whole)]);
+                self.follow_cuts(job, labels, &columns, &mut *test, &mut files)?;
+                Some(None)
+            }
             Search::Tree => {
                 let growth = Growth {
                     plan: plan(job.policy, &columns),
@@ -274,14 +327,7 @@ impl<'s> CodedTable<'s> {
                 test.accept(&[Part::of(&self.whole)]);
                 growth.grow(&mut self.store, &self.whole, &mut test, &mut files)?.map(|()| None)
             }
-            Search::Lattice(by) => {
-                let levels = self.attributes.iter().zip(&columns);
-                let levels = levels.map(|(a, c)| full_domain::levels(a, c)).collect();
-                let budget = &workplace.resources.budget;
-                let lattice = FullDomain { columns: &columns, levels, measure: by, budget };
-                let untouched = || protection.split_test(sensitive, &self.whole, None);
-                Some(Some(files.search(&lattice, &self.store, sensitive.len(), untouched)?))
-            }
+            Search::Lattice(by) => Some(Some(self.search_lattice(by, protection, &columns, &mut files)?)),
         };
         drop(test);
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };

@@ -14,6 +14,7 @@ use crate::error::{Error, Result, Setting};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::release::manifest::{MANIFEST, hash};
+use crate::release::private_file::next_of;
 use crate::release::receipt::{HashedFile, Receipt, input_file, read_key};
 use crate::resources::Resources;
 use crate::table::read::Table;
@@ -63,10 +64,19 @@ impl ReceiptCheck<'_> {
         let receipt = Receipt::read(self.path)?;
         let mut finding = ReceiptFinding::default();
         let manifest = hash(&self.release.join(MANIFEST))?.1;
+        let next = next_of(self.path);
+        let exchanged = Receipt::read(&next).is_ok_and(|next| next.manifest_sha256 == manifest);
+        let refuted = match exchanged {
+            false => "the receipt belongs to another release: it names another manifest".to_string(),
+            true => format!(
+                "the receipt belongs to the release before this one, whose exchange was cut short; {} belongs to it",
+                next.display()
+            ),
+        };
         finding.add(
             manifest == receipt.manifest_sha256,
             "the manifest is the one that the receipt names",
-            "the receipt belongs to another release: it names another manifest",
+            &refuted,
         );
         if let Some(tree) = &receipt.tree {
             let path = self.beside(&tree.path);

@@ -82,6 +82,11 @@ pub struct AnonymizeArgs {
     /// The loss that the best node of a lattice minimizes: discernibility, group-size, certainty or entropy.
     #[arg(long, value_name = "NAME", value_parser = read_measure, default_value = "discernibility")]
     measure: LatticeMeasure,
+    /// Follow the cuts of another release of yours, found in its private tree, so that the labels of both can be compared.
+    /// Where a part is not safe, parts are joined up to the next cut above that is; no other cut is tried, so the groups
+    /// are not minimal.
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["append", "dry_run", "strategy", "functions"])]
+    pub cuts_from: Option<PathBuf>,
     /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
@@ -156,39 +161,8 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     if let Some(release) = &args.append {
         return append::run(args, release, &policy, &table);
     }
-    let strategy = args.strategy.or(policy.publish.strategy);
-    if strategy.is_none() && args.functions.is_some() {
-        return Err(Error::input(
-            "--functions is given, but no strategy that chooses among them",
-            "add --strategy exclusive or --strategy inclusive",
-        ));
-    }
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
-    if policy.robust().is_none() && args.suppressed.is_some() {
-        return Err(Error::input(
-            "--suppressed is given, but only the model \"robust\" suppresses rows",
-            "leave it out",
-        ));
-    }
-    let job = Anonymize {
-        temp: args.resources.temp(),
-        spill: args.resources.spill(),
-        memory: args.resources.memory,
-        threads: args.resources.threads(),
-        search: args.search(),
-        strategy: args.strategy,
-        format: args.format,
-        functions: functions.as_ref(),
-        limit_steps: args.limit_steps,
-        suppressed: args.suppressed.clone(),
-        receipt: args.receipt.clone(),
-        key: args.key.clone(),
-        replace: args.replace.map(|older| match older {
-            ReplaceName::Keep => OlderRelease::Kept,
-            ReplaceName::Remove => OlderRelease::Removed,
-        }),
-        ..Anonymize::new(&table, &policy, args.out())
-    };
+    let job = job(args, &policy, &table, functions.as_ref())?;
     if job.replace.is_some() && job.is_current()? {
         print(&match args.json {
             true => format!("{}\n", json!({"nothing_to_do": true, "out": args.out()})),
@@ -203,27 +177,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     let outcome = outcome?;
     let took = Took { seconds: start.elapsed().as_secs_f64(), phases };
     match outcome {
-        Outcome::Published(summary) => {
-            let metrics = RunMetrics {
-                rows: summary.records,
-                groups: summary.groups,
-                spilled_bytes: summary.spilled_bytes,
-                pending: None,
-                penalty: Some(summary.utility.published_penalty()),
-                seconds: took.seconds,
-                phases: took.phases.clone(),
-            };
-            metrics.write(args.metrics.as_deref())?;
-            let printed = print(&published(args, &policy, &table, &summary, &took));
-            warn_of_policy(&policy, &summary);
-            if let Some(summary) = &summary.suppression {
-                robust::warn_of_suppression(summary);
-            }
-            match printed {
-                Err(Error::Output { source, .. }) => Err(Error::Output { source, made: args.out.clone() }),
-                other => other.map(|()| Answer::Yes),
-            }
-        }
+        Outcome::Published(summary) => show_published(args, &policy, &table, &summary, &took),
         Outcome::Impossible(findings) => {
             print(&impossible(args, &findings))?;
             complain(
@@ -239,6 +193,76 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
             complain("no release", &reason);
             Ok(Answer::No)
         }
+    }
+}
+
+/// The job that the options describe, unless one of them has no use with this policy.
+fn job<'a>(
+    args: &AnonymizeArgs,
+    policy: &'a Policy,
+    table: &'a Table,
+    functions: Option<&'a Table>,
+) -> Result<Anonymize<'a>> {
+    if args.strategy.or(policy.publish.strategy).is_none() && functions.is_some() {
+        return Err(Error::input(
+            "--functions is given, but no strategy that chooses among them",
+            "add --strategy exclusive or --strategy inclusive",
+        ));
+    }
+    if policy.robust().is_none() && args.suppressed.is_some() {
+        return Err(Error::input(
+            "--suppressed is given, but only the model \"robust\" suppresses rows",
+            "leave it out",
+        ));
+    }
+    Ok(Anonymize {
+        temp: args.resources.temp(),
+        spill: args.resources.spill(),
+        memory: args.resources.memory,
+        threads: args.resources.threads(),
+        search: args.search(),
+        strategy: args.strategy,
+        format: args.format,
+        functions,
+        limit_steps: args.limit_steps,
+        suppressed: args.suppressed.clone(),
+        receipt: args.receipt.clone(),
+        key: args.key.clone(),
+        cuts_from: args.cuts_from.clone(),
+        replace: args.replace.map(|older| match older {
+            ReplaceName::Keep => OlderRelease::Kept,
+            ReplaceName::Remove => OlderRelease::Removed,
+        }),
+        ..Anonymize::new(table, policy, args.out())
+    })
+}
+
+/// Tells of a release that was made. It stays even if standard output takes no more; the error then says so.
+fn show_published(
+    args: &AnonymizeArgs,
+    policy: &Policy,
+    table: &Table,
+    summary: &Summary,
+    took: &Took,
+) -> Result<Answer> {
+    let metrics = RunMetrics {
+        rows: summary.records,
+        groups: summary.groups,
+        spilled_bytes: summary.spilled_bytes,
+        pending: None,
+        penalty: Some(summary.utility.published_penalty()),
+        seconds: took.seconds,
+        phases: took.phases.clone(),
+    };
+    metrics.write(args.metrics.as_deref())?;
+    let printed = print(&published(args, policy, table, summary, took));
+    warn_of_policy(policy, summary);
+    if let Some(summary) = &summary.suppression {
+        robust::warn_of_suppression(summary);
+    }
+    match printed {
+        Err(Error::Output { source, .. }) => Err(Error::Output { source, made: args.out.clone() }),
+        other => other.map(|()| Answer::Yes),
     }
 }
 

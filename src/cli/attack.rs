@@ -80,7 +80,8 @@ pub struct AttackArgs {
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
     /// The column that names people. With it, several releases of overlapping people are attacked together: each path is
-    /// one of them, and each --original the table that it was made from.
+    /// one of them, and each --original the table that it was made from. A release that was continued stands for all its
+    /// nights, each with the table of its newcomers.
     #[arg(long, value_name = "COL", conflicts_with_all = ["bandwidth", "smooth", "quasi", "receipt"])]
     pub person: Option<String>,
     /// For several releases: nobody may be as sure as this of anybody's value; default: 1. The points of their policies

@@ -14,8 +14,10 @@ use crate::model::Policy;
 use crate::model::beliefs::Roles;
 use crate::model::judge::Requirements;
 use crate::model::skyline::judge::SkylinePoints;
+use crate::release::chain::Chain;
 use crate::table::read::Table;
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// Follows people through all releases, and prints how many are exposed after each.
 pub fn run(args: &AttackArgs) -> Result<Answer> {
@@ -38,17 +40,21 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
 
 /// Releases of this program, with the tables that they were made from.
 fn of_releases(args: &AttackArgs, person: &str) -> Result<JointReport> {
-    if args.original.len() != args.paths.len() {
+    let nights = nights(&args.paths)?;
+    if args.original.len() != nights.len() {
         return Err(Error::missing(
-            "a release does not say who is in which group",
-            "give the table that each release was made from, in the same order",
+            format!(
+                "a release does not say who is in which group, and {} and {} were given",
+                number_of(nights.len() as u64, "release or night", "releases or nights"),
+                number_of(args.original.len() as u64, "table", "tables")
+            ),
+            "give the table that each release was made from, and that of each night its newcomers, in the same order",
             Setting::Original,
         ));
     }
     let mut opened: Vec<(Release, Table, Roles)> = Vec::new();
     let mut points = SkylinePoints::new();
-    for (path, original) in args.paths.iter().zip(&args.original) {
-        let release = Release::open(path)?;
+    for ((path, release), original) in nights.into_iter().zip(&args.original) {
         let own = release.policy()?;
         let [target] = &own.privacy.targets[..] else {
             return Err(Error::input(
@@ -75,6 +81,18 @@ fn of_releases(args: &AttackArgs, person: &str) -> Result<JointReport> {
         releases.push(JointRelease { table, groups: &groups, sensitive: &roles.sensitive, people });
     }
     follow(args, &releases, person, points)
+}
+
+/// The releases in order; one that was continued stands for all its nights.
+fn nights(paths: &[PathBuf]) -> Result<Vec<(&Path, Release)>> {
+    let mut releases = Vec::new();
+    for path in paths {
+        let chain = Chain::read(path)?;
+        for night in chain.nights().iter().filter(|night| !night.is_erasure()) {
+            releases.push((path.as_path(), Release::open_night(path, night.number)?));
+        }
+    }
+    Ok(releases)
 }
 
 /// Tables of anybody, which hold a group, the sensitive value and the column that names people.

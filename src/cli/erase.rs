@@ -6,7 +6,7 @@ use super::terminal::{complain, print, visible_path, with_progress};
 use crate::anonymize::{Erase, EraseMode, Erasure};
 use crate::error::{Result, number_of};
 use crate::model::Policy;
-use crate::release::chain::Chain;
+use crate::release::chain::ChainEnd;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ pub struct EraseArgs {
 
 /// Withdraws groups, and says what went.
 pub fn run(args: &EraseArgs) -> Result<Answer> {
-    let chain = Chain::read(&args.release)?;
-    let policy = Policy::parse(&chain.last().manifest.policy, &args.release)?;
+    let last = ChainEnd::read(&args.release)?.last;
+    let policy = Policy::parse(&last.manifest.policy, &args.release)?;
     let person = policy.nights.as_ref().and_then(|nights| nights.person.as_deref());
     let mut options = super::flags::read_options(None, None, args.resources.spool());
     // The names must be read as they were when people were published.
@@ -83,27 +83,42 @@ fn to_json(args: &EraseArgs, erased: &Erasure) -> serde_json::Value {
         "waiting": erased.waiting,
         "withdrawn_before": erased.withdrawn_before,
         "groups": erased.groups,
+        "replaced": erased.replaced,
         "people": erased.people,
         "night": erased.night,
     })
 }
 
 fn to_text(args: &EraseArgs, erased: &Erasure) -> String {
-    let groups = number_of(erased.groups, "group", "groups");
     let people = number_of(erased.people, "person", "people");
     let named = number_of(erased.published, "of them is named", "of them are named");
     let waiting = match erased.waiting {
         0 => String::new(),
         waiting => format!("no longer waiting    {}\n", number_of(waiting, "person", "people")),
     };
+    let replaced = match erased.replaced {
+        0 => String::new(),
+        replaced => format!(
+            "replaced             {}, by those who stay; what that tells is not covered\n",
+            number_of(replaced, "group", "groups")
+        ),
+    };
     let release = visible_path(&args.release);
-    match (args.dry_run, erased.groups) {
-        (_, 0) => format!("nothing is published of these people; {release} keeps its rows\n{waiting}"),
-        (true, _) => format!("{groups} of {people} would go from {release}, for good; {named}\n{waiting}"),
-        (false, _) => {
+    if erased.groups + erased.replaced == 0 {
+        return format!("nothing is published of these people; {release} keeps its rows\n{waiting}");
+    }
+    let groups = number_of(erased.groups, "group", "groups");
+    let what = match (erased.groups, erased.replaced) {
+        (0, _) => people,
+        (_, 0) => format!("{groups} of {people}"),
+        (_, replaced) => format!("{groups}, and people of {replaced} more, together {people},"),
+    };
+    match args.dry_run {
+        true => format!("{what} would go from {release}, for good; {named}\n{replaced}{waiting}"),
+        false => {
             let night = erased.night.unwrap_or(0);
             format!(
-                "{groups} of {people} went from {release}, for good; {named}\n\nentry                {night} of the chain\n{waiting}"
+                "{what} went from {release}, for good; {named}\n\nentry                {night} of the chain\n{replaced}{waiting}"
             )
         }
     }

@@ -30,19 +30,19 @@ pub(super) struct CellTable {
 }
 
 /// Divides by multiplying with the reciprocal: exact below 2^32 (rounding up adds less than 1 / divisor to a quotient).
-#[derive(Clone, Copy)]
-struct Divisor {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Divisor {
     reciprocal: u64,
 }
 
 impl Divisor {
     /// Of at least 2, or 1.
-    fn new(divisor: u64) -> Self {
+    pub(super) fn new(divisor: u64) -> Self {
         Divisor { reciprocal: if divisor > 1 { u64::MAX / divisor + 1 } else { 0 } }
     }
 
     #[inline]
-    fn quotient(self, number: u64) -> u64 {
+    pub(super) fn quotient(self, number: u64) -> u64 {
         match self.reciprocal {
             0 => number,
             reciprocal => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,

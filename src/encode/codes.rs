@@ -71,6 +71,24 @@ impl Codes {
         }
     }
 
+    /// Appends the codes of numbers: number i has the code `table[i]`, which must be one of the column's.
+    pub fn extend_mapped(&mut self, numbers: &Codes, table: &[u16]) {
+        match (self, numbers) {
+            (Codes::Narrow(own), Codes::Narrow(numbers)) => {
+                own.extend(numbers.iter().map(|&number| table[usize::from(number)] as u8));
+            }
+            (Codes::Narrow(own), Codes::Wide(numbers)) => {
+                own.extend(numbers.iter().map(|&number| table[usize::from(number)] as u8));
+            }
+            (Codes::Wide(own), Codes::Narrow(numbers)) => {
+                own.extend(numbers.iter().map(|&number| table[usize::from(number)]));
+            }
+            (Codes::Wide(own), Codes::Wide(numbers)) => {
+                own.extend(numbers.iter().map(|&number| table[usize::from(number)]));
+            }
+        }
+    }
+
     /// The codes as bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {

@@ -4,9 +4,11 @@
 //! Invariant: merging is commutative and associative, and the result depends only on the set of rows.
 
 use super::attribute::MOST_IN_A_SET;
-use super::cells::{CellTexts, keys};
+use super::cells::{CellKeys, CellTexts, keys};
+use super::codes::Codes;
 use super::distinct::DistinctValues;
 use super::grid::{ColumnGrid, GridCell};
+use super::numbering::{MOST_NUMBERS, NULL_NUMBER, Numbering, SeenCells};
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::policy::hierarchy::Hierarchy;
@@ -102,60 +104,9 @@ pub struct Collector<'a> {
     grain: Grain,
     /// The only texts that are allowed, if the policy lists them.
     listed: Option<ListedTexts<'a>>,
-    seen: SeenKeys,
+    seen: SeenCells,
+    numbering: Option<Numbering>,
     values: ColumnValues,
-}
-
-/// Which keys were seen already, so that they need not be looked up in a set again.
-///
-/// Memory: a bit for each key between the least and the greatest one that are remembered; at most 256 KiB, and at most 128
-/// bytes for each value that was found.
-#[derive(Default)]
-struct SeenKeys {
-    /// The keys of the first word, divided by 64.
-    first: i64,
-    words: Vec<u64>,
-}
-
-impl SeenKeys {
-    const MOST_WORDS: usize = 1 << 15;
-
-    /// The bit of a key; `None` if it is too far from the others. `found` is the number of values that were found.
-    #[inline]
-    fn bit(&mut self, key: i64, found: usize) -> Option<(&mut u64, u64)> {
-        let word = key >> 6;
-        let place = word.wrapping_sub(self.first) as u64;
-        if place >= self.words.len() as u64 && !self.reach(word, found) {
-            return None;
-        }
-        let place = (word - self.first) as usize;
-        Some((&mut self.words[place], 1 << (key & 63)))
-    }
-
-    /// Makes room for a word, and for as many beyond it as there are now; returns whether there is room.
-    #[cold]
-    fn reach(&mut self, word: i64, found: usize) -> bool {
-        let length = self.words.len();
-        if length == 0 {
-            self.first = word;
-        }
-        let most = Self::MOST_WORDS.min(64 + 16 * found) as u64;
-        let before = self.first.saturating_sub(word).max(0) as u64;
-        let needed =
-            before.max(word.saturating_sub(self.first).max(0) as u64 + 1).max(length as u64 + before);
-        if needed > most {
-            return false;
-        }
-        let spare = (length as u64).min(most - needed) as usize;
-        match before as usize {
-            0 => self.words.resize(needed as usize + spare, 0),
-            before => {
-                self.words.splice(0..0, std::iter::repeat_n(0, before + spare));
-                self.first -= (before + spare) as i64;
-            }
-        }
-        true
-    }
 }
 
 /// How finely the values of a column are distinguished.
@@ -210,79 +161,156 @@ impl<'a> Collector<'a> {
     /// Creates a collector for a column of this kind; for a list column, the items are collected.
     pub fn new(name: &'a str, kind: &ColumnKind, listed: Option<ListedTexts<'a>>) -> Self {
         let values = ColumnValues { set: ValueSet::empty(kind), nulls: 0, uncovered: 0, outside: 0 };
-        Collector { name, grain: Grain::Value, listed, seen: SeenKeys::default(), values }
+        Collector { name, grain: Grain::Value, listed, seen: SeenCells::new(1), numbering: None, values }
     }
 
     /// Sets the grain.
     pub fn with_grain(self, grain: Grain) -> Self {
-        Collector { grain, ..self }
+        let width = match (&grain, &self.values.set) {
+            (Grain::Cell(grid), _) => grid.step(),
+            (Grain::Day, ValueSet::Numbers(scale, _)) => scale.of_day(1).unsigned_abs(),
+            _ => 1,
+        };
+        Collector { grain, seen: SeenCells::new(width), ..self }
+    }
+
+    /// Also numbers the values.
+    pub fn numbered(self) -> Self {
+        let most = match &self.grain {
+            // Null, and an end of the domain that is a cell of its own.
+            Grain::Cell(grid) => grid.most_cells().map_or(MOST_NUMBERS, |cells| cells.saturating_add(2)),
+            Grain::Value | Grain::Day => MOST_NUMBERS,
+        };
+        let scale = match &self.values.set {
+            ValueSet::Numbers(scale, _) => Some(*scale),
+            ValueSet::Texts(..) => None,
+        };
+        Collector { numbering: Some(Numbering::new(scale, most)), ..self }
+    }
+
+    /// The numbers of the values, if they are numbered.
+    pub fn numbering(&self) -> Option<&Numbering> {
+        self.numbering.as_ref()
     }
 
     /// Observes a canonical column. With `counts`, each row represents that many equal rows, at least one.
     pub fn observe(&mut self, array: &ArrayRef, counts: Option<&[u64]>) -> Result<()> {
+        self.observe_into(array, counts, None)
+    }
+
+    /// As [`Collector::observe`]; appends the number of each row's value to `numbers`.
+    pub fn observe_into(
+        &mut self,
+        array: &ArrayRef,
+        counts: Option<&[u64]>,
+        numbers: Option<&mut Codes>,
+    ) -> Result<()> {
         if let Some(list) = array.as_list_opt::<i32>() {
             let offsets = list.value_offsets();
             let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
             // The frequencies of items are not needed: only sensitive columns contain lists.
             return self.observe(&list.values().slice(first, last - first), None);
         }
-        let (listed, grain, seen) = (self.listed, &self.grain, &mut self.seen);
-        let ColumnValues { set, nulls, uncovered, outside } = &mut self.values;
-        match set {
-            ValueSet::Numbers(scale, distinct) => {
-                let keys = keys(array, *scale, self.name)?;
-                *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
-                for key in (0..keys.values.len()).filter_map(|row| keys.get(row)) {
-                    let bit = seen.bit(key, distinct.len());
-                    if bit.as_ref().is_none_or(|(word, bit)| **word & bit == 0) {
-                        match grain.cell(*scale, key) {
-                            Some(cell) => {
-                                distinct.insert(cell.first);
-                                bit.into_iter().for_each(|(word, bit)| *word |= bit);
-                            }
-                            None => *outside += 1,
-                        }
-                    }
-                    *uncovered += u64::from(listed.is_some_and(|listed| !listed.covers(&scale.text(key))));
-                }
-            }
-            ValueSet::Texts(distinct, frequencies) => {
-                let texts = CellTexts::new(array);
-                let (used, without) = texts.used(counts);
-                *nulls += without;
-                for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
-                    let text = texts.dictionary.value(entry);
-                    distinct.insert_text(text);
-                    if distinct.is_exact() && distinct.len() <= MOST_IN_A_SET {
-                        match frequencies.get_mut(text) {
-                            Some(frequency) => *frequency += rows,
-                            None => {
-                                frequencies.insert(text.into(), rows);
-                            }
-                        }
-                    }
-                    if listed.is_some_and(|listed| !listed.covers(text)) {
-                        *uncovered += rows;
-                    }
-                }
-                forget_many(distinct, frequencies);
-            }
+        match &self.values.set {
+            ValueSet::Numbers(scale, _) => self.observe_keys(&keys(array, *scale, self.name)?, numbers),
+            ValueSet::Texts(..) => self.observe_texts(&CellTexts::new(array), counts, numbers),
         }
         Ok(())
     }
 
+    fn observe_keys(&mut self, keys: &CellKeys<'_>, numbers: Option<&mut Codes>) {
+        let ColumnValues { set: ValueSet::Numbers(scale, distinct), nulls, uncovered, outside } =
+            &mut self.values
+        else {
+            return;
+        };
+        *nulls += keys.nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
+        let present = || (0..keys.values.len()).filter_map(|row| keys.get(row));
+        if let Some(listed) = self.listed {
+            *uncovered += present().filter(|&key| !listed.covers(&scale.text(key))).count() as u64;
+        }
+        let (grain, seen, numbering) = (&self.grain, &mut self.seen, &mut self.numbering);
+        let mut number = |key: i64| {
+            if let Some(number) = seen.get(key) {
+                return number;
+            }
+            let Some(cell) = grain.cell(*scale, key) else {
+                *outside += 1;
+                return NULL_NUMBER;
+            };
+            let (number, new) = seen.find(key, cell, numbering.as_mut(), distinct.len());
+            if new {
+                distinct.insert(cell.first);
+            }
+            number
+        };
+        match (numbers, &keys.nulls) {
+            (Some(Codes::Narrow(codes)), None) => {
+                codes.extend(keys.values.iter().map(|&key| number(key) as u8))
+            }
+            (Some(Codes::Wide(codes)), None) => codes.extend(keys.values.iter().map(|&key| number(key))),
+            (Some(codes), Some(_)) => {
+                let rows = 0..keys.values.len();
+                rows.for_each(|row| codes.push(keys.get(row).map_or(NULL_NUMBER, &mut number)));
+            }
+            (None, _) => present().for_each(|key| {
+                number(key);
+            }),
+        }
+    }
+
+    fn observe_texts(&mut self, texts: &CellTexts<'_>, counts: Option<&[u64]>, numbers: Option<&mut Codes>) {
+        let ColumnValues { set: ValueSet::Texts(distinct, frequencies), nulls, uncovered, .. } =
+            &mut self.values
+        else {
+            return;
+        };
+        let (used, without) = texts.used(counts);
+        *nulls += without;
+        let mut entries = vec![NULL_NUMBER; used.len()];
+        for (entry, &rows) in used.iter().enumerate().filter(|&(_, &rows)| rows > 0) {
+            let text = texts.dictionary.value(entry);
+            distinct.insert_text(text);
+            if distinct.is_exact() && distinct.len() <= MOST_IN_A_SET {
+                match frequencies.get_mut(text) {
+                    Some(frequency) => *frequency += rows,
+                    None => {
+                        frequencies.insert(text.into(), rows);
+                    }
+                }
+            }
+            if self.listed.is_some_and(|listed| !listed.covers(text)) {
+                *uncovered += rows;
+            }
+            if let Some(numbering) = &mut self.numbering {
+                entries[entry] = numbering.text(text);
+            }
+        }
+        forget_many(distinct, frequencies);
+        if let Some(codes) = numbers {
+            let rows = 0..texts.rows();
+            rows.for_each(|row| codes.push(texts.entry(row).map_or(NULL_NUMBER, |entry| entries[entry])));
+        }
+    }
+
     /// The column, and the bytes that its values take.
     pub fn memory(&self) -> (&'a str, u64) {
-        let bytes = match &self.values.set {
-            ValueSet::Numbers(_, distinct) => distinct.memory() + 8 * self.seen.words.capacity() as u64,
+        let distinct = match &self.values.set {
+            ValueSet::Numbers(_, distinct) => distinct.memory(),
             ValueSet::Texts(distinct, _) => distinct.memory(),
         };
-        (self.name, bytes)
+        let numbered = self.numbering.as_ref().map_or(0, Numbering::memory);
+        (self.name, distinct + self.seen.memory() + numbered)
     }
 
     /// Returns the collected values.
     pub fn finish(self) -> ColumnValues {
         self.values
+    }
+
+    /// Returns the collected values and their numbers.
+    pub fn finish_numbered(self) -> (ColumnValues, Option<Numbering>) {
+        (self.values, self.numbering)
     }
 }
 
@@ -333,7 +361,7 @@ mod tests {
             assert_merges(&a, &b, &c, &numbers(&rows));
         }
 
-        /// Keys that are near each other are remembered in bits; far ones are not.
+        /// Keys that are near each other are remembered; far ones are not.
         #[test]
         fn every_number_is_found(
             rows in prop::collection::vec(
@@ -344,7 +372,6 @@ mod tests {
             for rows in rows.chunks(50) {
                 collector.observe(&(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), None).unwrap();
             }
-            prop_assert!(collector.seen.words.len() <= 64 + 16 * rows.len());
             let ValueSet::Numbers(_, found) = collector.finish().set else { panic!("not numbers") };
             let expected: std::collections::BTreeSet<i64> = rows.into_iter().collect();
             prop_assert_eq!(found.into_sorted(), expected.into_iter().collect::<Vec<_>>());

@@ -179,6 +179,21 @@ impl ColumnGrid {
         }
     }
 
+    /// Keys that lie between two neighbouring multiples of this number are in the same cell, unless an end of the domain
+    /// is between them.
+    pub fn step(&self) -> u64 {
+        match self.rule {
+            Rule::Keys(width) => width.unsigned_abs(),
+            _ => 1,
+        }
+    }
+
+    /// At most this many cells can be occupied; `None` if the policy has no domain.
+    pub fn most_cells(&self) -> Option<u32> {
+        let domain = self.domain?;
+        u32::try_from(domain.first.abs_diff(domain.last) / self.step()).ok()?.checked_add(2)
+    }
+
     /// The configured ends of the column.
     pub fn domain(&self) -> Option<GridCell> {
         self.domain

@@ -2,7 +2,7 @@
 //!
 //! The first scan finds the distinct values of every column ([`column_values`]), of ordered columns the cells of a grid
 //! ([`grid`]), which become codes that follow their order or their hierarchy ([`quasi`], [`sensitive`]); the last scan turns rows into codes ([`encoder`], [`page`]).
-//! [`source`] is the only place that knows this sequence; [`elsewhere`] lets an engine run it on parts of the table. Codes, and all that follows from them, depend on the set of
+//! Often one scan is enough ([`draft`]). [`source`] is the only place that knows this sequence; [`elsewhere`] lets an engine run it on parts of the table. Codes, and all that follows from them, depend on the set of
 //! rows alone.
 
 pub mod attribute;
@@ -14,12 +14,14 @@ pub mod column;
 pub mod column_values;
 pub mod combination;
 pub mod distinct;
+mod draft;
 pub mod elsewhere;
 pub mod encoder;
 pub mod fingerprint;
 pub mod grid;
 pub mod group_counts;
 mod long_table;
+mod numbering;
 pub mod page;
 pub mod payload;
 pub mod person;

@@ -173,8 +173,25 @@ impl Page {
 
 #[derive(Debug)]
 enum Stored {
-    Memory(Box<Page>, #[expect(dead_code, reason = "held until the page goes")] Reservation),
+    Memory(Box<Page>, Reservation),
     Disk { codes: Extent, rows: usize, values: usize, payload: Extent },
+}
+
+impl Stored {
+    /// The page; its memory is released.
+    fn load(self, layout: &Layout, spill: &Spill) -> Result<Page> {
+        match self {
+            Stored::Memory(page, _) => Ok(*page),
+            Stored::Disk { codes, rows, values, payload } => {
+                let mut page = Page { rows: layout.empty(rows), payload: Travelling::default() };
+                read(&mut page.rows, spill, codes.offset, rows, values)?;
+                if payload.length > 0 {
+                    read_payload(&mut page.payload, spill, payload, rows)?;
+                }
+                Ok(page)
+            }
+        }
+    }
 }
 
 /// All pages of a table.
@@ -185,18 +202,32 @@ pub struct PageStore<'s> {
     spill: &'s Spill,
     pages: Vec<Stored>,
     rows: u64,
+    /// The most bytes that pages may take in memory, even if there is more.
+    most: u64,
+    /// The bytes that they take.
+    held: u64,
 }
 
 impl<'s> PageStore<'s> {
     /// Creates an empty store; pages that do not fit in `budget` go to `spill`.
     pub fn new(layout: Layout, budget: &Arc<Budget>, spill: &'s Spill) -> Self {
         let budget = budget.clone();
-        PageStore { layout, budget, spill, pages: vec![], rows: 0 }
+        PageStore { layout, budget, spill, pages: vec![], rows: 0, most: u64::MAX, held: 0 }
+    }
+
+    /// Keeps at most this many bytes of pages in memory.
+    pub fn within(self, most: u64) -> Self {
+        PageStore { most, ..self }
     }
 
     /// The layout of a page.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The budget that pages in memory are taken from.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Number of pages.
@@ -213,9 +244,11 @@ impl<'s> PageStore<'s> {
     pub fn push_shared(store: &Mutex<Self>, mut page: Page) -> Result<()> {
         page.shrink();
         let (reserved, spill) = {
-            let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
             let bytes = page.footprint();
-            let room = if cfg!(feature = "force-spill") { None } else { store.budget.try_reserve(bytes) };
+            let full = cfg!(feature = "force-spill") || store.held.saturating_add(bytes) > store.most;
+            let room = if full { None } else { store.budget.try_reserve(bytes) };
+            store.held += room.as_ref().map_or(0, Reservation::bytes);
             (room, store.spill)
         };
         let rows = page.rows.len() as u64;
@@ -233,13 +266,15 @@ impl<'s> PageStore<'s> {
     pub fn clear(&mut self) {
         self.pages.clear();
         self.rows = 0;
+        self.held = 0;
     }
 
     /// Moves a page from memory to the spill; returns whether there was one.
     pub fn spill_page(&mut self) -> Result<bool> {
         let in_memory = |stored: &Stored| matches!(stored, Stored::Memory(..));
         let Some(place) = self.pages.iter().position(in_memory) else { return Ok(false) };
-        if let Stored::Memory(page, _) = &self.pages[place] {
+        if let Stored::Memory(page, room) = &self.pages[place] {
+            self.held -= room.bytes();
             self.pages[place] = write(page, self.spill)?;
         }
         Ok(true)
@@ -247,18 +282,24 @@ impl<'s> PageStore<'s> {
 
     /// Removes a page and returns it; its memory is released.
     pub fn take(&mut self) -> Result<Option<Page>> {
-        let Some(page) = self.pages.pop() else { return Ok(None) };
-        match page {
-            Stored::Memory(page, _) => Ok(Some(*page)),
-            Stored::Disk { codes, rows, values, payload } => {
-                let mut page = Page { rows: self.layout.empty(rows), payload: Travelling::default() };
-                read(&mut page.rows, self.spill, codes.offset, rows, values)?;
-                if payload.length > 0 {
-                    read_payload(&mut page.payload, self.spill, payload, rows)?;
-                }
-                Ok(Some(page))
-            }
+        self.pop().map(|stored| stored.load(&self.layout, self.spill)).transpose()
+    }
+
+    /// Removes a page of a store that several threads share; they read from disk side by side.
+    pub fn take_shared(store: &Mutex<Self>) -> Result<Option<Page>> {
+        let (stored, layout, spill) = {
+            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            (store.pop(), store.layout.clone(), store.spill)
+        };
+        stored.map(|stored| stored.load(&layout, spill)).transpose()
+    }
+
+    fn pop(&mut self) -> Option<Stored> {
+        let stored = self.pages.pop()?;
+        if let Stored::Memory(_, room) = &stored {
+            self.held -= room.bytes();
         }
+        Some(stored)
     }
 
     /// The codes of a page; the scratch buffer `room` is overwritten if the page must be read from disk.

@@ -13,6 +13,9 @@ pub const PERSON_BYTES: usize = 16;
 /// Bytes of a mark: the person, and then 8 for the values.
 pub const MARK_BYTES: usize = PERSON_BYTES + 8;
 
+/// A keyed tag of the values of a row.
+pub type ValueTag = [u8; MARK_BYTES - PERSON_BYTES];
+
 /// The person of a row and the values of the row.
 pub type PersonMark = [u8; MARK_BYTES];
 
@@ -65,14 +68,20 @@ impl PersonMarker {
     /// The marks of rows, given the canonical columns of the person and of the sensitive values.
     pub fn marks(&self, person: &ArrayRef, sensitive: &[ArrayRef]) -> Result<Vec<PersonMark>> {
         let people = self.people(person)?;
-        let values = self.sensitive.iter().map(|(name, place)| (name.as_str(), &sensitive[*place]));
-        let tags = self.value.rows(values, person.len())?;
-        let mark = |(person, tag): ([u8; PERSON_BYTES], u128)| {
+        let tags = self.tags(sensitive, person.len())?;
+        let mark = |(person, tag): ([u8; PERSON_BYTES], ValueTag)| {
             let mut mark = [0; MARK_BYTES];
             mark[..PERSON_BYTES].copy_from_slice(&person);
-            mark[PERSON_BYTES..].copy_from_slice(&(tag as u64).to_be_bytes());
+            mark[PERSON_BYTES..].copy_from_slice(&tag);
             mark
         };
         Ok(people.into_iter().zip(tags).map(mark).collect())
+    }
+
+    /// The tags of the sensitive values of rows, given their canonical columns.
+    pub fn tags(&self, sensitive: &[ArrayRef], rows: usize) -> Result<Vec<ValueTag>> {
+        let values = self.sensitive.iter().map(|(name, place)| (name.as_str(), &sensitive[*place]));
+        let tags = self.value.rows(values, rows)?;
+        Ok(tags.into_iter().map(|tag| (tag as u64).to_be_bytes()).collect())
     }
 }

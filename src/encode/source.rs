@@ -159,7 +159,7 @@ impl<'a> Source<'a> {
         let found = judged.columns.first_scan(self.table, &self.resources.budget)?;
         let work = |batches: SourceBatches<'_>| {
             let begin_at = batches.morsel.index() as usize;
-            batches.into_iter().try_for_each(|batch| found.observe(&batch?, begin_at))
+            batches.into_iter().try_for_each(|batch| found.observe(&batch?, begin_at, None))
         };
         judged.scan("reading values", work, |()| Ok(()))?;
         Ok(found.of_part())
@@ -263,7 +263,7 @@ impl<'a> Source<'a> {
         Layout::of(attributes, sensitive, self.columns.values)
     }
 
-    /// The last scan: the rows as pages of codes. If a person has several rows, their values are collected first, and
+    /// The last scan, unless the first one kept the rows: the rows as pages of codes. If a person has several rows, their values are collected first, and
     /// codes that depend on the number of people with a value are settled only then: `attributes` may change.
     pub fn read_rows<'s>(
         &self,
@@ -310,45 +310,60 @@ impl<'a> Source<'a> {
         push: impl Fn(Page) -> Result<()> + Sync,
     ) -> Result<(GroupCounts, Fingerprint)> {
         let encoder = Encoder::new(attributes, sensitive, self.columns.values, &self.resources.budget);
-        let layout = self.layout(attributes, sensitive);
+        let append = |people: &SourceBatch, page: &mut Page, _| {
+            encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
+            match payload {
+                None => Ok(()),
+                Some(payload) => {
+                    let Travelling { lengths, bytes } = &mut page.payload;
+                    payload.append_people(people, lengths, bytes)
+                }
+            }
+        };
+        let distinct = sensitive.len();
+        let whole = Mutex::new(GroupCounts::none(distinct));
+        let push = |page: Page| {
+            whole.lock().unwrap_or_else(PoisonError::into_inner).add(&page.rows.total(distinct));
+            push(page)
+        };
+        let fingerprint = self.scan_pages(&self.layout(attributes, sensitive), hasher, append, push)?;
+        Ok((whole.into_inner().unwrap_or_else(PoisonError::into_inner), fingerprint))
+    }
+
+    /// Scans all rows, which `append` adds to pages, and passes the pages on, on any thread. `append` also receives the
+    /// number of the rows' morsel. Returns the fingerprint of the rows.
+    pub(super) fn scan_pages(
+        &self,
+        layout: &Layout,
+        hasher: &RowHasher<'_>,
+        append: impl Fn(&SourceBatch, &mut Page, usize) -> Result<()> + Sync,
+        push: impl Fn(Page) -> Result<()> + Sync,
+    ) -> Result<Fingerprint> {
         // Partly filled pages that a morsel left for the next one.
         let open: Mutex<Vec<Page>> = Mutex::default();
-        let distinct = sensitive.len();
         let work = |batches: SourceBatches<'_>| {
             let waiting = open.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut page = waiting.unwrap_or_else(|| Page::empty(&layout));
+            let mut page = waiting.unwrap_or_else(|| Page::empty(layout));
+            let morsel = batches.morsel.index() as usize;
             let mut batches = batches.hashed_by(hasher);
-            let mut whole = GroupCounts::none(distinct);
-            let mut append = |people: &SourceBatch| {
-                encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
-                if let Some(payload) = payload {
-                    let Travelling { lengths, bytes } = &mut page.payload;
-                    payload.append_people(people, lengths, bytes)?;
-                }
-                if page.is_full(&layout) {
-                    let full = std::mem::replace(&mut page, Page::empty(&layout));
-                    whole.add(&full.rows.total(distinct));
-                    push(full)?;
-                }
-                Ok(())
-            };
             for batch in batches.by_ref() {
-                batch?.each_person(&mut append)?;
+                batch?.each_person(|people| {
+                    append(people, &mut page, morsel)?;
+                    match page.is_full(layout) {
+                        true => push(std::mem::replace(&mut page, Page::empty(layout))),
+                        false => Ok(()),
+                    }
+                })?;
             }
             open.lock().unwrap_or_else(PoisonError::into_inner).push(page);
-            Ok((whole, batches.fingerprint()))
+            Ok(batches.fingerprint())
         };
-        let mut whole = GroupCounts::none(distinct);
         let mut fingerprint = Fingerprint::default();
-        self.scan("reading rows", work, |(part, of_part)| {
-            whole.add(&part);
+        self.scan("reading rows", work, |of_part| {
             fingerprint.merge(of_part);
             Ok(())
         })?;
-        for page in open.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            whole.add(&page.rows.total(distinct));
-            push(page)?;
-        }
-        Ok((whole, fingerprint))
+        open.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().try_for_each(push)?;
+        Ok(fingerprint)
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Memory: what [`ColumnValues`] holds per column, shared by all threads and reserved; one batch per thread.
 
+use super::codes::Codes;
 use super::column_values::{Collector, ColumnValues};
+use super::numbering::Numbering;
 use super::repeated_ids::IdColumn;
 use super::sensitive::SensitiveCoding;
 use crate::error::{Error, Result, Setting, number_of};
@@ -14,7 +16,7 @@ use crate::table::{ColumnKind, RowCounts};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most quasi-identifiers; cuts number their columns in two bytes.
@@ -173,7 +175,9 @@ impl<'a> SourceColumns<'a> {
         for (place, name) in self.watched.iter().enumerate() {
             ids.extend(IdColumn::new(name, &table.kind(name)?).map(|column| (place, Mutex::new(column))));
         }
-        Ok(FirstScan { collectors, ids, quasi: self.quasi.len(), counted, rows, people, wrong_counts, room })
+        let unnumbered = AtomicBool::new(false);
+        let quasi = self.quasi.len();
+        Ok(FirstScan { collectors, ids, quasi, counted, rows, people, wrong_counts, unnumbered, room })
     }
 
     /// Fails if a sensitive column does not hold the required number of values per row.
@@ -354,6 +358,8 @@ pub struct FirstScan<'a> {
     rows: AtomicU64,
     people: AtomicU64,
     wrong_counts: AtomicU64,
+    /// Whether a column has more values than numbers.
+    unnumbered: AtomicBool,
     room: Mutex<FoundRoom>,
 }
 
@@ -390,8 +396,35 @@ impl FoundRoom {
 }
 
 impl FirstScan<'_> {
-    /// Observes a batch. Threads that begin at different columns rarely wait for each other.
-    pub fn observe(&self, batch: &SourceBatch, begin_at: usize) -> Result<()> {
+    /// The same scan, which also numbers the values of every column.
+    pub fn numbered(self) -> Self {
+        let collectors = self.collectors.into_iter();
+        let collectors = collectors
+            .map(|own| Mutex::new(own.into_inner().unwrap_or_else(PoisonError::into_inner).numbered()));
+        FirstScan { collectors: collectors.collect(), ..self }
+    }
+
+    /// How many numbers each column may have, null included: those of the quasi-identifiers, then the sensitive columns.
+    pub fn most_numbers(&self) -> Vec<u32> {
+        let most = |own: &Mutex<Collector<'_>>| {
+            own.lock().unwrap_or_else(PoisonError::into_inner).numbering().map_or(0, Numbering::most)
+        };
+        self.collectors.iter().map(most).collect()
+    }
+
+    /// Whether every value that was found has a number.
+    pub fn is_numbered(&self) -> bool {
+        !self.unnumbered.load(Ordering::Relaxed)
+    }
+
+    /// Observes a batch. Threads that begin at different columns rarely wait for each other. With `numbers`, the numbers
+    /// of the values are appended to it; it has a buffer for each column.
+    pub fn observe(
+        &self,
+        batch: &SourceBatch,
+        begin_at: usize,
+        mut numbers: Option<&mut [Codes]>,
+    ) -> Result<()> {
         self.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
         self.wrong_counts.fetch_add(batch.wrong_counts, Ordering::Relaxed);
         // A batch has at most 2^31 rows of less than 2^32 people; the sum of a table may not overflow either.
@@ -402,7 +435,11 @@ impl FirstScan<'_> {
         for column in (0..many).map(|i| (begin_at + i) % many) {
             let mut collector = self.collectors[column].lock().unwrap_or_else(PoisonError::into_inner);
             let before = collector.memory().1;
-            collector.observe(&batch.judged()[column], batch.counts.as_deref())?;
+            let numbers = numbers.as_mut().map(|numbers| &mut numbers[column]);
+            collector.observe_into(&batch.judged()[column], batch.counts.as_deref(), numbers)?;
+            if collector.numbering().is_some_and(|numbering| !numbering.is_complete()) {
+                self.unnumbered.store(true, Ordering::Relaxed);
+            }
             let now = collector.memory();
             if now.1 > before {
                 self.room.lock().unwrap_or_else(PoisonError::into_inner).resize(column, now)?;
@@ -423,20 +460,26 @@ impl FirstScan<'_> {
 
     /// Returns the result for some of the rows.
     pub fn of_part(self) -> TableValues {
+        self.finish_numbered().0
+    }
+
+    /// Returns the result for some of the rows, and the numbers of the values of each column, if they have numbers.
+    pub fn finish_numbered(self) -> (TableValues, Vec<Numbering>) {
         let collected = self.collectors.into_iter();
         let collected = collected.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
-        let mut quasi: Vec<ColumnValues> = collected.map(Collector::finish).collect();
+        let (mut quasi, numberings): (Vec<_>, Vec<_>) = collected.map(Collector::finish_numbered).unzip();
         let sensitive = quasi.split_off(self.quasi);
         let ids =
             self.ids.into_iter().map(|(_, own)| own.into_inner().unwrap_or_else(PoisonError::into_inner));
-        TableValues {
+        let values = TableValues {
             rows: self.rows.into_inner(),
             people: self.people.into_inner(),
             wrong_counts: self.wrong_counts.into_inner(),
             quasi,
             sensitive,
             ids: ids.collect(),
-        }
+        };
+        (values, numberings.into_iter().flatten().collect())
     }
 }
 
@@ -522,7 +565,7 @@ mod tests {
         };
         let scan = columns.first_scan(&table, &Budget::new(1 << 26)).unwrap();
         let work = |morsel: Morsel<'_>| {
-            morsel.into_iter().try_for_each(|batch| scan.observe(&columns.split(batch?)?, 1))
+            morsel.into_iter().try_for_each(|batch| scan.observe(&columns.split(batch?)?, 1, None))
         };
         table.scan(&columns.wanted(), 1, work, |()| Ok(())).unwrap();
         scan.finish().ok()

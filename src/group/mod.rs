@@ -1,11 +1,12 @@
 //! Which groups should be published?
 //!
-//! There are five ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
+//! There are six ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
 //! [`split`] cuts the table for as long as it is safe, [`lattice`] generalizes all people alike, [`similar`] collects
-//! similar people, [`given`] uses the groups of a given generalization function, and [`blind`] cuts without looking at
-//! sensitive values. They work on codes and counts, and know little about Arrow or files.
+//! similar people, [`given`] uses the groups of a given generalization function, [`blind`] cuts without looking at
+//! sensitive values, and [`followed`] follows the cuts of another release. They work on codes and counts, and know little about Arrow or files.
 
 pub mod blind;
+pub mod followed;
 pub mod given;
 pub mod groups;
 pub mod lattice;

@@ -14,7 +14,7 @@ use super::split::{Scratch, SplitTest};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::{Error, Result};
-use crate::policy::{Cuts, joint_value};
+use crate::policy::{Cuts, Leaving, Style, joint_value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -200,6 +200,14 @@ impl Policy {
                 let what = format!("t_closeness of column {name:?}");
                 return refuse(&what, whole, "leave out t_closeness, or [nights]");
             }
+        }
+        let replaces = self.nights.as_ref().is_some_and(|nights| nights.erase == Leaving::Replace);
+        if replaces && (self.publish.style == Style::Bucketized || !self.columns.keep.is_empty()) {
+            return Err(Error::input(
+                "nights: erase = \"replace\" needs rows of which nobody can say whose they are: no kept columns, and \
+                 style = \"generalized\"",
+                "write erase = \"withdraw\", or drop the kept columns",
+            ));
         }
         if self.publish.cuts == Cuts::Blind {
             let remedy = "leave out cuts = \"blind\", or [nights]";

@@ -23,11 +23,13 @@ pub enum AcceptedRisk {
     UncheckedNewcomers,
     /// People who waited because of their values.
     WaitedByValues,
+    /// Groups that are replaced or withdrawn because of their values.
+    ReplacedGroups,
 }
 
 impl AcceptedRisk {
     /// All risks with their names in a policy.
-    pub const NAMES: [(&'static str, AcceptedRisk); 9] = [
+    pub const NAMES: [(&'static str, AcceptedRisk); 10] = [
         ("unprotected values", AcceptedRisk::UnprotectedValues),
         ("distinct numbers", AcceptedRisk::DistinctNumbers),
         ("lookalikes", AcceptedRisk::Lookalikes),
@@ -37,6 +39,7 @@ impl AcceptedRisk {
         ("repeated releases", AcceptedRisk::RepeatedReleases),
         ("unchecked newcomers", AcceptedRisk::UncheckedNewcomers),
         ("waited by values", AcceptedRisk::WaitedByValues),
+        ("replaced groups", AcceptedRisk::ReplacedGroups),
     ];
 
     /// The name in a policy.

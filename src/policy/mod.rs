@@ -33,7 +33,7 @@ pub(crate) use document::{Document, parse_toml};
 pub use joint::{joint_parts, joint_value};
 pub use likeness::{folded, nearly_the_same};
 pub use names::{Hint, Topic, hint, is_id, is_no_id, topic};
-pub use nights::{Again, Nights};
+pub use nights::{Again, Leaving, Nights};
 pub use parse::closest;
 pub(crate) use parse::{Item, Mistakes, Section, quoted};
 pub use publish::{Coarseness, Cuts, Function, Ranges, Strategy, Style};

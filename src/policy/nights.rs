@@ -33,6 +33,8 @@ pub enum Again {
 pub enum Leaving {
     /// The whole group is withdrawn, for good.
     Withdraw,
+    /// It is replaced by those who stay, if these and those who leave both pass as groups; otherwise it is withdrawn.
+    Replace,
 }
 
 impl Again {
@@ -42,7 +44,8 @@ impl Again {
 
 impl Leaving {
     /// All choices with their names in a policy.
-    pub const NAMES: [(&'static str, Leaving); 1] = [("withdraw", Leaving::Withdraw)];
+    pub const NAMES: [(&'static str, Leaving); 2] =
+        [("withdraw", Leaving::Withdraw), ("replace", Leaving::Replace)];
 }
 
 /// The largest batch.

@@ -64,6 +64,16 @@ impl Night {
         self.manifest.night.as_ref()?.rewritten.as_deref()
     }
 
+    /// What the manifest of the night after it says.
+    pub fn next(&self) -> ChainLink {
+        ChainLink {
+            number: self.number + 1,
+            previous_sha256: self.manifest_sha256.clone(),
+            groups_before: self.groups(),
+            rewritten: None,
+        }
+    }
+
     /// The path of its folder below that of the release, with `/` at its end unless it is the release itself.
     pub fn prefix(&self) -> String {
         match &self.manifest.night {
@@ -84,14 +94,7 @@ impl Chain {
     pub fn read(release: &Path) -> Result<Self> {
         let mut nights = vec![Night::read(1, release.to_path_buf())?];
         for number in numbers(release)? {
-            let folder = night_folder(release, number);
-            if number != nights.len() as u64 + 1 {
-                return Err(Error::Format {
-                    path: release.join(NIGHTS),
-                    problem: format!("night {} is missing", nights.len() + 1),
-                });
-            }
-            nights.push(Night::read(number, folder)?);
+            nights.push(Night::read(number, night_folder(release, number))?);
         }
         Ok(Chain { nights })
     }
@@ -105,28 +108,28 @@ impl Chain {
     pub fn into_nights(self) -> Vec<Night> {
         self.nights
     }
+}
 
+/// What the next night goes on from, however many there are.
+#[derive(Debug, Clone)]
+pub struct ChainEnd {
     /// The last night.
-    pub fn last(&self) -> &Night {
-        &self.nights[self.nights.len() - 1]
-    }
-
+    pub last: Night,
     /// The format of the files, by those of the first night.
-    pub fn format(&self) -> Option<OutputFormat> {
-        let files = self.nights.first()?.manifest.files.as_ref()?;
-        let part = files.iter().find(|file| file.path.contains("/part-"))?;
-        OutputFormat::of(Path::new(&part.path)).ok()
-    }
+    pub format: Option<OutputFormat>,
+}
 
-    /// What the manifest of the next night says.
-    pub fn next(&self) -> ChainLink {
-        let last = self.last();
-        ChainLink {
-            number: last.number + 1,
-            previous_sha256: last.manifest_sha256.clone(),
-            groups_before: last.groups(),
-            rewritten: None,
-        }
+impl ChainEnd {
+    /// Reads the manifests of the first and the last night.
+    pub fn read(release: &Path) -> Result<Self> {
+        let first = Night::read(1, release.to_path_buf())?;
+        let part = first.manifest.files.iter().flatten().find(|file| file.path.contains("/part-"));
+        let format = part.and_then(|part| OutputFormat::of(Path::new(&part.path)).ok());
+        let last = match numbers(release)?.last() {
+            None => first,
+            Some(&number) => Night::read(number, night_folder(release, number))?,
+        };
+        Ok(ChainEnd { last, format })
     }
 }
 
@@ -138,12 +141,8 @@ pub fn breaks(nights: &[Night]) -> Vec<String> {
         let mut add = |problem: &str| {
             broken.push(format!("{}: {problem}", night.folder.join(MANIFEST).display()));
         };
-        let expected = ChainLink {
-            number: night.number,
-            previous_sha256: before.manifest_sha256.clone(),
-            groups_before: before.groups(),
-            rewritten: night.rewritten().map(<[ManifestFile]>::to_vec),
-        };
+        let rewritten = night.rewritten().map(<[ManifestFile]>::to_vec);
+        let expected = ChainLink { rewritten, ..before.next() };
         if night.manifest.night.as_ref() != Some(&expected) {
             add("it does not continue the night before it");
         }
@@ -176,7 +175,7 @@ pub fn night_folder(release: &Path, number: u64) -> PathBuf {
     release.join(NIGHTS).join(format!("{number:05}"))
 }
 
-/// The numbers of the later nights, ascending.
+/// The numbers of the later nights, ascending; fails if one is missing.
 fn numbers(release: &Path) -> Result<Vec<u64>> {
     let folder = release.join(NIGHTS);
     let entries = match std::fs::read_dir(&folder) {
@@ -198,5 +197,10 @@ fn numbers(release: &Path) -> Result<Vec<u64>> {
         numbers.push(number.ok_or_else(unknown)?);
     }
     numbers.sort_unstable();
-    Ok(numbers)
+    match (2..).zip(&numbers).find(|(expected, number)| expected != *number) {
+        None => Ok(numbers),
+        Some((missing, _)) => {
+            Err(Error::Format { path: folder, problem: format!("night {missing} is missing") })
+        }
+    }
 }

@@ -9,10 +9,12 @@
 use super::label::Labels;
 use super::private_file::PrivateFile;
 use crate::error::{Error, Result};
-use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
+use crate::group::tree::{Cut, CutTree, NodeId, NumberedTree, TreeLeaf};
 use crate::resources::disk::DiskFile;
 use serde_json::json;
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 
 /// The file while it is written.
 pub struct TreeFile<'a> {
@@ -74,5 +76,128 @@ impl<'a> TreeFile<'a> {
     pub fn finish(mut self) -> Result<PrivateFile> {
         self.out.flush().map_err(|source| Error::io(self.file.path(), source))?;
         Ok(self.file)
+    }
+}
+
+/// Reads the cuts of another release, in the codes of this table; groups have no numbers. Cuts of `unordered` columns are
+/// refused: their order follows from the table.
+///
+/// Memory: one line, and the trees of all lines.
+pub fn read_cuts(path: &Path, labels: &[(String, Labels<'_>)], unordered: &[&str]) -> Result<CutTree> {
+    let file = File::open(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::input(
+            format!(
+                "{} is not there: the cuts of a release are in the private tree next to it",
+                path.display()
+            ),
+            "name a release that you made by cuts, where you made it",
+        ),
+        _ => Error::io(path, source),
+    })?;
+    let mut lines: Vec<CutTree> = Vec::new();
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(|source| Error::io(path, source))?;
+        let mut text = TreeText { rest: &line, labels, unordered, path };
+        let (mut tree, parts) = text.tree()?;
+        for (node, line) in parts {
+            let below = usize::try_from(line).ok().and_then(|line| lines.get(line.checked_sub(1)?));
+            tree.graft(node, below.ok_or_else(|| text.damaged())?.clone());
+        }
+        lines.push(tree);
+    }
+    lines.pop().ok_or_else(|| TreeText { rest: "", labels, unordered, path }.damaged())
+}
+
+/// What is left of a line. It is read without recursion: a tree may be as deep as it has groups.
+struct TreeText<'a> {
+    rest: &'a str,
+    labels: &'a [(String, Labels<'a>)],
+    unordered: &'a [&'a str],
+    path: &'a Path,
+}
+
+impl TreeText<'_> {
+    /// The tree of a line, and the lines that its leaves stand for.
+    fn tree(&mut self) -> Result<(CutTree, Vec<(NodeId, u64)>)> {
+        let (mut tree, mut lines, mut open) = (CutTree::default(), Vec::new(), vec![CutTree::ROOT]);
+        while let Some(node) = open.pop() {
+            while self.skip(",") || self.skip("]}") {}
+            if self.skip("{\"line\":") {
+                lines.push((node, self.value()?));
+                self.expect("}")?;
+            } else if self.skip("{\"column\":") {
+                let name: String = self.value()?;
+                self.expect(",\"from\":")?;
+                let ends: Vec<String> = self.value()?;
+                self.expect(",\"parts\":[")?;
+                let cut = self.cut(&name, &ends)?;
+                let parts = cut.boundaries.len() as NodeId + 1;
+                let first = tree.split(node, cut);
+                open.extend((first..first + parts).rev());
+            } else {
+                let _group: u64 = self.value()?;
+            }
+        }
+        while self.skip("]}") {}
+        match self.rest.is_empty() {
+            true => Ok((tree, lines)),
+            false => Err(self.damaged()),
+        }
+    }
+
+    fn cut(&self, name: &str, ends: &[String]) -> Result<Cut> {
+        let column = self.labels.iter().position(|(own, _)| own == name).ok_or_else(|| {
+            Error::input(
+                format!(
+                    "column {name:?} is cut in the other release, and is no quasi-identifier of this policy"
+                ),
+                "follow a release with the same quasi-identifiers",
+            )
+        })?;
+        if self.unordered.contains(&name) {
+            return Err(Error::input(
+                format!(
+                    "column {name:?} is cut in the other release in an order that was its own: by frequency"
+                ),
+                format!(
+                    "declare the order of its values in both policies: order = [...] below columns.quasi.{name}"
+                ),
+            ));
+        }
+        let boundaries: Option<Vec<u32>> =
+            ends.iter().map(|end| self.labels[column].1.code_from(end)).collect();
+        match boundaries.filter(|codes| !codes.is_empty() && codes.is_sorted()) {
+            Some(boundaries) => Ok(Cut { column, boundaries: boundaries.into() }),
+            None => Err(Error::input(
+                format!("column {name:?} is cut in the other release where this table cannot be cut"),
+                "use the same type and the same domain, order or hierarchy in both policies",
+            )),
+        }
+    }
+
+    fn skip(&mut self, word: &str) -> bool {
+        let rest = self.rest.strip_prefix(word);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn expect(&mut self, word: &str) -> Result<()> {
+        if self.skip(word) { Ok(()) } else { Err(self.damaged()) }
+    }
+
+    /// The value that comes next: a number, a text, or a list of texts.
+    fn value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T> {
+        let mut values = serde_json::Deserializer::from_str(self.rest).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.rest = &self.rest[values.byte_offset()..];
+                Ok(value)
+            }
+            _ => Err(self.damaged()),
+        }
+    }
+
+    fn damaged(&self) -> Error {
+        Error::Format { path: self.path.to_path_buf(), problem: "this is no tree of cuts".to_string() }
     }
 }

@@ -15,7 +15,7 @@
 //! its group: it shows which cells are occupied and nothing of where people are within them.
 //! [`LabelReader`](super::reader::LabelReader) parses labels.
 
-use crate::encode::attribute::{Attribute, Coding};
+use crate::encode::attribute::{Attribute, Coding, Leaves};
 use crate::encode::grid::GridCell;
 use crate::encode::scale::Scale;
 use crate::group::groups::Present;
@@ -81,6 +81,31 @@ impl<'a> Labels<'a> {
             },
             Coding::Set { values, .. } => values[code as usize].to_string(),
             Coding::Tree { hierarchy, .. } => hierarchy.name(hierarchy.leaf_node(code)).to_string(),
+        }
+    }
+
+    /// The first code that does not begin before a place that [`Labels::start`] wrote, perhaps for another table; `None`
+    /// if this column has no such order.
+    pub fn code_from(&self, start: &str) -> Option<u32> {
+        let before = |place: usize| Some(self.attribute.shifted(place as u32));
+        match &self.attribute.coding {
+            Coding::Numbers(_) if start == "*" => before(0),
+            Coding::Numbers(ordered) => {
+                let key = ordered.scale().parse(start)?;
+                before(ordered.cells().partition_point(|cell| cell.first < key))
+            }
+            Coding::TextRanges { .. } if start == "*" => before(0),
+            Coding::TextRanges { starts } => before(1 + starts.partition_point(|own| **own < *start)),
+            Coding::Set { values, .. } => before(values.iter().position(|value| **value == *start)?),
+            Coding::Tree { hierarchy, leaves } => match (hierarchy.node(start), leaves) {
+                (Some(node), _) => before(hierarchy.range(node).start as usize),
+                (None, Leaves::Key(scale, keys)) => {
+                    let key = scale.parse(start)?;
+                    let place = keys.partition_point(|(own, _)| *own < key);
+                    before(keys.get(place).map_or(hierarchy.leaf_count(), |(_, code)| *code) as usize)
+                }
+                (None, _) => None,
+            },
         }
     }
 

@@ -1,11 +1,9 @@
 //! Where are the private files of a release that is continued, and are they those of its last night?
 
-use super::chain::Chain;
+use super::chain::Night;
 use super::ledger::LedgerReader;
 use super::pending::{self, PendingHead, PendingPeople};
-use super::private_file::{PrivateFile, replace};
-use super::receipt::with_ending;
-use super::staging::parent;
+use super::private_file::{PrivateFile, next_of, settle, take, with_ending};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result};
 use crate::resources::disk;
@@ -28,30 +26,20 @@ pub struct NightlyFiles {
 impl NightlyFiles {
     /// The files next to a release.
     pub fn of(release: &Path) -> Self {
-        NightlyFiles {
-            ledger: with_ending(release, ".ledger"),
-            next_ledger: with_ending(release, ".ledger.next"),
-            pending: with_ending(release, ".pending"),
-            next_pending: with_ending(release, ".pending.next"),
-        }
+        let (ledger, pending) = (with_ending(release, ".ledger"), with_ending(release, ".pending"));
+        let (next_ledger, next_pending) = (next_of(&ledger), next_of(&pending));
+        NightlyFiles { ledger, next_ledger, pending, next_pending }
     }
 
-    /// Finishes or undoes what a run left that was killed: the next ledger is taken if its night is there.
-    pub fn recover(&self, chain: &Chain, key: &FingerprintKey) -> Result<()> {
-        let last = &chain.last().manifest_sha256;
+    /// Finishes or undoes what a run left that was killed: the next ledger is taken if its night is the last one.
+    pub fn recover(&self, last: &Night, key: &FingerprintKey) -> Result<()> {
+        let last = &last.manifest_sha256;
         let belongs =
             LedgerReader::open(&self.next_ledger, key).is_ok_and(|next| next.head().manifest_sha256 == *last);
         let waits = pending::read(&self.next_pending, key)
             .is_ok_and(|next| next.is_some_and(|next| next.head.after_sha256 == *last));
-        let files = [(&self.next_pending, &self.pending, waits), (&self.next_ledger, &self.ledger, belongs)];
-        for (next, own, belongs) in files {
-            match belongs {
-                _ if !next.exists() => {}
-                true => take(next, own)?,
-                false => disk::remove_file(next).map_err(|source| Error::io(next, source))?,
-            }
-        }
-        Ok(())
+        settle(&self.next_pending, &self.pending, waits)?;
+        settle(&self.next_ledger, &self.ledger, belongs)
     }
 
     /// Gives the next files their names: their night is there.
@@ -63,9 +51,8 @@ impl NightlyFiles {
     }
 
     /// Opens the ledger of the last night.
-    pub fn open_ledger(&self, chain: &Chain, key: &FingerprintKey) -> Result<LedgerReader> {
+    pub fn open_ledger(&self, last: &Night, key: &FingerprintKey) -> Result<LedgerReader> {
         let ledger = LedgerReader::open(&self.ledger, key)?;
-        let last = chain.last();
         match ledger.head().manifest_sha256 == last.manifest_sha256 {
             true => Ok(ledger),
             false => Err(Error::input(
@@ -81,10 +68,10 @@ impl NightlyFiles {
     }
 
     /// The people who wait after the last night.
-    pub fn open_pending(&self, chain: &Chain, key: &FingerprintKey) -> Result<Option<PendingPeople>> {
+    pub fn open_pending(&self, last: &Night, key: &FingerprintKey) -> Result<Option<PendingPeople>> {
         let waiting = pending::read(&self.pending, key)?;
         // Another night has published everybody who waited before it.
-        Ok(waiting.filter(|waiting| waiting.head.after_sha256 == chain.last().manifest_sha256))
+        Ok(waiting.filter(|waiting| waiting.head.after_sha256 == last.manifest_sha256))
     }
 
     /// Writes the people who wait after an erasure that is about to appear; nothing is in place yet.
@@ -115,10 +102,4 @@ impl NightlyFiles {
             false => Ok(()),
         }
     }
-}
-
-fn take(next: &Path, own: &Path) -> Result<()> {
-    let io = |source| Error::io(own, source);
-    disk::rename(next, own, replace).map_err(io)?;
-    disk::sync_folder(parent(own)).map_err(io)
 }

@@ -19,6 +19,8 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug)]
 pub struct PrivateFile {
     path: PathBuf,
+    /// Its name until its release is in place.
+    placed: PathBuf,
     /// What it is, for messages.
     what: &'static str,
     older: Older,
@@ -32,7 +34,12 @@ pub enum Older {
     Refused,
     /// It is an older state of this file.
     Replaced,
+    /// It belongs to a release that is exchanged, and keeps its name until then: this one is placed as `NAME.next`.
+    Exchanged,
 }
+
+/// Ends the name of a file that takes the place of another one as soon as its release is there.
+const NEXT: &str = ".next";
 
 #[derive(Debug)]
 enum State {
@@ -53,26 +60,39 @@ impl PrivateFile {
             return Err(exists(path, what));
         }
         sweep(path, name)?;
-        Ok(PrivateFile { path: path.to_path_buf(), what, older: Older::Refused, state: State::Nothing })
+        Ok(PrivateFile::unwritten(path, path.to_path_buf(), what, Older::Refused))
     }
 
-    /// One of both.
+    /// A file beside which there may be an older one.
     pub fn with(path: &Path, what: &'static str, older: Older) -> Result<Self> {
         match older {
             Older::Refused => PrivateFile::new(path, what),
             Older::Replaced => PrivateFile::newer(path, what),
+            Older::Exchanged => {
+                sweep(path, path.file_name().unwrap_or_default())?;
+                Ok(PrivateFile::unwritten(path, next_of(path), what, older))
+            }
         }
     }
 
     /// A newer state of a file that may exist. Whoever writes it holds the turn of its release.
     pub fn newer(path: &Path, what: &'static str) -> Result<Self> {
         sweep(path, path.file_name().unwrap_or_default())?;
-        Ok(PrivateFile { path: path.to_path_buf(), what, older: Older::Replaced, state: State::Nothing })
+        Ok(PrivateFile::unwritten(path, path.to_path_buf(), what, Older::Replaced))
+    }
+
+    fn unwritten(path: &Path, placed: PathBuf, what: &'static str, older: Older) -> Self {
+        PrivateFile { path: path.to_path_buf(), placed, what, older, state: State::Nothing }
+    }
+
+    /// Its name once its release is in place.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Its name once it is placed.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn placed(&self) -> &Path {
+        &self.placed
     }
 
     /// Creates the file under a temporary name.
@@ -94,11 +114,11 @@ impl PrivateFile {
     pub fn sha256(&self) -> Result<String> {
         match &self.state {
             State::Unfinished(path, _) => hash(path).map(|(_, hash)| hash),
-            _ => hash(&self.path).map(|(_, hash)| hash),
+            _ => hash(&self.placed).map(|(_, hash)| hash),
         }
     }
 
-    /// Makes the file durable and gives it its name, which must still be free.
+    /// Makes the file durable and gives it its name, which must still be free unless an older file may have it.
     pub fn place(&mut self) -> Result<()> {
         let State::Unfinished(unfinished, _) = &self.state else { return Ok(()) };
         let io = |source| Error::io(&self.path, source);
@@ -106,9 +126,9 @@ impl PrivateFile {
         disk::sync_file(&from).map_err(io)?;
         let rename_as: fn(&Path, &Path) -> std::io::Result<()> = match self.older {
             Older::Refused => rename_to_new,
-            Older::Replaced => replace,
+            Older::Replaced | Older::Exchanged => replace,
         };
-        let rename = || disk::rename(&from, &self.path, rename_as).map(|()| (self.path.clone(), ()));
+        let rename = || disk::rename(&from, &self.placed, rename_as).map(|()| (self.placed.clone(), ()));
         unfinished::make(rename).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(&self.path, self.what),
             _ => io(error),
@@ -118,10 +138,14 @@ impl PrivateFile {
         disk::sync_folder(parent(&self.path)).map_err(|source| Error::io(&self.path, source))
     }
 
-    /// The release is in place: the file stays.
+    /// The release is in place: the file stays, and gets its name if another one had it.
     pub fn keep(mut self) {
-        unfinished::keep(&self.path);
+        unfinished::keep(&self.placed);
         self.state = State::Kept;
+        if self.older == Older::Exchanged {
+            // The release is there: whatever fails from here on, the next run finishes.
+            let _ = take(&self.placed, &self.path);
+        }
     }
 }
 
@@ -129,7 +153,7 @@ impl Drop for PrivateFile {
     fn drop(&mut self) {
         match &self.state {
             State::Unfinished(path, _) => unfinished::remove(path),
-            State::Placed => unfinished::remove(&self.path),
+            State::Placed => unfinished::remove(&self.placed),
             State::Nothing | State::Kept => {}
         }
     }
@@ -173,8 +197,37 @@ fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Gives a file a name, whether or not another one has it.
-pub fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
+fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::rename(from, to)
+}
+
+/// Gives a file its name for good.
+pub fn take(next: &Path, own: &Path) -> Result<()> {
+    let io = |source| Error::io(own, source);
+    disk::rename(next, own, replace).map_err(io)?;
+    disk::sync_folder(parent(own)).map_err(io)
+}
+
+/// Finishes or undoes what a run left that was killed around its exchange: a next file takes its place if it belongs to
+/// the release that is there, and is removed if it does not.
+pub fn settle(next: &Path, own: &Path, belongs: bool) -> Result<()> {
+    match belongs {
+        _ if !next.exists() => Ok(()),
+        true => take(next, own),
+        false => disk::remove_file(next).map_err(|source| Error::io(next, source)),
+    }
+}
+
+/// Where a file waits until its release is there.
+pub fn next_of(path: &Path) -> PathBuf {
+    with_ending(path, NEXT)
+}
+
+/// The path with an ending appended to its name.
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(ending);
+    path.with_file_name(name)
 }
 
 /// Fails if a private file would be inside of a release.

@@ -3,9 +3,9 @@
 //! A private file next to the release, never inside: it binds the release to its input, and holds what depends on more
 //! than the published rows. It is in place before the release appears, and names the manifest by its hash.
 
-use super::manifest::hash;
+use super::manifest::{MANIFEST, hash};
 use super::penalty::{Penalty, Utility};
-use super::private_file::{Older, PrivateFile, refuse_inside};
+use super::private_file::{Older, PrivateFile, next_of, refuse_inside, settle, with_ending};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
 use crate::model::obstacle::{Binding, BindingRequirement};
@@ -13,7 +13,6 @@ use crate::resources::disk;
 use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -53,9 +52,17 @@ impl ReceiptPaths {
         Ok(paths)
     }
 
-    /// The same files, which take the place of those of an older release.
-    pub fn of_newer_release(self) -> Self {
-        ReceiptPaths { older: Older::Replaced, ..self }
+    /// The same files, which take the place of those of the release that is exchanged. What a run left that was killed
+    /// around its exchange is finished or undone. Whoever calls it holds the turn of the release.
+    pub fn of_newer_release(self, release: &Path) -> Result<Self> {
+        let there = hash(&release.join(MANIFEST)).map(|(_, sha256)| sha256);
+        let next = Receipt::read(&next_of(&self.receipt));
+        let belongs = matches!((there, next), (Ok(there), Ok(next)) if next.manifest_sha256 == there);
+        // The receipt last: whoever finds it finds the tree.
+        for path in [&self.tree, &self.receipt] {
+            settle(&next_of(path), path, belongs)?;
+        }
+        Ok(ReceiptPaths { older: Older::Exchanged, ..self })
     }
 
     /// The files of a night of a release: `NAME.night-00002.receipt.json`, and so on, with the key of the release. What a
@@ -87,13 +94,6 @@ impl ReceiptPaths {
             Err(_) => Ok((FingerprintKey::random()?, Some(PrivateFile::new(&self.key, "the key")?))),
         }
     }
-}
-
-/// The path with an ending appended to its name.
-pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(ending);
-    path.with_file_name(name)
 }
 
 fn stem(receipt: &Path) -> PathBuf {

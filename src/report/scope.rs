@@ -138,6 +138,11 @@ fn several_releases(policy: &Policy, people: u64) -> ScopeLine {
             ScopeVerdict::Open,
             "people may have waited because of their values, and what that tells is not covered",
         ),
+        Some(Some(_)) if policy.accept.contains(&AcceptedRisk::ReplacedGroups) => (
+            ScopeVerdict::Open,
+            "all nights of this release are judged together; but groups of people who left may have been replaced or \
+             withdrawn because of their values, and what that tells is not covered",
+        ),
         Some(Some(_)) => (
             ScopeVerdict::Covered,
             "all nights of this release are judged together, and nobody is in two; other releases are not covered",

@@ -57,6 +57,93 @@ impl Change {
 pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let rows: u64 = setting.scale.pick(20_000, 20_000, 2_000);
     let seeds: &[u64] = setting.scale.pick(&[1, 2, 3], &[1], &[1]);
+    let mut measured = Vec::new();
+    for changed in [rows / 1000, rows / 100] {
+        for change in [Change::Joined, Change::Left] {
+            for &seed in seeds {
+                (setting.tell)(&format!("{changed} people {}, seed {seed}", change.name()));
+                let place = setting.scratch("nights")?;
+                let case = Case { folder: place.path(), rows, changed, change, seed };
+                case.write_tables()?;
+                let (again, appended) = (case.again()?, case.appended()?);
+                measured.push(TwoNights { rows, changed, change, seed, again, appended });
+            }
+        }
+    }
+    let mut findings = ExperimentFindings { run: described(rows, seeds), ..ExperimentFindings::default() };
+    findings.compared = [rows / 1000, rows / 100].map(|changed| compared(&measured, rows, changed)).into();
+    let exposed: u64 = measured.iter().map(|own| own.appended.certain + own.appended.violating).sum();
+    findings.compared.push(format!("Appended: {exposed} people are certain or in such a cell."));
+    findings.tables.push(table(&measured));
+    let series = [Change::Joined, Change::Left].map(|change| {
+        let own = measured.iter().filter(|own| own.change == change);
+        let points = own.map(|own| (100.0 * own.changed as f64 / own.rows as f64, own.certain_share()));
+        Series::line(change.name(), points.collect())
+    });
+    findings.charts.push(Chart {
+        title: "Certain values of those who joined or left".to_string(),
+        horizontal: Axis::linear("people who joined or left, % of the table"),
+        vertical: Axis::linear("certain, % of them"),
+        series: series.into(),
+    });
+    Ok(findings)
+}
+
+/// What two nights give away, published again and appended.
+struct TwoNights {
+    rows: u64,
+    changed: u64,
+    change: Change,
+    seed: u64,
+    again: JointExposure,
+    appended: JointExposure,
+}
+
+impl TwoNights {
+    /// Those who joined or left and whose value is certain if the tables are published again.
+    fn certain(&self) -> u64 {
+        self.again.certain - self.again.certain_stayed
+    }
+
+    /// In percent.
+    fn certain_share(&self) -> f64 {
+        100.0 * self.certain() as f64 / self.changed.max(1) as f64
+    }
+
+    /// Those who stayed and are in a cell that violates the policy, in percent.
+    fn violating_share(&self) -> f64 {
+        100.0 * self.again.violating_stayed as f64 / self.again.stayed.max(1) as f64
+    }
+}
+
+fn described(rows: u64, seeds: &[u64]) -> Vec<String> {
+    vec![
+        format!(
+            "Census of {rows} people, seeds {seeds:?}, datasets/census.toml. The first table and the second differ in the \
+             last people of the census: they are in the second only (joined), or in the first only (left)."
+        ),
+        "Published again: both tables are anonymized on their own, and each release is safe. People are followed from \
+         group to group; cells that are determined are peeled, small components are counted."
+            .to_string(),
+        "Appended: the second table is appended to the first release, with batch = 1; its nights are attacked in the same \
+         way."
+            .to_string(),
+    ]
+}
+
+fn compared(measured: &[TwoNights], rows: u64, changed: u64) -> String {
+    let own = measured.iter().filter(|own| own.changed == changed);
+    let (low, high, stayed) = own.fold((f64::INFINITY, 0f64, 0f64), |(low, high, most), own| {
+        let share = own.certain_share();
+        (low.min(share), high.max(share), most.max(own.violating_share()))
+    });
+    format!(
+        "{changed} of {rows} people joined or left: the values of {low:.0} to {high:.0} % of them are certain; up to \
+         {stayed:.1} % of those who stayed are in a cell that violates the policy."
+    )
+}
+
+fn table(measured: &[TwoNights]) -> ResultTable {
     let mut table = ResultTable::new(
         "nights",
         "Two nights of the census: what is certain, and what violates the policy",
@@ -74,74 +161,22 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
             "violating, appended",
         ],
     );
-    let mut series = [Change::Joined, Change::Left].map(|change| (change, Vec::new()));
-    let mut shares: Vec<(u64, f64, f64)> = Vec::new();
-    let mut appended_exposed = 0;
-    for changed in [rows / 1000, rows / 100] {
-        for (change, points) in &mut series {
-            for &seed in seeds {
-                (setting.tell)(&format!("{changed} people {}, seed {seed}", change.name()));
-                let place = setting.scratch("nights")?;
-                let case = Case { folder: place.path(), rows, changed, change: *change, seed };
-                case.write_tables()?;
-                let (again, appended) = (case.again()?, case.appended()?);
-                let certain = again.certain - again.certain_stayed;
-                let share = 100.0 * certain as f64 / changed.max(1) as f64;
-                let stayed = 100.0 * again.violating_stayed as f64 / again.stayed.max(1) as f64;
-                shares.push((changed, share, stayed));
-                points.push((100.0 * changed as f64 / rows as f64, share));
-                appended_exposed += appended.certain + appended.violating;
-                table.push(vec![
-                    ResultCell::Whole(rows),
-                    ResultCell::Text(change.name().to_string()),
-                    ResultCell::Whole(changed),
-                    ResultCell::Whole(seed),
-                    ResultCell::Whole(certain),
-                    ResultCell::Real(share),
-                    ResultCell::Whole(again.violating_stayed),
-                    ResultCell::Real(stayed),
-                    ResultCell::Whole(again.not_determined),
-                    ResultCell::Whole(appended.certain),
-                    ResultCell::Whole(appended.violating),
-                ]);
-            }
-        }
+    for own in measured {
+        table.push(vec![
+            ResultCell::Whole(own.rows),
+            ResultCell::Text(own.change.name().to_string()),
+            ResultCell::Whole(own.changed),
+            ResultCell::Whole(own.seed),
+            ResultCell::Whole(own.certain()),
+            ResultCell::Real(own.certain_share()),
+            ResultCell::Whole(own.again.violating_stayed),
+            ResultCell::Real(own.violating_share()),
+            ResultCell::Whole(own.again.not_determined),
+            ResultCell::Whole(own.appended.certain),
+            ResultCell::Whole(own.appended.violating),
+        ]);
     }
-    let mut findings = ExperimentFindings::default();
-    findings.run.push(format!(
-        "Census of {rows} people, seeds {seeds:?}, datasets/census.toml. The first table and the second differ in the last \
-         people of the census: they are in the second only (joined), or in the first only (left)."
-    ));
-    findings.run.push(
-        "Published again: both tables are anonymized on their own, and each release is safe. People are followed from \
-         group to group; cells that are determined are peeled, small components are counted."
-            .to_string(),
-    );
-    findings.run.push(
-        "Appended: the second table is appended to the first release, with batch = 1; its nights are attacked in the same \
-         way."
-            .to_string(),
-    );
-    for changed in [rows / 1000, rows / 100] {
-        let own = shares.iter().filter(|(own, ..)| *own == changed);
-        let (low, high, stayed) = own
-            .fold((f64::INFINITY, 0f64, 0f64), |(low, high, most), (_, share, stayed)| {
-                (low.min(*share), high.max(*share), most.max(*stayed))
-            });
-        findings.compared.push(format!(
-            "{changed} of {rows} people joined or left: the values of {low:.0} to {high:.0} % of them are certain; up to \
-             {stayed:.1} % of those who stayed are in a cell that violates the policy."
-        ));
-    }
-    findings.compared.push(format!("Appended: {appended_exposed} people are certain or in such a cell."));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        title: "Certain values of those who joined or left".to_string(),
-        horizontal: Axis::linear("people who joined or left, % of the table"),
-        vertical: Axis::linear("certain, % of them"),
-        series: series.into_iter().map(|(change, points)| Series::line(change.name(), points)).collect(),
-    });
-    Ok(findings)
+    table
 }
 
 /// Two tables in a folder.

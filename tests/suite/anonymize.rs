@@ -93,7 +93,9 @@ fn the_release_is_the_same_whatever_the_memory_threads_batches_order_files_and_f
         let first = Run::new(&whole, &policy, place(&format!("{style}-first")));
         let summary = first.publish();
         assert_eq!(summary.records, 20_000);
-        assert_eq!(summary.source_scans, 2);
+        // Columns that travel with their rows are left to a second scan.
+        let travelling = ["keep", "buckets"].contains(&style);
+        assert_eq!(summary.source_scans, 1 + u64::from(travelling));
         assert!(summary.groups > 500, "{}", summary.groups);
         let expected = contents(&first.out);
         let variants: [(&str, &[PathBuf], u64, usize, usize); 5] = [
@@ -125,7 +127,7 @@ fn what_does_not_fit_goes_to_disk_and_comes_back() {
     let tight = Run { memory: 1 << 20, ..Run::new(&input, &policy, folder.path().join("tight")) };
     let summary = tight.publish();
     assert!(summary.spilled_bytes > 400_000, "{}", summary.spilled_bytes);
-    assert_eq!(summary.source_scans, 2);
+    assert_eq!(summary.source_scans, 1);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod engine;
 mod explore;
 mod fail_closed;
 mod failures;
+mod followed_cuts;
 mod formats;
 mod frozen;
 mod init;

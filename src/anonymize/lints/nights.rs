@@ -3,7 +3,7 @@
 use super::found::Lints;
 use crate::error::{Lint, Result};
 use crate::model::Policy;
-use crate::policy::AcceptedRisk;
+use crate::policy::{AcceptedRisk, Leaving};
 
 impl Lints {
     /// A release that takes the place of an older one of the same people.
@@ -19,6 +19,25 @@ impl Lints {
         lints.accepted(policy)
     }
 
+    /// A release whose groups may be replaced by those who stay.
+    pub fn of_erasure(policy: &Policy) -> Result<Vec<Lint>> {
+        let mut lints = Lints::default();
+        lints.add_replaced_groups(policy, None);
+        lints.accepted(policy)
+    }
+
+    fn add_replaced_groups(&mut self, policy: &Policy, people: Option<u64>) {
+        if policy.nights.as_ref().is_some_and(|nights| nights.erase == Leaving::Replace) {
+            self.add(
+                AcceptedRisk::ReplacedGroups,
+                people,
+                "whoever leaves is taken out of their group where both parts are safe, and elsewhere the group is \
+                 withdrawn: which of the two happens tells something of the values",
+                "write erase = \"withdraw\" below [nights]",
+            );
+        }
+    }
+
     /// Newcomers of whom nobody can say whether they were published before, and people who waited because of their
     /// values.
     pub fn add_nights(&mut self, policy: &Policy, people: u64, waited_by_values: bool) {
@@ -31,6 +50,7 @@ impl Lints {
                 "name the column: person = \"...\" below [nights]",
             );
         }
+        self.add_replaced_groups(policy, Some(people));
         if waited_by_values {
             self.add(
                 AcceptedRisk::WaitedByValues,

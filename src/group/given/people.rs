@@ -78,7 +78,7 @@ impl CodedPeople {
         let split = |batch: &RecordBatch| columns.split(batch.project(&judged).map_err(|_| unfit())?);
         let people: Vec<SourceBatch> = batches.iter().map(split).collect::<Result<_>>()?;
         let scan = columns.first_scan(job.table, &job.resources.budget)?;
-        people.iter().try_for_each(|batch| scan.observe(batch, 0))?;
+        people.iter().try_for_each(|batch| scan.observe(batch, 0, None))?;
         let found = scan.finish()?;
         let attributes = columns.quasi.iter().zip(found.quasi);
         let attributes = attributes.map(|(quasi, found)| generalize::attribute(quasi, found));

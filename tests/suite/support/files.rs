@@ -1,7 +1,9 @@
 //! Files that a test writes and reads.
 
+use super::command::{printed, skyveil_in};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 /// A folder that is removed with the test.
 pub struct Folder(tempfile::TempDir);
@@ -24,6 +26,19 @@ impl Folder {
     pub fn write(&self, name: &str, contents: &str) -> String {
         std::fs::write(self.path(name), contents).unwrap();
         self.text(name)
+    }
+
+    /// Runs the command in the folder.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        skyveil_in(&self.path(""), arguments)
+    }
+
+    /// Runs the command in the folder; returns everything that it printed.
+    #[track_caller]
+    pub fn ends_with(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}", printed(&output));
+        printed(&output)
     }
 }
 

@@ -9,7 +9,7 @@ use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
 use super::tasks::stamp;
 use super::written::{Attempt, NightRecord, Written};
-use crate::check::{expect_numbers, room_to_judge};
+use crate::check::{FINDINGS, expect_numbers, judging_bytes};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -170,7 +170,11 @@ impl<'s> CodedTable<'s> {
             draft.spill_until_free(codes)?;
         }
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
-        let judging = room_to_judge(job.policy, &sensitive, budget)?.bytes();
+        let judging = judging_bytes(job.policy, &sensitive)?;
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(judging)?;
+        }
+        budget.reserve(FINDINGS, judging).map(drop)?;
         let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), &job.sizes);

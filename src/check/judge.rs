@@ -23,9 +23,7 @@ use crate::model::skyline::decisive::MOST_VALUES;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
-use crate::resources::budget::{Budget, Reservation};
 use crate::table::read::Table;
-use std::sync::Arc;
 
 /// The input of a check.
 pub struct Check<'a> {
@@ -61,8 +59,8 @@ const CLAIM_BYTES: u64 = 1 << 10;
 /// What the knowledge skyline of a value takes in addition, until its part of a page is written.
 const SKYLINE_BYTES: u64 = 1 << 10;
 
-/// What is refused if there is no room for the claims.
-const FINDINGS: &str = "the findings about every sensitive value";
+/// What the claims are called when there is no room for them.
+pub const FINDINGS: &str = "the findings about every sensitive value";
 
 /// What the claims about so many values take.
 fn findings_bytes(requirements: &Requirements, values: u64, skylines: Skylines) -> u64 {
@@ -72,12 +70,8 @@ fn findings_bytes(requirements: &Requirements, values: u64, skylines: Skylines) 
     values * (points * CLAIM_BYTES + if explored { SKYLINE_BYTES } else { 0 })
 }
 
-/// The room that judging a release of these values will take at least, so that a table with too many is refused at once.
-pub fn room_to_judge(
-    policy: &Policy,
-    sensitive: &SensitiveColumns,
-    budget: &Arc<Budget>,
-) -> Result<Reservation> {
+/// What judging a release of these values will take at least, so that a table with too many is refused at once.
+pub fn judging_bytes(policy: &Policy, sensitive: &SensitiveColumns) -> Result<u64> {
     let mut bytes = 0;
     for target in &policy.privacy.targets {
         let requirements = Requirements::of(policy, target)?;
@@ -86,7 +80,7 @@ pub fn room_to_judge(
         bytes += findings_bytes(&requirements, values, Skylines::Keep)
             + values * points * size_of::<Statistics>() as u64;
     }
-    budget.reserve(FINDINGS, bytes)
+    Ok(bytes)
 }
 
 impl Check<'_> {

@@ -46,6 +46,6 @@ pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};
-pub use judge::{Check, Skylines, room_to_judge};
+pub use judge::{Check, FINDINGS, Skylines, judging_bytes};
 pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

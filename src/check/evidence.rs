@@ -105,7 +105,10 @@ impl<'e> Worker<'e> {
     pub fn hand_over(&mut self) -> Result<()> {
         let judge = std::mem::replace(&mut self.judge, Judge::new(self.charge));
         let bytes = std::mem::replace(&mut self.bytes, self.empty).min(judge.bytes());
-        self.shared().merge(judge, bytes)
+        let mut shared = self.shared();
+        shared.merge(judge, bytes)?;
+        self.judge.explore_like(&shared.judge);
+        Ok(())
     }
 
     fn shared(&self) -> MutexGuard<'e, Evidence> {

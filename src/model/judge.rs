@@ -671,6 +671,13 @@ impl Judge {
         kept
     }
 
+    /// Explores nothing if another judge of the same table found too many values.
+    pub fn explore_like(&mut self, other: &Judge) {
+        if other.decisive.has_given_up() {
+            self.decisive.give_up();
+        }
+    }
+
     /// Bytes of the groups that decide about the explored values.
     pub fn decisive_bytes(&self) -> u64 {
         self.decisive.bytes()

@@ -79,11 +79,21 @@ impl DecisiveEvidence {
         self.kept.limit();
     }
 
+    /// Whether there are so many values that nothing is kept.
+    pub fn has_given_up(&self) -> bool {
+        self.kept.has_too_many()
+    }
+
+    /// Keeps nothing from now on.
+    pub fn give_up(&mut self) {
+        self.kept.values = MOST_VALUES + 1;
+        self.kept.limit();
+    }
+
     /// Adds the groups of another part.
     pub fn merge(&mut self, other: DecisiveEvidence) {
         if self.kept.has_too_many() || other.kept.has_too_many() {
-            self.kept.values = self.kept.values.max(other.kept.values);
-            return self.kept.limit();
+            return self.give_up();
         }
         for (code, decisive) in (0u32..).zip(other.kept.by_code) {
             let Some(decisive) = decisive else { continue };

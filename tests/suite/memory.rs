@@ -110,7 +110,7 @@ const CASES: &[Case] = &[
     Case {
         name: "many protected values",
         make: many_protected,
-        memory: [48, 128],
+        memory: [64, 128],
         commands: &[
             ("anonymize t --policy p.toml --out r --temp . --memory 32MiB", Refuses("of memory")),
             ANONYMIZE,
@@ -301,8 +301,8 @@ fn many_values(folder: &Path, size: Size) {
 
 /// Every value has a point, so there is something to say about each.
 fn many_protected(folder: &Path, size: Size) {
-    let values = size.pick(20_000, 40_000) as u64;
-    parquet(&folder.join("t"), size.pick(60_000, 280_000), 1 << 16, |start, rows| {
+    let values = size.pick(10_000, 40_000) as u64;
+    parquet(&folder.join("t"), size.pick(30_000, 280_000), 1 << 16, |start, rows| {
         let value = |row| format!("value {}", noise(row, 42) % values);
         let quasi = |salt, below| numbers(start, rows, salt, below);
         batch(vec![("q", quasi(43, 90)), ("b", quasi(44, 1000)), ("s", texts(start, rows, value))])

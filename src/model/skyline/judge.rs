@@ -87,7 +87,7 @@ impl PointsByValue {
     }
 }
 
-/// What a value takes besides its statistics: its place in the list, and an allocation.
+/// What a value takes besides its statistics: its place in the list, and as much for an allocation.
 const VALUE_BYTES: u64 = 32;
 
 /// The statistics of every value seen, at every point required of it.
@@ -125,7 +125,7 @@ impl SkylineJudge {
     /// Bytes of evidence, which grow with the values seen.
     pub fn bytes(&self) -> u64 {
         let points = self.by_code.iter().flatten().flatten().map(Statistics::bytes).sum::<u64>();
-        points + self.by_code.capacity() as u64 * VALUE_BYTES
+        points + self.by_code.capacity() as u64 * VALUE_BYTES / 2
     }
 
     /// The most bytes that a group adds.

@@ -9,7 +9,7 @@ use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
 use super::tasks::stamp;
 use super::written::{Attempt, NightRecord, Written};
-use crate::check::expect_numbers;
+use crate::check::{FINDINGS, expect_numbers, judging_bytes};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
@@ -98,8 +98,9 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };
     let mut coded = CodedTable::read(job, &protection, &source, workplace)?;
-    let findings = protection.judge_whole(&coded.whole, &coded.sensitive)?;
-    let mut lints = Lints::of_findings(&findings);
+    // With many values the findings take much, so they are not kept.
+    let findings = || protection.judge_whole(&coded.whole, &coded.sensitive);
+    let mut lints = Lints::of_findings(&findings()?);
     lints.add_values(job.policy, job.table, &coded.sensitive, &coded.whole)?;
     lints.add_repeated_ids(&coded.ids);
     lints.add_nights(
@@ -115,7 +116,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     let test = protection.split_test_after(before, &coded.sensitive, &coded.whole, rows.as_ref())?;
     release_freed();
     if !test.admits(&[Part::of(&coded.whole)], &mut Scratch::default()) {
-        return Ok(Attempt::Nothing(Outcome::Impossible(findings)));
+        return Ok(Attempt::Nothing(Outcome::Impossible(findings()?)));
     }
     coded.write_groups(job, &protection, test, &source, workplace)
 }
@@ -171,6 +172,11 @@ impl<'s> CodedTable<'s> {
             draft.spill_until_free(codes)?;
         }
         let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
+        let judging = judging_bytes(job.policy, &sensitive)?;
+        if let Some(draft) = &mut draft {
+            draft.spill_until_free(judging)?;
+        }
+        budget.reserve(FINDINGS, judging).map(drop)?;
         let memory = job.memory.saturating_sub(codes.bytes());
         let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
         let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), &job.sizes);
@@ -178,7 +184,7 @@ impl<'s> CodedTable<'s> {
         let slots = sensitive.len() + 1;
         let threads = limits.threads(&columns, slots, job.threads, memory);
         let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, memory);
-        let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting);
+        let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting).max(judging);
         if protection.judges_rows() {
             // The prior beliefs about everybody need memory as well.
             reserved = reserved.max(memory / 2);

@@ -4,14 +4,14 @@
 //! the first and the last may continue beyond the morsel and are passed on as counts. They are joined in
 //! table order, so a group that crosses any number of borders is judged once and exactly.
 //!
-//! Memory, per worker: one group, the statistics of the values seen so far, and 8 bytes for each group of the
-//! morsel.
+//! Memory: [`Evidence`], and per worker one group and 8 bytes for each group of the morsel.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
+use super::evidence::{Evidence, Worker};
 use super::job::{ColumnRoles, not_together};
 use super::recurrence::{Begins, Finished, Returned, Trail};
 use super::values::ValueCodes;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
-use crate::resources::budget::Reservation;
+use crate::resources::budget::{Reservation, release_freed};
 use crate::table::group_keys::KeyConverter;
 use crate::table::read::Table;
 
@@ -51,7 +51,6 @@ pub(super) struct Stretch {
 struct Groups {
     trail: Trail,
     first: Border,
-    middle: Judge,
     /// `None` if the first group is also the last.
     last: Option<Border>,
 }
@@ -73,7 +72,8 @@ pub(super) fn count(
     resources: &Resources<'_>,
 ) -> Result<ClusteredScan> {
     let wanted = columns.requests(None);
-    let mut joined = Joined::new(charge, resources)?;
+    let evidence = Mutex::new(Evidence::new(charge, &resources.budget)?);
+    let mut joined = Joined::new(Worker::new(charge, &evidence), resources);
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
@@ -85,7 +85,7 @@ pub(super) fn count(
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 resources.progress.advance(rows as u64);
             });
-            count_part(batches, first_row, columns, charge, codes)
+            count_part(batches, first_row, columns, Worker::new(charge, &evidence), codes)
         },
         |part| {
             returned = joined.add(part)?;
@@ -97,7 +97,11 @@ pub(super) fn count(
         return Ok(ClusteredScan::Scattered);
     }
     outcome?;
-    joined.finish().map(|counted| ClusteredScan::CountedRows(Box::new(counted)))
+    let (rows, gaps) = joined.finish()?;
+    let (judge, room) = evidence.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+    // Workers left behind what they handed over.
+    release_freed();
+    Ok(ClusteredScan::CountedRows(Box::new(CountedRows { judge, rows, gaps, room })))
 }
 
 /// Counts consecutive rows that begin at `first_row`; the batches hold the group columns and those of the value.
@@ -105,7 +109,7 @@ pub(super) fn count_part(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     first_row: u64,
     columns: &ColumnRoles,
-    charge: &Arc<Charge>,
+    mut judge: Worker<'_>,
     codes: &ValueCodes,
 ) -> Result<Stretch> {
     let mut cells = Cells::new(columns, codes)?;
@@ -125,9 +129,9 @@ pub(super) fn count_part(
         for (run, &end) in runs.ends.iter().enumerate() {
             let number = row + start as u64;
             let open = match &mut open {
-                None => open.insert(Open::new(runs.key(run), number, charge)),
+                None => open.insert(Open::new(runs.key(run), number)),
                 Some(open) => {
-                    open.turn_to(runs.key(run), number);
+                    open.turn_to(runs.key(run), number, &mut judge)?;
                     open
                 }
             };
@@ -137,6 +141,7 @@ pub(super) fn count_part(
         row += batch.num_rows() as u64;
         rows += batch_cells.rows(batch.num_rows());
     }
+    judge.hand_over()?;
     Ok(Stretch { rows, gaps: cells.gaps, groups: open.map(Open::close) })
 }
 
@@ -145,37 +150,31 @@ struct Open {
     trail: Trail,
     /// The first group, once another has begun.
     first: Option<Border>,
-    middle: Judge,
     /// The group of the last row, and where it began.
     current: CountedGroup,
     number: u64,
 }
 
 impl Open {
-    fn new(key: &[u8], number: u64, charge: &Arc<Charge>) -> Self {
-        Open {
-            trail: Trail::new(key),
-            first: None,
-            middle: Judge::new(charge),
-            current: CountedGroup::default(),
-            number,
-        }
+    fn new(key: &[u8], number: u64) -> Self {
+        Open { trail: Trail::new(key), first: None, current: CountedGroup::default(), number }
     }
 
     /// The next rows have this key: the group continues, or another one begins.
-    fn turn_to(&mut self, key: &[u8], number: u64) {
+    fn turn_to(&mut self, key: &[u8], number: u64, judge: &mut Worker<'_>) -> Result<()> {
         if *self.trail.last == *key {
-            return;
+            return Ok(());
         }
         if self.first.is_none() {
             let count = std::mem::take(&mut self.current);
             self.first = Some(Border { key: self.trail.last.clone(), number: self.number, count });
         } else {
-            self.middle.observe(&self.current, self.number);
+            judge.observe(&self.current, self.number)?;
             self.current.clear();
         }
         self.trail.push(key);
         self.number = number;
+        Ok(())
     }
 
     fn close(self) -> Groups {
@@ -184,39 +183,32 @@ impl Open {
             None => (border, None),
             Some(first) => (first, Some(border)),
         };
-        Groups { trail: self.trail, first, middle: self.middle, last }
+        Groups { trail: self.trail, first, last }
     }
 }
 
 /// The parts of a table, joined in table order.
-pub(super) struct Joined {
-    judge: Judge,
+pub(super) struct Joined<'e> {
+    judge: Worker<'e>,
     finished: Finished,
     /// The last group, which may continue in the next part.
     border: Option<Border>,
     rows: u64,
     gaps: Gaps,
-    reserved: Reservation,
 }
 
-impl Joined {
+impl<'e> Joined<'e> {
     /// No parts yet.
-    pub fn new(charge: &Arc<Charge>, resources: &Resources<'_>) -> Result<Self> {
-        Ok(Joined {
-            judge: Judge::new(charge),
-            finished: Finished::new(&resources.budget),
-            border: None,
-            rows: 0,
-            gaps: Gaps::default(),
-            reserved: Judge::reservation(&resources.budget)?,
-        })
+    pub fn new(judge: Worker<'e>, resources: &Resources<'_>) -> Self {
+        let finished = Finished::new(&resources.budget);
+        Joined { judge, finished, border: None, rows: 0, gaps: Gaps::default() }
     }
 
     /// Adds the next part of the table.
     pub fn add(&mut self, part: Stretch) -> Result<Returned> {
         self.rows += part.rows;
         self.gaps.add(part.gaps);
-        let Some(Groups { trail, mut first, middle, last }) = part.groups else { return Ok(Returned::Never) };
+        let Some(Groups { trail, mut first, last }) = part.groups else { return Ok(Returned::Never) };
         let begins = match self.border.take() {
             Some(border) if border.key == first.key => {
                 first.number = border.number;
@@ -224,7 +216,7 @@ impl Joined {
                 Begins::WithMoreOfTheLast
             }
             Some(border) => {
-                self.judge.observe(&border.count, border.number);
+                self.judge.observe(&border.count, border.number)?;
                 Begins::Anew
             }
             None => Begins::Anew,
@@ -233,20 +225,19 @@ impl Joined {
         self.border = Some(match last {
             None => first,
             Some(last) => {
-                self.judge.observe(&first.count, first.number);
+                self.judge.observe(&first.count, first.number)?;
                 last
             }
         });
-        self.judge.merge(middle);
-        self.judge.account(&mut self.reserved)?;
         Ok(returned)
     }
 
-    /// Ends the table.
-    pub fn finish(mut self) -> Result<CountedRows> {
+    /// Ends the table; returns its rows and what is missing from them.
+    pub fn finish(mut self) -> Result<(u64, Gaps)> {
         if let Some(border) = self.border.take() {
-            self.judge.observe(&border.count, border.number);
+            self.judge.observe(&border.count, border.number)?;
         }
-        Ok(CountedRows { judge: self.judge, rows: self.rows, gaps: self.gaps, room: self.reserved })
+        self.judge.hand_over()?;
+        Ok((self.rows, self.gaps))
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! Memory: the names of the files; one batch per thread.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -259,13 +260,7 @@ impl Release {
             [_] => {}
             _ => return Ok(self.sums_differ(verdict)),
         }
-        let mut promised: Vec<Finding> = verdict.findings().cloned().collect();
-        // What needs the original was judged when the release was made.
-        for claim in promised.iter_mut().flat_map(|finding| &mut finding.claims) {
-            if claim.verdict == ClaimVerdict::NotJudged {
-                claim.verdict = ClaimVerdict::Safe;
-            }
-        }
+        let promised: Vec<Cow<'_, Finding>> = verdict.findings().map(as_promised).collect();
         let columns = verdict.columns.iter().zip(&promised);
         let columns: Vec<PublishedColumn<'_>> =
             columns.map(|(column, finding)| PublishedColumn { finding, ..column.into() }).collect();
@@ -447,4 +442,16 @@ fn numbered(table: &Table, numbers: Numbering, before: u64, resources: &Resource
     })?;
     resources.progress.finish();
     Ok(last.is_some())
+}
+
+/// The finding of the run that made a release: what needs the original was judged then. Findings about many values are
+/// not copied.
+fn as_promised(finding: &Finding) -> Cow<'_, Finding> {
+    if !finding.is_open() {
+        return Cow::Borrowed(finding);
+    }
+    let mut promised = finding.clone();
+    let open = promised.claims.iter_mut().filter(|claim| claim.verdict == ClaimVerdict::NotJudged);
+    open.for_each(|claim| claim.verdict = ClaimVerdict::Safe);
+    Cow::Owned(promised)
 }

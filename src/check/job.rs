@@ -11,7 +11,7 @@ use crate::encode::scale::Scale;
 use crate::error::{Error, Result, Setting, number_of};
 use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
-use crate::model::judge::{Charge, Judge, Requirements, ValueNames, ValueRules};
+use crate::model::judge::{Charge, Judge, Requirements, STATISTICS, ValueNames, ValueRules};
 use crate::model::published::PastGroups;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
@@ -102,8 +102,10 @@ pub struct CountedTable {
     rows: u64,
     scales: Vec<Option<Scale>>,
     spilled_bytes: u64,
-    /// The memory of the judge.
-    _room: Reservation,
+    /// What the findings will take.
+    findings: u64,
+    /// The memory of the judge and of the findings.
+    room: Reservation,
 }
 
 /// Counts the groups of a table and has them judged.
@@ -154,7 +156,7 @@ pub fn count(
     let (names, scales) = (codes.names(), codes.scales());
     let possible = &|text: &str| could_hold(&scales, text);
     judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, possible })?;
-    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes, _room: room })
+    Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes, findings: 0, room })
 }
 
 fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
@@ -192,6 +194,12 @@ impl CountedTable {
         Ok(())
     }
 
+    /// Makes room for findings that take so many bytes.
+    pub(super) fn expect_findings(&mut self, stage: &'static str, bytes: u64) -> Result<()> {
+        self.findings = bytes;
+        self.room.resize(stage, self.room.bytes() + bytes)
+    }
+
     /// The findings for the column.
     pub fn finish(mut self, columns: &ColumnRoles, requirements: &Requirements) -> Result<JudgedColumn> {
         let possible = &|text: &str| could_hold(&self.scales, text);
@@ -199,7 +207,10 @@ impl CountedTable {
         let mut finding = self.judge.finish(&values)?;
         finding.sort_by_value();
         let sizes = self.judge.sizes.clone();
+        // The statistics end with the judge.
+        self.room.resize(STATISTICS, self.judge.decisive_bytes() + self.findings)?;
         Ok(JudgedColumn {
+            _room: Arc::new(self.room),
             finding,
             explorable: Explorable::new(self.judge.decisive(&self.names), &self.names),
             values: columns.values,

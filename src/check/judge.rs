@@ -10,12 +10,16 @@ use super::job::{Subject, count};
 use super::policy::Task;
 use super::robust;
 use super::verdict::{JudgedColumn, Verdict};
+use crate::encode::combination::SensitiveColumns;
 use crate::error::{Error, Result};
+use crate::math::skyline::Statistics;
+use crate::model::Policy;
 use crate::model::beliefs::Question;
-use crate::model::judge::Basis;
+use crate::model::judge::{Basis, Requirements};
 use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
 use crate::model::skyline::ProtectedValues;
+use crate::model::skyline::decisive::MOST_VALUES;
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
@@ -55,6 +59,30 @@ const CLAIM_BYTES: u64 = 1 << 10;
 /// What the knowledge skyline of a value takes in addition, until its part of a page is written.
 const SKYLINE_BYTES: u64 = 1 << 10;
 
+/// What the claims are called when there is no room for them.
+pub const FINDINGS: &str = "the findings about every sensitive value";
+
+/// What the claims about so many values take.
+fn findings_bytes(requirements: &Requirements, values: u64, skylines: Skylines) -> u64 {
+    let many = |values: &ProtectedValues| !matches!(values, ProtectedValues::These(_));
+    let points = requirements.skyline().iter().filter(|(values, _)| many(values)).count() as u64;
+    let explored = skylines == Skylines::Keep && points > 0 && values <= MOST_VALUES as u64;
+    values * (points * CLAIM_BYTES + if explored { SKYLINE_BYTES } else { 0 })
+}
+
+/// What judging a release of these values will take at least, so that a table with too many is refused at once.
+pub fn judging_bytes(policy: &Policy, sensitive: &SensitiveColumns) -> Result<u64> {
+    let mut bytes = 0;
+    for target in &policy.privacy.targets {
+        let requirements = Requirements::of(policy, target)?;
+        let values = sensitive.projection(&target.columns).map_or(0, |own| own.texts.len()) as u64;
+        let points = requirements.skyline().len() as u64;
+        bytes += findings_bytes(&requirements, values, Skylines::Keep)
+            + values * points * size_of::<Statistics>() as u64;
+    }
+    Ok(bytes)
+}
+
 impl Check<'_> {
     /// Judges the groups by everything that is required.
     pub fn judge(&self, resources: &Resources<'_>) -> Result<Verdict> {
@@ -89,12 +117,8 @@ impl Check<'_> {
         let of_counts = || {
             let mut counted = count(self.subject, columns, requirements, &wanted, resources)?;
             counted.add_published(columns, published)?;
-            let many = |values: &ProtectedValues| !matches!(values, ProtectedValues::These(_));
-            let for_every_value = requirements.skyline().iter().filter(|(values, _)| many(values)).count();
-            let skyline =
-                if self.skylines == Skylines::Keep && for_every_value > 0 { SKYLINE_BYTES } else { 0 };
-            let bytes = counted.names.len() as u64 * (for_every_value as u64 * CLAIM_BYTES + skyline);
-            let _room = resources.budget.reserve("the findings about every sensitive value", bytes)?;
+            let bytes = findings_bytes(requirements, counted.names.len() as u64, self.skylines);
+            counted.expect_findings(FINDINGS, bytes)?;
             let mut judged = counted.finish(columns, requirements)?;
             judged.explorable.read_labels(self.subject, columns, judged.order, resources)?;
             Ok(judged)

@@ -21,6 +21,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+mod evidence;
 mod examined;
 mod explorable;
 mod grid_labels;
@@ -46,6 +47,6 @@ pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
 pub use job::{Buckets, ColumnRoles, Subject, count};
-pub use judge::{Check, Skylines};
+pub use judge::{Check, FINDINGS, Skylines, judging_bytes};
 pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

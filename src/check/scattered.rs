@@ -13,6 +13,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::cells::{Cells, Gaps};
 use super::clustered::CountedRows;
+use super::evidence::Evidence;
 use super::job::{Buckets, ColumnRoles};
 use super::values::ValueCodes;
 use crate::error::{Error, Result, Setting, number_of};
@@ -376,9 +377,6 @@ pub(super) fn numbered_by_value(table: &Table, columns: &ColumnRoles) -> Result<
     }
 }
 
-/// The evidence is measured after this many values, or more if it is large already.
-const VALUES_BETWEEN: u64 = 1 << 10;
-
 /// Judges the groups of a tally; the reservation is for the judge.
 fn judge(
     groups: Tally,
@@ -386,10 +384,9 @@ fn judge(
     numbers: Numbers,
     resources: &Resources<'_>,
 ) -> Result<(Judge, Reservation)> {
-    let mut judge = Judge::new(charge);
-    let mut reserved = Judge::reservation(&resources.budget)?;
+    let mut evidence = Evidence::new(charge, &resources.budget)?;
     let mut group = CountedGroup::default();
-    let (mut number, mut seen) = (0, 0);
+    let mut number = 0;
     groups.finish(&mut |key, items| {
         group.clear();
         for (code, times) in items {
@@ -397,18 +394,10 @@ fn judge(
             if code == PERSON { group.people += times } else { group.add(code, *times) }
         }
         let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
-        judge.observe(&group, own.unwrap_or(number));
         number += 1;
-        // Every value may bring evidence of some kilobytes, and measuring takes a step for each value.
-        seen += group.distinct();
-        if seen < VALUES_BETWEEN.max(reserved.bytes() >> 14) {
-            return Ok(());
-        }
-        seen = 0;
-        judge.account(&mut reserved)
+        evidence.observe(&group, own.unwrap_or(number - 1))
     })?;
-    judge.account(&mut reserved)?;
-    Ok((judge, reserved))
+    evidence.finish()
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,10 +1,11 @@
 //! Borders between parts are joined exactly, wherever they fall.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
+use super::evidence::{Evidence, Worker};
 use super::job::ColumnRoles;
 use super::recurrence::Returned;
 use super::values::ValueCodes;
@@ -55,20 +56,23 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     };
     let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
-    let mut joined = Joined::new(&charge, &resources).unwrap();
+    let evidence = Mutex::new(Evidence::new(&charge, &budget).unwrap());
+    let worker = || Worker::new(&charge, &evidence);
+    let mut joined = Joined::new(worker(), &resources);
     let mut first_row = 0;
     for part in parts {
         let batches = part.chunks(2).map(|rows| Ok(batch(rows)));
-        let part_count = count_part(batches, first_row, &columns(), &charge, &codes).unwrap();
+        let part_count = count_part(batches, first_row, &columns(), worker(), &codes).unwrap();
         first_row += part.len() as u64;
         if joined.add(part_count).unwrap() == Returned::Perhaps {
             return None;
         }
     }
-    let mut counted = joined.finish().unwrap();
-    let mut finding = finding(&mut counted.judge, &codes).unwrap();
+    let (rows, _) = joined.finish().unwrap();
+    let (mut judge, _room) = evidence.into_inner().unwrap().finish().unwrap();
+    let mut finding = finding(&mut judge, &codes).unwrap();
     finding.sort_by_value();
-    Some((finding, counted.rows, counted.judge.sizes.groups))
+    Some((finding, rows, judge.sizes.groups))
 }
 
 fn charge(requirements: &Requirements, codes: &ValueCodes) -> Arc<Charge> {

@@ -1,10 +1,13 @@
 //! What did the check find?
 
+use std::sync::Arc;
+
 use super::explorable::Explorable;
 use crate::math::skyline::Values;
 use crate::model::finding::{Finding, Note};
 use crate::model::group_sizes::GroupSizes;
 use crate::release::manifest::PublishedColumn;
+use crate::resources::budget::Reservation;
 
 /// The verdict on a release, or any table of groups.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ pub struct JudgedColumn {
     pub order: Order,
     /// Bytes that did not fit in memory.
     pub spilled_bytes: u64,
+    /// The memory of the findings and of what can be explored.
+    pub(super) _room: Arc<Reservation>,
 }
 
 /// The order of the groups in the table.

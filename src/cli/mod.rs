@@ -39,6 +39,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
+use crate::resources::budget::keep_little_freed;
 
 /// Publishes tables larger than memory that stay safe against an adversary whose knowledge you specify.
 #[derive(Debug, Parser)]
@@ -85,6 +86,7 @@ pub enum Answer {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    keep_little_freed();
     silence_contained_panics();
     // A call that cannot be read is an error too, and told in the same form.
     let form = match std::env::args_os().any(|argument| argument == "--json") {

@@ -30,7 +30,6 @@ use crate::math::exact::parse_fraction;
 use crate::math::shares::ShareRule;
 use crate::math::skyline::{Confidence, DecisiveGroups, KeptGroups, Values, WindowState};
 use crate::policy::{AcceptedRisk, Nearness, joint_parts};
-use crate::resources::budget::{Budget, Reservation};
 
 /// What must hold for one sensitive column.
 #[derive(Debug, Clone, PartialEq)]
@@ -510,20 +509,23 @@ impl Judge {
         self.bare.merge(other.bare);
     }
 
-    /// Adjusts the reservation to the size of the evidence.
-    pub fn account(&self, reserved: &mut Reservation) -> Result<()> {
+    /// Bytes of the evidence.
+    pub fn bytes(&self) -> u64 {
         let evidence = match &self.adversary {
             AdversaryJudge::Skyline(judge) => judge.bytes(),
             AdversaryJudge::Implications(judge) => judge.bytes(),
         };
-        let bytes =
-            evidence + self.near.bytes() + self.knowledge.bytes() + self.decisive.bytes() + self.bare.bytes();
-        if bytes > reserved.bytes() { reserved.resize(STATISTICS, bytes) } else { Ok(()) }
+        evidence + self.near.bytes() + self.knowledge.bytes() + self.decisive.bytes() + self.bare.bytes()
     }
 
-    /// A reservation for [`Judge::account`].
-    pub fn reservation(budget: &Arc<Budget>) -> Result<Reservation> {
-        budget.reserve(STATISTICS, 0)
+    /// About the most bytes that a group adds to the evidence.
+    pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        let evidence = match &self.adversary {
+            AdversaryJudge::Skyline(judge) => judge.most_bytes(group),
+            AdversaryJudge::Implications(_) => group.distinct() * IMPLICATION_BYTES,
+        };
+        let skylines = self.knowledge.most_bytes(group) + self.decisive.most_bytes(group);
+        evidence + self.near.most_bytes(group) + skylines
     }
 
     /// The evidence on skyline points, if that is the adversary.
@@ -589,9 +591,9 @@ impl Judge {
         ];
         let required = minima.into_iter().filter(|(.., least, always)| least > always);
         claims.extend(required.map(|(what, has, least, _)| Claim::minimum(what, has, least)));
-        let (own, mut notes) = match &self.adversary {
+        let mut notes = match &self.adversary {
             AdversaryJudge::Skyline(judge) => {
-                let (own, mut notes) = judge.finish(values.names);
+                let mut notes = judge.finish(values.names, &mut claims);
                 let absent = judge.absent();
                 notes.extend(absent.iter().map(|&code| {
                     let (name, column) = (&values.names[code as usize], values.column);
@@ -599,11 +601,14 @@ impl Judge {
                         "the policy protects {name:?}, which column `{column}` does not hold"
                     ))
                 }));
-                (own, notes)
+                notes
             }
-            AdversaryJudge::Implications(judge) => judge.finish(values.names, values.column)?,
+            AdversaryJudge::Implications(judge) => {
+                let (own, notes) = judge.finish(values.names, values.column)?;
+                claims.extend(own);
+                notes
+            }
         };
-        claims.extend(own);
         notes.extend(size_notes(&self.sizes, charge));
         let (near, near_notes) = self.near.finish(values.names);
         claims.extend(near);
@@ -663,13 +668,29 @@ impl Judge {
         kept
     }
 
+    /// Explores nothing if another judge of the same table found too many values.
+    pub fn explore_like(&mut self, other: &Judge) {
+        if other.decisive.has_given_up() {
+            self.decisive.give_up();
+        }
+    }
+
+    /// Bytes of the groups that decide about the explored values.
+    pub fn decisive_bytes(&self) -> u64 {
+        self.decisive.bytes()
+    }
+
     /// The groups that decide about the explored values at every point.
     pub fn decisive(self, names: &[Arc<str>]) -> Vec<(String, DecisiveGroups)> {
         self.decisive.finish(names)
     }
 }
 
-const STATISTICS: &str = "the statistics of the sensitive values";
+/// What the evidence is called when there is no room for it.
+pub const STATISTICS: &str = "the statistics of the sensitive values";
+
+/// What a value of a group takes if the group is kept for some number of implications.
+const IMPLICATION_BYTES: u64 = 64;
 
 fn size_notes(sizes: &Sizes, charge: &Charge) -> Vec<Note> {
     let mut notes = Vec::new();

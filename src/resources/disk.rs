@@ -201,5 +201,6 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 /// Removes a folder with everything in it.
 pub fn remove_dir_all(path: &Path) -> io::Result<()> {
     step(DiskOperation::Remove, path)?;
-    std::fs::remove_dir_all(path)
+    // Listing a folder takes a handle, of which there may be none left; removing an empty one takes none.
+    std::fs::remove_dir(path).or_else(|_| std::fs::remove_dir_all(path))
 }

@@ -108,6 +108,18 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        name: "many protected values",
+        make: many_protected,
+        memory: [64, 128],
+        commands: &[
+            ("anonymize t --policy p.toml --out r --temp . --memory 32MiB", Refuses("of memory")),
+            ANONYMIZE,
+            REPORT,
+            CHECK,
+            ("check r --memory 1MiB", Refuses("of memory")),
+        ],
+    },
+    Case {
         name: "lists of 1,000 values",
         make: lists,
         memory: [64, 64],
@@ -285,6 +297,18 @@ fn many_values(folder: &Path, size: Size) {
         batch(vec![("q", numbers(start, rows, 2, 1000)), ("s", texts(start, rows, value))])
     });
     policy(folder, "[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[privacy]\nk_anonymity = 1000\n");
+}
+
+/// Every value has a point, so there is something to say about each.
+fn many_protected(folder: &Path, size: Size) {
+    let values = size.pick(10_000, 40_000) as u64;
+    parquet(&folder.join("t"), size.pick(30_000, 280_000), 1 << 16, |start, rows| {
+        let value = |row| format!("value {}", noise(row, 42) % values);
+        let quasi = |salt, below| numbers(start, rows, salt, below);
+        batch(vec![("q", quasi(43, 90)), ("b", quasi(44, 1000)), ("s", texts(start, rows, value))])
+    });
+    let point = "[[privacy.skyline]]\nl = 2\nk = 3\nm = 2\nconfidence = 0.5\n";
+    policy(folder, &format!("[columns]\nsensitive = \"s\"\n[columns.quasi.q]\n[columns.quasi.b]\n{point}"));
 }
 
 fn lists(folder: &Path, size: Size) {

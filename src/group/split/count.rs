@@ -31,6 +31,9 @@ pub(super) enum Counting {
     Finely(u32),
 }
 
+/// Nodes in memory for which cuts are proposed at once: enough for all threads, and the counts of the parts stay few.
+const NODES_AT_ONCE: usize = 1 << 12;
+
 /// Rows that can be counted node by node.
 pub trait CountRows: Sync {
     /// The result of counting a batch of nodes.
@@ -131,7 +134,7 @@ impl CountRows for InMemory<'_> {
     type Counts = ();
 
     fn nodes_at_once(&self) -> usize {
-        usize::MAX
+        NODES_AT_ONCE
     }
 
     fn count(&self, _tree: &CutTree, _nodes: &[OpenNode]) -> Result<()> {

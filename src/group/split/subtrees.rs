@@ -22,7 +22,7 @@ use crate::group::groups::Group;
 use crate::group::tree::{CutTree, NodeId};
 use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
-use crate::resources::budget::Reservation;
+use crate::resources::budget::{Reservation, release_freed};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -161,6 +161,8 @@ impl<'w, 's> Subtrees<'w, 's> {
                 self.publish(std::mem::take(&mut grown), tree, publication)
             })?;
             grown = next?;
+            // Leaves are freed by another thread than the one that made them.
+            release_freed();
             for (_, step) in &mut grown {
                 let Some(node) = step.node_mut() else { continue };
                 growth.pool.install(|| node.commit(&growth.plan, criterion))?;

@@ -23,6 +23,9 @@ pub const MOST_RULED_OUT: usize = 20;
 /// If more groups than this differ at some l, this l and those above are dropped.
 const MOST_DECISIVE: usize = if cfg!(test) { 300 } else { 5_000 };
 
+/// What an allocation takes besides its contents.
+const ALLOCATION: usize = 16;
+
 /// The groups that decide about one value.
 #[derive(Debug, Clone)]
 pub struct DecisiveGroups {
@@ -117,6 +120,13 @@ impl DecisiveGroups {
         self.levels.get(l).map_or(&[], Vec::as_slice)
     }
 
+    /// The most bytes that a group adds for one value, without the counts that it shares with other values: an entry and an
+    /// allocation for each l.
+    pub const MOST_BYTES_OF_GROUP: u64 = {
+        let level = size_of::<Vec<DecisiveGroup>>() + size_of::<DecisiveGroup>() + ALLOCATION;
+        (size_of::<Self>() + (MOST_RULED_OUT + 1) * level) as u64
+    };
+
     /// Bytes of the groups; counts that several values share are divided among them.
     pub fn bytes(&self) -> u64 {
         let counts = |group: &DecisiveGroup| {
@@ -124,8 +134,6 @@ impl DecisiveGroups {
             counts.div_ceil(Arc::strong_count(&group.counts))
         };
         let shared: usize = self.levels.iter().flatten().map(counts).sum();
-        // What an allocation takes besides its contents.
-        const ALLOCATION: usize = 16;
         let level = |level: &Vec<DecisiveGroup>| level.capacity() * size_of::<DecisiveGroup>() + ALLOCATION;
         let levels: usize = self.levels.iter().map(level).sum();
         let list = self.levels.capacity() * size_of::<Vec<DecisiveGroup>>() + ALLOCATION;

@@ -103,6 +103,9 @@ impl KeptGroups {
         self.overflowed
     }
 
+    /// About the most bytes that a group adds for one value, without the counts that it shares with other values.
+    pub const BYTES_OF_GROUP: u64 = (2 * KEPT_BYTES + size_of::<Self>()) as u64;
+
     /// Bytes of the kept groups; counts that several values share are divided among them.
     pub fn bytes(&self) -> u64 {
         let shared: usize = self

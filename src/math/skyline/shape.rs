@@ -145,6 +145,11 @@ impl GroupShape {
         GroupShape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
     }
 
+    /// The bytes of the top counts.
+    pub(super) fn top_bytes(&self) -> u64 {
+        size_of_val::<[u64]>(&self.top) as u64
+    }
+
     /// The shape of a group in which each person has a single value, at least one of them the target.
     pub fn of(outline: Outline) -> Self {
         let Outline { people, target, top_sum } = outline;

@@ -97,6 +97,21 @@ impl Statistics {
         Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
     }
 
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let top: u64 = self.minima.iter().flatten().map(|minimum| minimum.shape.top_bytes()).sum();
+        size_of::<Self>() as u64 + top
+    }
+
+    /// The most bytes that it takes for groups of at most so many different values.
+    pub fn most_bytes(values: Values, size: Knowledge, distinct: u64) -> u64 {
+        let top = match values {
+            Values::Set => size.l.min(distinct) * size_of::<u64>() as u64 * Ratio::ALL.len() as u64,
+            Values::Single | Values::Multiset => 0,
+        };
+        size_of::<Self>() as u64 + top
+    }
+
     /// How many values a person may have.
     pub fn values(&self) -> Values {
         self.values

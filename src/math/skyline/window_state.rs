@@ -135,6 +135,11 @@ impl WindowState {
         if self.saw_foreign { ThresholdVerdict::Unsafe } else { statistics.verdict(&point.confidence) }
     }
 
+    /// Bytes of evidence for a window that held somebody.
+    pub fn bytes_of_window(&self) -> u64 {
+        (self.points.len() * size_of::<Statistics>()) as u64
+    }
+
     /// Bytes of evidence.
     pub fn bytes(&self) -> u64 {
         let touched = self.statistics.iter().flatten().count() * self.points.len();

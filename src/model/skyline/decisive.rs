@@ -9,24 +9,63 @@ use super::knowledge::WantedByCode;
 use crate::math::skyline::{DecisiveGroups, OfferedGroup, Ranking, Values};
 use crate::model::counted_group::CountedGroup;
 
+/// Groups are kept for at most this many values: nobody explores more, and a page of them would be long.
+pub const MOST_VALUES: usize = if cfg!(test) { 50 } else { 1 << 13 };
+
+/// What a value takes in the counts of a group that is kept.
+const COUNT_BYTES: u64 = 24;
+
 /// The groups that were kept so far, for the wanted values.
 pub struct DecisiveEvidence {
     values: Values,
     /// The values; their confidences do not matter.
     wanted: Arc<WantedByCode>,
     ranking: Ranking,
+    kept: KeptByCode,
+}
+
+/// The groups of each value, as long as there are at most [`MOST_VALUES`]. Their number does not depend on the order of
+/// the groups.
+struct KeptByCode {
     by_code: Vec<Option<Box<DecisiveGroups>>>,
+    values: usize,
+}
+
+impl KeptByCode {
+    fn has_too_many(&self) -> bool {
+        self.values > MOST_VALUES
+    }
+
+    /// What is kept for a value.
+    fn of(&mut self, code: u32, values: Values) -> &mut DecisiveGroups {
+        let code = code as usize;
+        if self.by_code.len() <= code {
+            self.by_code.resize_with(code + 1, || None);
+        }
+        self.by_code[code].get_or_insert_with(|| {
+            self.values += 1;
+            Box::new(DecisiveGroups::new(values))
+        })
+    }
+
+    /// Keeps nothing if there are too many values.
+    fn limit(&mut self) {
+        if self.has_too_many() {
+            self.by_code = Vec::new();
+        }
+    }
 }
 
 impl DecisiveEvidence {
     /// No groups yet.
     pub fn new(values: Values, wanted: &Arc<WantedByCode>) -> Self {
-        DecisiveEvidence { values, wanted: wanted.clone(), ranking: Ranking::default(), by_code: Vec::new() }
+        let kept = KeptByCode { by_code: Vec::new(), values: 0 };
+        DecisiveEvidence { values, wanted: wanted.clone(), ranking: Ranking::default(), kept }
     }
 
     /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
-        if self.wanted.is_empty() {
+        if self.wanted.is_empty() || self.kept.has_too_many() {
             return;
         }
         let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
@@ -34,45 +73,63 @@ impl DecisiveEvidence {
         let mut offered = OfferedGroup::new(&ranked, number, &by_code);
         for (code, count) in group.counts() {
             if self.wanted.confidence(code).is_some() {
-                decisive_of(&mut self.by_code, code, self.values).observe(&mut offered, count);
+                self.kept.of(code, self.values).observe(&mut offered, count);
             }
         }
+        self.kept.limit();
+    }
+
+    /// Whether there are so many values that nothing is kept.
+    pub fn has_given_up(&self) -> bool {
+        self.kept.has_too_many()
+    }
+
+    /// Keeps nothing from now on.
+    pub fn give_up(&mut self) {
+        self.kept.values = MOST_VALUES + 1;
+        self.kept.limit();
     }
 
     /// Adds the groups of another part.
     pub fn merge(&mut self, other: DecisiveEvidence) {
-        for (code, decisive) in (0u32..).zip(other.by_code) {
-            let Some(decisive) = decisive else { continue };
-            decisive_of(&mut self.by_code, code, self.values).merge(*decisive);
+        if self.kept.has_too_many() || other.kept.has_too_many() {
+            return self.give_up();
         }
+        for (code, decisive) in (0u32..).zip(other.kept.by_code) {
+            let Some(decisive) = decisive else { continue };
+            self.kept.of(code, self.values).merge(*decisive);
+        }
+        self.kept.limit();
     }
 
     /// Bytes kept.
     pub fn bytes(&self) -> u64 {
-        let kept: u64 = self.by_code.iter().flatten().map(|decisive| decisive.bytes()).sum();
-        kept + self.by_code.capacity() as u64 * 8
+        let kept: u64 = self.kept.by_code.iter().flatten().map(|decisive| decisive.bytes()).sum();
+        kept + self.kept.by_code.capacity() as u64 * 8
+    }
+
+    /// The most bytes that a group adds.
+    pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        let wanted =
+            group.counts().filter(|(code, _)| self.wanted.confidence(*code).is_some()).count() as u64;
+        match wanted {
+            _ if self.kept.has_too_many() => 0,
+            0 => 0,
+            _ => wanted * DecisiveGroups::MOST_BYTES_OF_GROUP + group.distinct() * COUNT_BYTES,
+        }
     }
 
     /// The groups by value, sorted by name; includes named values that do not occur.
     pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, DecisiveGroups)> {
-        for code in self.wanted.named() {
-            decisive_of(&mut self.by_code, code, self.values);
+        if self.kept.has_too_many() {
+            return Vec::new();
         }
-        let named = self.by_code.into_iter().zip(names);
+        for code in self.wanted.named() {
+            self.kept.of(code, self.values);
+        }
+        let named = self.kept.by_code.into_iter().zip(names);
         let mut all: Vec<_> = named.filter_map(|(own, name)| Some((name.to_string(), *own?))).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
-}
-
-fn decisive_of(
-    by_code: &mut Vec<Option<Box<DecisiveGroups>>>,
-    code: u32,
-    values: Values,
-) -> &mut DecisiveGroups {
-    let code = code as usize;
-    if by_code.len() <= code {
-        by_code.resize_with(code + 1, || None);
-    }
-    by_code[code].get_or_insert_with(|| Box::new(DecisiveGroups::new(values)))
 }

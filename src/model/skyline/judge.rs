@@ -87,6 +87,9 @@ impl PointsByValue {
     }
 }
 
+/// What a value takes besides its statistics: its place in the list, and as much for an allocation.
+const VALUE_BYTES: u64 = 32;
+
 /// The statistics of every value seen, at every point required of it.
 pub struct SkylineJudge {
     points: Arc<PointsByValue>,
@@ -121,8 +124,22 @@ impl SkylineJudge {
 
     /// Bytes of evidence, which grow with the values seen.
     pub fn bytes(&self) -> u64 {
-        let points = self.by_code.iter().flatten().map(|points| points.len()).sum::<usize>();
-        (points * size_of::<Statistics>() + self.by_code.capacity() * 16) as u64
+        let points = self.by_code.iter().flatten().flatten().map(Statistics::bytes).sum::<u64>();
+        points + self.by_code.capacity() as u64 * VALUE_BYTES / 2
+    }
+
+    /// The most bytes that a group adds.
+    pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        let is_new = |code: u32| self.by_code.get(code as usize).is_none_or(Option::is_none);
+        let of_value = |code| -> u64 {
+            let points = self.points.of(code).iter();
+            let most =
+                |point: &Point| Statistics::most_bytes(self.points.values, point.knowledge, group.distinct());
+            VALUE_BYTES + points.map(most).sum::<u64>()
+        };
+        // Only sets lengthen the statistics of a value that was seen before.
+        let grows = |code: &u32| self.points.values == Values::Set || is_new(*code);
+        group.counts().map(|(code, _)| code).filter(grows).map(of_value).sum()
     }
 
     /// Every value seen at every point required of it.
@@ -158,14 +175,15 @@ impl SkylineJudge {
         Ok(())
     }
 
-    /// The findings: a claim for every value and point, in the order of the codes.
-    pub fn finish(&self, names: &[Arc<str>]) -> (Vec<Claim>, Vec<Note>) {
-        let claims: Vec<Claim> = self
-            .evidence()
-            .map(|(code, point, statistics)| {
-                breach_claim(ClaimSubject::Value(names[code as usize].to_string()), point, statistics)
-            })
-            .collect();
+    /// Adds the findings: a claim for every value and point, in the order of the codes. Returns the notes.
+    pub fn finish(&self, names: &[Arc<str>], all_claims: &mut Vec<Claim>) -> Vec<Note> {
+        let before = all_claims.len();
+        // There may be many: a list that grows would take twice as much.
+        all_claims.reserve_exact(self.evidence().count());
+        all_claims.extend(self.evidence().map(|(code, point, statistics)| {
+            breach_claim(ClaimSubject::Value(names[code as usize].to_string()), point, statistics)
+        }));
+        let claims = &all_claims[before..];
         let unsafe_claims = claims.iter().filter(|claim| !claim.is_safe()).count();
         let mut notes = Vec::new();
         let all = claims.len();
@@ -175,7 +193,7 @@ impl SkylineJudge {
             (_, held) if held == all => notes.push(Note::Summary(format!("all {all} points hold"))),
             (_, held) => notes.push(Note::Summary(format!("{held} of {all} points hold"))),
         }
-        (claims, notes)
+        notes
     }
 
     /// The values that have a point but do not occur.

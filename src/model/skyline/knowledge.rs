@@ -142,6 +142,14 @@ impl KnowledgeEvidence {
         kept + self.by_code.capacity() as u64 * 8
     }
 
+    /// About the most bytes that a group adds.
+    pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        let wanted =
+            group.counts().filter(|(code, _)| self.wanted.confidence(*code).is_some()).count() as u64;
+        let prefix = if wanted > 0 { group.distinct() * size_of::<u64>() as u64 } else { 0 };
+        wanted * KeptGroups::BYTES_OF_GROUP + prefix
+    }
+
     /// The kept groups by value, sorted by name; includes named values that do not occur.
     pub fn finish(mut self, names: &[Arc<str>]) -> Vec<(String, KeptGroups)> {
         for (&code, confidence) in &self.wanted.these {

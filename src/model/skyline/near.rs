@@ -230,6 +230,13 @@ impl NearJudge {
         self.states.iter().map(WindowState::bytes).sum::<u64>() + kept
     }
 
+    /// About the most bytes that a group adds.
+    pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        let of_window: u64 = self.states.iter().map(WindowState::bytes_of_window).sum();
+        let kept = self.kept.len() as u64 * KeptGroups::BYTES_OF_GROUP;
+        group.distinct() * (of_window + kept)
+    }
+
     /// Every window at every point.
     pub fn evidence(&self) -> impl Iterator<Item = (&Windows, Window, &Statistics)> {
         self.states.iter().flat_map(|state| {

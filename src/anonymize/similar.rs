@@ -2,7 +2,8 @@
 //!
 //! Reads what the adversary knows, refuses what cannot be grouped, sorts people into parts of similar ones,
 //! groups each part bottom-up, and writes the groups in two tables. Anyone who fits in no group is
-//! suppressed: listed by row number in a private file next to the release, and counted in the receipt.
+//! suppressed: listed by row number in a private file next to the release, and counted in the receipt. Where the
+//! distributions come from the table, the policy must accept that.
 //!
 //! Memory: the distributions, and the budget's share for sorting and grouping parts. Invariant: the same
 //! table and policy give the same bytes, whatever the order of the rows: a person's index is their position
@@ -19,7 +20,7 @@ use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Lint, Result, Setting};
-use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
+use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, Unheld, parts, read_people};
 use crate::math::robust::Requirement;
 use crate::math::skyline::Values;
 use crate::model::Target;
@@ -29,10 +30,11 @@ use crate::policy::{Quasi, Style};
 use crate::release::manifest::ReleaseStyle;
 use crate::release::private_file::{PrivateFile, refuse_inside};
 use crate::resources::Resources;
-use crate::resources::budget::release_freed;
+use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::sorter::Sorter;
 use crate::resources::threads::thread_pool;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Posteriors of groups with more states than this (twelve different values) are not computed while groups
 /// grow.
@@ -41,6 +43,10 @@ const STATES: u64 = 1 << 12;
 /// Why everybody would have to be suppressed.
 const NOBODY_IS_SIMILAR: &str = "no group keeps every posterior at most 1/r, so everybody would have to be suppressed\n  \
      lower r, or state fewer sets of columns in privacy.known";
+
+/// Why no release of a small table is made.
+const GIVEN_AWAY: &str = "the counts behind the distributions, together with all groups, give somebody's value more than 1/r\n  \
+     lower r, state fewer sets of columns in privacy.known, or give distributions from elsewhere in privacy.distributions";
 
 /// Groups similar people, and writes the groups.
 pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Attempt> {
@@ -94,12 +100,24 @@ struct Similarity<'a> {
 }
 
 impl Similarity<'_> {
+    /// How many parts of a table of this many people are grouped at once, and the memory for it.
+    fn room(&self, people: u64, budget: &Arc<Budget>) -> Result<(usize, Reservation)> {
+        let people = self.job.part_people.min(people);
+        let record_bytes = 64 + 16 * self.columns.travelling.len() as u64;
+        let bytes = |at_once| SimilarPeople::working_bytes(at_once, people, record_bytes);
+        let mut at_once = self.job.threads.max(1) * 2;
+        while at_once > 1 && bytes(at_once) > budget.free() / 2 {
+            at_once -= 1;
+        }
+        Ok((at_once, budget.reserve("grouping similar people", bytes(at_once))?))
+    }
+
     fn write(
         &self,
         census: &Census,
         known: KnownDistributions,
         list: PrivateFile,
-        accepted: Vec<Lint>,
+        mut accepted: Vec<Lint>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
         let (job, columns) = (self.job, self.columns);
@@ -111,15 +129,7 @@ impl Similarity<'_> {
         let schema = job.table.schema();
         let fields = columns.travelling.iter().filter_map(|name| schema.field_with_name(name).ok());
         let payload = Payload::new(&fields.collect::<Vec<_>>())?;
-        let people = job.part_people.min(census.rows);
-        let record_bytes = 64 + 16 * columns.travelling.len() as u64;
-        let mut at_once = job.threads.max(1) * 2;
-        while at_once > 1 && SimilarPeople::working_bytes(at_once, people, record_bytes) > budget.free() / 2 {
-            at_once -= 1;
-        }
-        let working = SimilarPeople::working_bytes(at_once, people, record_bytes);
-        let working = budget.reserve("grouping similar people", working)?;
-
+        let (at_once, working) = self.room(census.rows, budget)?;
         let mut sorter = Sorter::new(budget, &workplace.spill)?;
         let quasi: Vec<Quasi> = columns.known.iter().map(Quasi::plain).collect();
         let column = SensitiveSource { name: &columns.sensitive, null_is: self.null_is };
@@ -135,6 +145,10 @@ impl Similarity<'_> {
             requirement: self.requirement,
             test: self.robust.test.condition(STATES),
             part_people: job.part_people,
+            unheld: match self.robust.distributions {
+                Distributions::Estimated => Unheld::AreTakenIn,
+                Distributions::File { .. } => Unheld::AreLeftOut,
+            },
             at_once,
             pool: &thread_pool(job.threads)?,
             budget,
@@ -151,6 +165,11 @@ impl Similarity<'_> {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
         }
         let left_out = suppressed.count();
+        if self.robust.distributions == Distributions::Estimated {
+            accepted.extend(Lints::of_suppressed(left_out).accepted(job.policy)?);
+        }
+        // Whether the counts of a small table give somebody away shows only when all groups are there.
+        let veto = known.is_small().then(|| GIVEN_AWAY.to_string());
         let list = suppressed.write(list)?;
         drop(bound);
         let (source_rows, fingerprint) = workplace.fingerprint(job)?;
@@ -166,7 +185,7 @@ impl Similarity<'_> {
             audit: None,
             distributions: Some(known),
             suppressed: Some(list),
-            veto: None,
+            veto,
             accepted,
             night: None,
         })))

@@ -17,6 +17,7 @@ use arrow_array::types::Int64Type;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::grid_labels;
 use super::release::{Release, Tables};
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
@@ -183,7 +184,8 @@ fn entries_below(root: &Path, folder: &str, found: &mut Vec<Entry>) -> Result<()
 }
 
 impl Release {
-    /// Compares the tables with what the policy publishes: their columns, and the numbers of the groups.
+    /// Compares the tables with what the policy publishes: their columns, the ends of ranges, and the numbers of the
+    /// groups.
     pub fn tables_differ(&self, policy: &Policy, resources: &Resources<'_>) -> Result<Alterations> {
         let mut altered = Vec::new();
         let style = match (
@@ -228,6 +230,17 @@ impl Release {
                 "sensitive" if several => Numbering::Ascending,
                 _ => Numbering::WithoutGaps,
             };
+            let labelled = !broken && folder != "sensitive" && policy.publish.style == Style::Generalized;
+            let off_grid = match labelled {
+                true => grid_labels::off_grid(table, &policy.columns.quasi, resources)?,
+                false => Vec::new(),
+            };
+            altered.extend(off_grid.into_iter().map(|name| {
+                format!(
+                    "{}: column `{name}` has a label that does not end at cells of the policy",
+                    path.display()
+                )
+            }));
             let first = self.nights()[0].manifest.night.as_ref().map_or(0, |link| link.groups_before);
             if !broken && !numbered(table, numbers, first, resources)? {
                 altered.push(format!(

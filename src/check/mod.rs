@@ -24,6 +24,7 @@ mod clustered;
 mod evidence;
 mod examined;
 mod explorable;
+mod grid_labels;
 mod groups;
 pub mod integrity;
 mod job;

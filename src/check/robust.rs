@@ -21,6 +21,7 @@ use crate::model::finding::Finding;
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::dictionary::{Coder, UNKNOWN};
 use crate::model::robust::judge::{RobustJudge, Robustness, assessed};
+use crate::model::robust::remainder::Remainder;
 use crate::model::robust::{Distributions, KnownDistributions, known_columns};
 use crate::resources::Resources;
 use crate::resources::sorter::Sorter;
@@ -77,8 +78,9 @@ pub(super) fn add(
     resources: &Resources<'_>,
 ) -> Result<()> {
     let charge = RobustCharge { known, robustness };
-    let judge = judge(subject, columns, &charge, resources)?;
-    judge.finish(robustness, &known.value_texts(), finding)
+    let (judge, remainder) = judge(subject, columns, &charge, resources)?;
+    let subtracted = remainder.map(|own| own.judged(known, robustness)).transpose()?;
+    judge.finish(robustness, &known.value_texts(), subtracted.as_ref(), finding)
 }
 
 /// Distributions require people with one row and one value each.
@@ -99,12 +101,12 @@ struct RobustCharge<'a> {
     robustness: &'a Robustness,
 }
 
-fn judge(
+fn judge<'a>(
     subject: &Subject<'_>,
     columns: &ColumnRoles,
-    charge: &RobustCharge<'_>,
+    charge: &RobustCharge<'a>,
     resources: &Resources<'_>,
-) -> Result<RobustJudge> {
+) -> Result<(RobustJudge, Option<Remainder<'a>>)> {
     let spill = resources.new_spill()?;
     let sorter = Mutex::new(Sorter::new(&resources.budget, &spill)?);
     match subject {
@@ -122,6 +124,7 @@ fn judge(
     let sorter = sorter.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let pool = thread_pool(resources.threads)?;
     let mut judge = RobustJudge::new(charge.known.priors().values());
+    let mut remainder = Remainder::of(charge.known);
     let mut batch = Batch::default();
     resources.progress.start("judging groups", None);
     sorter.finish(|record| {
@@ -132,7 +135,7 @@ fn judge(
                 resources.progress.go_on()?;
                 let done = pool.install(|| batch.assessed(charge))?;
                 resources.progress.advance(done.len() as u64);
-                batch.hand_to(&mut judge, &done);
+                batch.hand_to(&mut judge, remainder.as_mut(), &done);
                 batch = Batch::default();
             }
             batch.key = key.to_vec();
@@ -142,9 +145,9 @@ fn judge(
         Ok(())
     })?;
     let done = pool.install(|| batch.assessed(charge))?;
-    batch.hand_to(&mut judge, &done);
+    batch.hand_to(&mut judge, remainder.as_mut(), &done);
     resources.progress.finish();
-    Ok(judge)
+    Ok((judge, remainder))
 }
 
 /// What the rows of a table hold.
@@ -402,9 +405,17 @@ impl Batch {
         self.groups.par_iter().map(one).collect()
     }
 
-    fn hand_to(&self, judge: &mut RobustJudge, assessed: &[Assessment]) {
+    fn hand_to(
+        &self,
+        judge: &mut RobustJudge,
+        mut remainder: Option<&mut Remainder<'_>>,
+        assessed: &[Assessment],
+    ) {
         for (group, assessed) in self.groups.iter().zip(assessed) {
             judge.observe(&group.values, group.name, assessed);
+            if let Some(remainder) = &mut remainder {
+                remainder.subtract(&group.signatures, &group.values);
+            }
         }
     }
 }

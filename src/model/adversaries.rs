@@ -17,7 +17,7 @@ use super::skyline::near::NearPoint;
 use super::skyline::{self, SkylineModel};
 use super::split::SplitTest;
 use crate::error::{Error, Result};
-use crate::policy::{Mistakes, Section, Strategy};
+use crate::policy::{AcceptedRisk, Mistakes, Section, Strategy};
 
 /// An adversary, with what it knows and how sure it may become.
 #[derive(Debug, Clone, PartialEq)]
@@ -286,6 +286,7 @@ impl Model {
             Model::Robust(model) => Adversary::Robust(Box::new(Robustness {
                 requirement: model.requirement(&policy.privacy, target)?,
                 model: model.clone(),
+                consent: policy.consent(AcceptedRisk::SuppressedPeople),
             })),
         })
     }

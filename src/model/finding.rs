@@ -10,7 +10,7 @@ use crate::math::exact::{Rational, decimal_at_most, f64_at_least};
 /// Fractions with more characters than this are rounded: they would obscure the rest.
 pub const MOST_DIGITS: usize = 200;
 /// Digits after the point of a fraction that is too long.
-const ROUNDED_PLACES: usize = 30;
+pub const ROUNDED_PLACES: usize = 30;
 
 /// The findings of a judge about one sensitive column.
 #[derive(Debug, Clone, PartialEq)]

@@ -278,10 +278,7 @@ impl Coverage {
     fn of(policy: &Policy, target: &Target) -> Self {
         Coverage::Required {
             columns: target.columns.iter().map(|name| ColumnCoverage::of(policy, name)).collect(),
-            consent: match policy.accept.contains(&AcceptedRisk::UnprotectedValues) {
-                true => Consent::Given,
-                false => Consent::Missing,
-            },
+            consent: policy.consent(AcceptedRisk::UnprotectedValues),
         }
     }
 }

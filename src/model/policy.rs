@@ -7,11 +7,12 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::adversaries::{Grouping, Model, Needs};
+use super::finding::Consent;
 use super::privacy::{Privacy, Target};
 use super::robust::RobustModel;
 use crate::error::{Error, Mistake, Result};
 use crate::math::skyline::Values;
-use crate::policy::{Document, Grid, TableRules, parse_toml};
+use crate::policy::{AcceptedRisk, Document, Grid, TableRules, parse_toml};
 use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 
 /// A policy without mistakes.
@@ -85,6 +86,11 @@ impl Policy {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string cannot fail");
         text
+    }
+
+    /// Whether the owner accepts a risk.
+    pub fn consent(&self, risk: AcceptedRisk) -> Consent {
+        if self.accept.contains(&risk) { Consent::Given } else { Consent::Missing }
     }
 
     /// The canonical text without the risks that the policy accepts.

@@ -25,11 +25,13 @@ pub enum AcceptedRisk {
     WaitedByValues,
     /// Groups that are replaced or withdrawn because of their values.
     ReplacedGroups,
+    /// People who are left out and do not pass as a group.
+    SuppressedPeople,
 }
 
 impl AcceptedRisk {
     /// All risks with their names in a policy.
-    pub const NAMES: [(&'static str, AcceptedRisk); 10] = [
+    pub const NAMES: [(&'static str, AcceptedRisk); 11] = [
         ("unprotected values", AcceptedRisk::UnprotectedValues),
         ("distinct numbers", AcceptedRisk::DistinctNumbers),
         ("lookalikes", AcceptedRisk::Lookalikes),
@@ -40,6 +42,7 @@ impl AcceptedRisk {
         ("unchecked newcomers", AcceptedRisk::UncheckedNewcomers),
         ("waited by values", AcceptedRisk::WaitedByValues),
         ("replaced groups", AcceptedRisk::ReplacedGroups),
+        ("suppressed people", AcceptedRisk::SuppressedPeople),
     ];
 
     /// The name in a policy.

@@ -1,11 +1,13 @@
 //! How are claims and totals written for programs?
 //!
-//! Risks are rounded up; the exact fraction is given next to each, unless it is too long to read.
+//! Risks are rounded up; the exact fraction is given next to each, or two decimals that enclose it if it is too long to read.
 
 use serde_json::{Map, Value, json};
 
-use crate::math::exact::Rational;
-use crate::model::finding::{Amount, Claim, ClaimSubject, Datum, Finding, MOST_DIGITS, Total};
+use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
+use crate::model::finding::{
+    Amount, Claim, ClaimSubject, Datum, Finding, MOST_DIGITS, ROUNDED_PLACES, Total,
+};
 
 /// Values of a point that a manifest lists one by one.
 const MOST_VALUES: usize = 1000;
@@ -115,7 +117,7 @@ pub fn total(total: &Total) -> Value {
     Value::Object(fields.map(|(name, datum)| (name.to_string(), value(datum))).collect())
 }
 
-/// A datum; fractions that are too long become null.
+/// A datum; fractions that are too long are enclosed.
 pub fn value(datum: &Datum) -> Value {
     match datum {
         Datum::Nothing => Value::Null,
@@ -133,13 +135,21 @@ pub fn value(datum: &Datum) -> Value {
 }
 
 fn fraction(fraction: &Rational) -> Option<String> {
-    Some(fraction.to_string()).filter(|text| text.len() <= MOST_DIGITS)
+    let text = fraction.to_string();
+    Some(match text.len() <= MOST_DIGITS {
+        true => text,
+        false => {
+            let [low, high] =
+                [decimal_at_most, decimal_at_least].map(|rounded| rounded(fraction, ROUNDED_PLACES));
+            format!("between {low} and {high}")
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::exact::ratio;
+    use crate::math::exact::{parse_fraction, ratio};
     use crate::model::finding::{ClaimVerdict, Limit, Measurement, Side};
 
     fn claim(value: u64, verdict: ClaimVerdict) -> Claim {
@@ -151,6 +161,20 @@ mod tests {
             verdict,
             ..Claim::minimum("people", 3, 2)
         }
+    }
+
+    #[test]
+    fn a_fraction_that_is_too_long_is_enclosed() {
+        assert_eq!(fraction(&ratio(2, 3)).as_deref(), Some("2/3"));
+        let long = ratio(2, 3).pow(400);
+        let text = fraction(&long).unwrap();
+        let ends: Vec<Rational> = text
+            .strip_prefix("between ")
+            .unwrap()
+            .split(" and ")
+            .map(|end| parse_fraction(end).unwrap())
+            .collect();
+        assert!(ends[0] <= long && long <= ends[1] && &ends[1] - &ends[0] < ratio(1, 10).pow(29), "{text}");
     }
 
     #[test]

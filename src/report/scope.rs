@@ -4,6 +4,7 @@
 
 use super::kept::KeptColumn;
 use crate::error::number_of;
+use crate::model::finding::Consent;
 use crate::model::robust::Distributions;
 use crate::model::{Policy, Target};
 use crate::policy::{AcceptedRisk, Style};
@@ -105,14 +106,23 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
     lines
 }
 
-/// Whoever has the counts behind the distributions subtracts what is published, and keeps what was suppressed.
+/// Whoever has the counts behind the distributions subtracts what is published, and keeps what was suppressed. Whether that
+/// gives anybody away depends on people who are not published, so the words do not.
 fn counts_of_distributions(policy: &Policy, people: u64) -> Option<ScopeLine> {
     let (_, robust) = policy.robust()?;
     let (covered, words) = match robust.distributions {
         Distributions::Estimated => (
             ScopeVerdict::Open,
-            "who uses the distributions as beliefs is covered; who knows the counts behind them subtracts the published \
-             values and is left with those of the people who are not published",
+            match policy.consent(AcceptedRisk::SuppressedPeople) {
+                Consent::Given => {
+                    "who uses the distributions as beliefs is covered; who knows the counts behind them subtracts the \
+                     published values and is left with those of the people who are not published"
+                }
+                Consent::Missing => {
+                    "who uses the distributions as beliefs is covered, and nobody's value is left if published values are \
+                     subtracted from the counts behind them; what else these counts say is not covered"
+                }
+            },
         ),
         Distributions::File { .. } => (
             ScopeVerdict::Covered,

@@ -3,6 +3,7 @@
 
 use crate::support::library::{read, write};
 use crate::support::{Folder, beside, printed, skyveil, text};
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -183,6 +184,25 @@ fn columns_that_the_policy_does_not_publish_are_named() {
         RecordBatch::try_from_iter([group, numbers].into_iter().chain(rest)).unwrap()
     });
     release.is_refused(&["out/data: column `q` does not hold labels"]);
+}
+
+/// Somebody writes another end of a range, and the hashes anew.
+#[test]
+fn ranges_end_at_the_cells_of_the_policy() {
+    let release = Altered::new("");
+    release.rewrite("data", &JOINED, |batch| {
+        let labels = batch.column(1).as_string::<i32>();
+        let first = labels.value(0).to_string();
+        assert!(first.starts_with('['), "{first}");
+        let (from, rest) = first[1..].split_once(',').unwrap();
+        let moved = format!("[{},{rest}", from.parse::<i64>().unwrap() + 2);
+        let changed: StringArray =
+            labels.iter().map(|label| label.map(|own| if own == first { &moved } else { own })).collect();
+        let mut arrays = batch.columns().to_vec();
+        arrays[1] = Arc::new(changed);
+        RecordBatch::try_new(batch.schema(), arrays).unwrap()
+    });
+    release.is_refused(&["out/data: column `q` has a label that does not end at cells of the policy"]);
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn what_is_no_number_is_refused_by_its_row() {
     let folder = Folder::new();
     let policy = |within: &str, more: &str| {
         let policy = format!(
-            "[columns]\nquasi = [\"grp\"]\n[columns.sensitive.s]\n{more}[privacy]\n\
+            "accept = [\"ends of ranges\"]\n[columns]\nquasi = [\"grp\"]\n[columns.sensitive.s]\n{more}[privacy]\n\
              skyline = [{{ {within}, confidence = 0.9 }}]\n"
         );
         folder.write("p.toml", &policy)

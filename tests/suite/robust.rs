@@ -41,6 +41,14 @@ impl Place {
         Place { folder, table, policy }
     }
 
+    /// The policy accepts people who are left out and do not pass as a group.
+    fn accepting(self) -> Self {
+        let policy = std::fs::read_to_string(&self.policy).unwrap();
+        let accepting = policy.replace("\"repeated ids\"", "\"repeated ids\", \"suppressed people\"");
+        std::fs::write(&self.policy, accepting).unwrap();
+        self
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -100,7 +108,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
 
 #[test]
 fn by_default_pairs_of_columns_are_known_as_far_as_their_people_support_it() {
-    let place = Place::new(1200, "r = 2");
+    let place = Place::new(1200, "r = 2").accepting();
     place.released("default", &[]);
     let checked = place.check("default", &["--json"]);
     assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
@@ -144,7 +152,7 @@ fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order()
 }
 
 fn expect_the_same_parts(privacy: &str) {
-    let place = Place::new(1500, privacy);
+    let place = Place::new(1500, privacy).accepting();
     let policy = std::fs::read_to_string(&place.policy).unwrap();
     let census = std::fs::read_to_string(&place.table).unwrap();
     let (head, rows) = census.split_once('\n').unwrap();
@@ -173,6 +181,15 @@ fn expect_the_same_parts(privacy: &str) {
 fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     // The adversary knows so much that few people are alike.
     let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
+    let refused = place.anonymize("out", &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
+    assert!(printed(&refused).contains("suppressed people: people fit in no group"), "{}", printed(&refused));
+    assert_eq!(
+        std::fs::read_dir(place.folder.path()).unwrap().count(),
+        2,
+        "only the table and the policy are left"
+    );
+    let place = place.accepting();
     let output = place.anonymize("out", &["--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let summary = json(&output);
@@ -281,7 +298,10 @@ fn the_policy_of_the_repository_publishes_most_of_the_census() {
         skyveil(&["anonymize", text(&census), "--policy", text(&policy), "--out", text(&out), "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let summary = json(&output);
-    assert!(summary["suppressed"].as_u64().unwrap() < 50 && summary["distributions"]["r_robust"] == true);
+    assert!(summary["suppressed"] == 0 && summary["distributions"]["r_robust"] == true);
+    assert!(
+        summary["distributions"]["left_out"] == 0 && summary["distributions"]["by_counts"] == "not computed"
+    );
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("r-robust for r = 2"));
     let report = skyveil(&["report", text(&out), "--original", text(&census)]);
@@ -667,4 +687,112 @@ fn a_null_that_means_a_number_is_that_number_for_known_distributions() {
             assert!((0.5..0.51).contains(&worst), "{}", printed(&output));
         }
     }
+}
+
+/// The largest share of any value for any person, over all arrangements in which every group has its published values and
+/// every signature its counted ones: what somebody concludes who subtracts. People are (group, signature, value).
+fn largest_share_by_counts(people: &[(usize, usize, usize)]) -> (u64, u64) {
+    let counts = |values: &[usize]| {
+        let mut counts: BTreeMap<(bool, usize, usize), u64> = BTreeMap::new();
+        for (&(group, signature, _), &value) in people.iter().zip(values) {
+            *counts.entry((true, group, value)).or_default() += 1;
+            *counts.entry((false, signature, value)).or_default() += 1;
+        }
+        counts
+    };
+    let truth = counts(&people.iter().map(|person| person.2).collect::<Vec<_>>());
+    let (mut all, mut having) = (0, vec![[0u64; 3]; people.len()]);
+    for code in 0..3usize.pow(people.len() as u32) {
+        let values: Vec<usize> = (0..people.len() as u32).map(|at| code / 3usize.pow(at) % 3).collect();
+        if counts(&values) == truth {
+            all += 1;
+            having.iter_mut().zip(values).for_each(|(own, value)| own[value] += 1);
+        }
+    }
+    (having.into_iter().flatten().max().unwrap(), all)
+}
+
+#[test]
+fn distributions_times_counts_minus_published_values_give_nobody_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut published, mut withheld) = (0, 0);
+    for seed in 0..60u64 {
+        let mut pick = crate::support::draws(seed);
+        let people: Vec<(u64, u64)> = (0..6 + pick(3)).map(|_| (pick(2), pick(3))).collect();
+        let rows: String =
+            people.iter().enumerate().map(|(at, (sig, value))| format!("p{at},s{sig},v{value}\n")).collect();
+        let table = folder.path().join("t.csv");
+        std::fs::write(&table, format!("who,sig,disease\n{rows}")).unwrap();
+        let policy = "[columns]\nsensitive = \"disease\"\nquasi = [\"who\", \"sig\"]\n[privacy]\nmodel = \"robust\"\nr = 2\n\
+                      known = [[\"sig\"]]\ntest = \"exact\"\n[publish]\nstyle = \"bucketized\"\n";
+        let (paths, out) = ([table], folder.path().join(format!("out{seed}")));
+        match Run::new(&paths, policy, out.clone()).outcome() {
+            Ok(Outcome::Published(summary)) => {
+                assert_eq!(summary.suppression.unwrap().suppressed, 0);
+                published += 1;
+            }
+            Ok(_) => {
+                withheld += 1;
+                continue;
+            }
+            Err(why) => {
+                assert!(why.to_string().contains("suppressed people"), "{why}");
+                withheld += 1;
+                continue;
+            }
+        }
+        let (names, listed) = read(&out.join("quasi"));
+        let column = |name: &str| names.iter().position(|own| own == name).unwrap();
+        let group_of = |who: &str| {
+            let row = listed.iter().find(|row| row[column("who")] == who);
+            row.map_or(0, |row| row[column("group")].parse::<usize>().unwrap())
+        };
+        let as_seen: Vec<(usize, usize, usize)> = people
+            .iter()
+            .enumerate()
+            .map(|(at, (sig, value))| (group_of(&format!("p{at}")), *sig as usize, *value as usize))
+            .collect();
+        let (having, all) = largest_share_by_counts(&as_seen);
+        assert!(having * 2 <= all, "seed {seed}: {having} of {all} in {as_seen:?}");
+    }
+    assert!(published > 10 && withheld > 5, "{published} {withheld}");
+}
+
+#[test]
+fn people_who_are_missing_from_a_table_are_judged_as_a_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let people: Vec<String> = (0..201).map(|i| format!("m,{},{}\n", i / 3, ["a", "b", "c"][i % 3])).collect();
+    std::fs::write(at("original.csv"), format!("sex,g,v\n{}", people.concat())).unwrap();
+    let check = |rows: &[String], accept: &str| {
+        let policy = format!(
+            "{accept}[columns]\nsensitive = \"v\"\ndrop = [\"g\"]\n[columns.quasi.sex]\n[privacy]\nmodel = \"robust\"\nr = 2\n\
+             known = [[\"sex\"]]\n[publish]\nstyle = \"bucketized\"\n"
+        );
+        std::fs::write(at("p.toml"), policy).unwrap();
+        std::fs::write(at("t.csv"), format!("sex,g,v\n{}", rows.concat())).unwrap();
+        let [table, policy, original] = ["t.csv", "p.toml", "original.csv"].map(at);
+        let flags = ["--policy", text(&policy), "--group", "g", "--original", text(&original), "--json"];
+        let output = skyveil(&[&["check", text(&table)], &flags[..]].concat());
+        (output.status.code(), printed(&output), output.stdout)
+    };
+    let told = |stdout: &[u8]| -> (Value, Value) {
+        let told: Value = serde_json::from_slice(stdout).unwrap();
+        let own = &told["distributions"];
+        (own["left_out"].clone(), own["left_out_as_group"].clone())
+    };
+    // A whole group is missing: whoever subtracts is left with three values for three people.
+    let (code, text, stdout) = check(&people[3..], "");
+    assert_eq!((code, told(&stdout)), (Some(0), (3.into(), true.into())), "{text}");
+    // Two people with the same value are missing: it is theirs.
+    let without: Vec<String> =
+        people.iter().filter(|row| !["m,0,a\n", "m,1,a\n"].contains(&row.as_str())).cloned().collect();
+    let (code, text, stdout) = check(&without, "");
+    assert_eq!((code, told(&stdout)), (Some(1), (2.into(), false.into())), "{text}");
+    let (code, text, stdout) = check(&without, "accept = [\"suppressed people\"]\n");
+    assert_eq!((code, told(&stdout)), (Some(0), (2.into(), false.into())), "{text}");
+    // Somebody who is not in the original.
+    let more = [&people[..], &["m,67,a\n".to_string(), "m,67,b\n".to_string()]].concat();
+    let (code, text, _) = check(&more, "");
+    assert!(code == Some(2) && text.contains("are not in the original table"), "{text}");
 }

@@ -6,8 +6,12 @@ use crate::encode::grid::GridOrigin;
 use crate::model::Policy;
 use crate::policy::{AcceptedRisk, Style};
 
-/// Up to this many numbers are like the names of categories: a set of them would show the same.
+/// Up to this many numbers are like the names of categories if many people share each: a set of them would show the same,
+/// and nobody in particular stands at the end of a range.
 const MOST_CATEGORIES: u32 = 20;
+
+/// How many people share a category, on average.
+const PEOPLE_OF_A_CATEGORY: u64 = 10;
 
 /// The most columns that a message names.
 const MOST_NAMED: usize = 5;
@@ -21,9 +25,11 @@ impl Lints {
             return;
         }
         let with = |ends: LabelEnds| {
-            let own = attributes
-                .iter()
-                .filter(move |own| own.coding.len() > MOST_CATEGORIES && own.label_ends() == ends);
+            let categories = |own: &Attribute| {
+                let values = own.coding.len();
+                values <= MOST_CATEGORIES && people >= u64::from(values) * PEOPLE_OF_A_CATEGORY
+            };
+            let own = attributes.iter().filter(|own| !categories(own) && own.label_ends() == ends);
             own.map(|own| own.name.as_str()).collect::<Vec<_>>()
         };
         let without_cells = with(LabelEnds::Grid(GridOrigin::Default));

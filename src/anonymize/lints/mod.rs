@@ -8,6 +8,7 @@ mod ends;
 mod found;
 mod kept;
 mod nights;
+mod suppressed;
 mod unprotected;
 mod values;
 

@@ -50,9 +50,14 @@ impl<'a> PersonRecord<'a> {
     }
 
     pub(super) fn push(&self, sorter: &mut Sorter<'_>) -> Result<()> {
+        sorter.push(&[&self.record()])
+    }
+
+    /// The bytes of the record.
+    pub(super) fn record(&self) -> Vec<u8> {
         let (part, combination) = (self.part.to_be_bytes(), self.combination.to_be_bytes());
         let (value, row) = (self.value.to_be_bytes(), self.row.to_be_bytes());
-        sorter.push(&[&part, &combination, &value, self.travelling, &row])
+        [&part[..], &combination, &value, self.travelling, &row].concat()
     }
 
     /// Assigns the person to a part.

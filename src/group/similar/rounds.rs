@@ -2,7 +2,8 @@
 //!
 //! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
 //! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
-//! once more. Those who are still left form larger groups; who fits in none of these is suppressed.
+//! once more. Those who are still left form larger groups; who fits in none of these is taken in by groups that are dissolved,
+//! or suppressed.
 //!
 //! Memory: [`SimilarPeople::working_bytes`], the records of the collected parts and the memory for grouping each of
 //! them.
@@ -17,11 +18,14 @@ use super::art::{SimilarGroups, group_part};
 use super::larger::LargerGroups;
 use super::parts::parts;
 use super::people::PersonRecord;
+use super::taken_in::{KeptGroups, published};
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
+use crate::math::robust::{PublishedGroup, RobustVerdict};
 use crate::math::robust::{Requirement, Test, Tuples};
+use crate::model::robust::judge::assessed;
 use crate::model::robust::{Bound, KnownDistributions};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -30,6 +34,9 @@ use crate::resources::spill::Spill;
 
 /// Memory for grouping per person, in addition to the record.
 const PERSON_BYTES: u64 = 768;
+
+/// Memory for a person who is kept back or taken in, in addition to the record.
+const KEPT_BYTES: u64 = 64;
 
 /// How people are grouped.
 pub struct SimilarPeople<'a> {
@@ -43,6 +50,8 @@ pub struct SimilarPeople<'a> {
     pub test: Test,
     /// The most people in a part.
     pub part_people: u64,
+    /// What becomes of people whom no group can hold.
+    pub unheld: Unheld,
     /// The number of parts that are grouped in parallel.
     pub at_once: usize,
     /// Threads to group on.
@@ -71,6 +80,15 @@ pub enum PlacedPeople<'a> {
         /// The number of the row, from 0.
         row: u64,
     },
+}
+
+/// What becomes of people whom no group can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unheld {
+    /// Groups are dissolved to take them in, because the table was counted with them.
+    AreTakenIn,
+    /// They are left out.
+    AreLeftOut,
 }
 
 /// What becomes of the people of a part who fit in no group of different values.
@@ -108,33 +126,89 @@ impl PartRecords {
 }
 
 impl SimilarPeople<'_> {
-    /// Memory for grouping `at_once` parts of `people` people in parallel, with records of `record_bytes`.
+    /// Memory for grouping `at_once` parts of `people` people in parallel, with records of `record_bytes`, and for the
+    /// groups that are kept back.
     pub fn working_bytes(at_once: usize, people: u64, record_bytes: u64) -> u64 {
-        at_once as u64 * people * (PERSON_BYTES + record_bytes)
+        people * (at_once as u64 * (PERSON_BYTES + record_bytes) + 2 * (KEPT_BYTES + record_bytes))
     }
 
     /// Groups everyone in the sorter; `count` is the number of parts, `weights` counts the people of each combination.
     pub fn group(&self, sorter: Sorter<'_>, count: u32, weights: &[u64], sink: &mut Sink<'_>) -> Result<()> {
-        self.progress.start("grouping", Some(weights.iter().sum()));
-        let mut number = 0;
-        let leave_out =
-            |person: PersonRecord<'_>, sink: &mut Sink<'_>| sink(PlacedPeople::LeftOut { row: person.row });
+        let people = weights.iter().sum();
+        self.progress.start("grouping", Some(people));
+        let mut finished = FinishedGroups {
+            kept: KeptGroups::new(self.part_people.min(people), people),
+            number: 0,
+            values: self.bound.values.len(),
+        };
+        let mut left = Vec::new();
+        let mut collect = |person: PersonRecord<'_>, sink: &mut Sink<'_>| match left.len() as u64 {
+            // More people than a part holds are not tried as one group.
+            many if self.unheld == Unheld::AreTakenIn && many <= self.part_people => {
+                left.push(person.record());
+                Ok(())
+            }
+            _ => sink(PlacedPeople::LeftOut { row: person.row }),
+        };
         if count <= 1 {
-            return self.round(sorter, Leftovers::FormLargerGroups, &mut number, sink, leave_out);
+            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
+        } else {
+            let mut again = Sorter::new(self.budget, self.spill)?;
+            let mut left = vec![0u64; weights.len()];
+            self.round(sorter, Leftovers::AreTriedAgain, &mut finished, sink, &mut |person, _| {
+                left[person.combination as usize] += 1;
+                person.push(&mut again)
+            })?;
+            let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
+            let mut sorter = Sorter::new(self.budget, self.spill)?;
+            again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
+            self.progress.start("grouping who was left", Some(left.iter().sum()));
+            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
-        let mut again = Sorter::new(self.budget, self.spill)?;
-        let mut left = vec![0u64; weights.len()];
-        self.round(sorter, Leftovers::AreTriedAgain, &mut number, sink, |person, _| {
-            left[person.combination as usize] += 1;
-            person.push(&mut again)
-        })?;
-        let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
-        let mut sorter = Sorter::new(self.budget, self.spill)?;
-        again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
-        self.progress.start("grouping who was left", Some(left.iter().sum()));
-        self.round(sorter, Leftovers::FormLargerGroups, &mut number, sink, leave_out)?;
+        let FinishedGroups { kept, mut number, values } = finished;
+        let (groups, left) = match left.iter().any(|record| self.is_certain(&PersonRecord::read(record))) {
+            // Nobody can hide somebody whose value is known before.
+            true => (kept.groups, left),
+            false => kept.take_in(left, &|people| self.passes(people))?,
+        };
+        let mut sorted: Vec<_> = groups.iter().map(|group| published(group)).collect();
+        sorted.sort_unstable();
+        for (people, held) in &sorted {
+            number += 1;
+            sink(PlacedPeople::Group { number, group: group_of(held, values), people })?;
+        }
+        left.iter()
+            .try_for_each(|record| sink(PlacedPeople::LeftOut { row: PersonRecord::read(record).row }))?;
         self.progress.finish();
         Ok(())
+    }
+
+    /// Whether a distribution says that this person has their value.
+    fn is_certain(&self, person: &PersonRecord<'_>) -> bool {
+        let priors = self.known.priors();
+        let own = &self.bound.signatures[person.combination as usize * priors.sets()..][..priors.sets()];
+        own.iter().enumerate().any(|(set, &signature)| priors.is_certain(set, signature))
+    }
+
+    /// Whether these people are robust as one group.
+    fn passes(&self, people: &[&[u8]]) -> Result<bool> {
+        self.progress.go_on()?;
+        if (people.len() as u64) < self.requirement.smallest_group() {
+            return Ok(false);
+        }
+        let sets = self.known.priors().sets();
+        let mut counts = vec![0u32; self.known.priors().values()];
+        let mut signatures = Vec::with_capacity(people.len() * sets);
+        for record in people {
+            let person = PersonRecord::read(record);
+            counts[self.bound.values[usize::from(person.value)] as usize] += 1;
+            signatures
+                .extend_from_slice(&self.bound.signatures[person.combination as usize * sets..][..sets]);
+        }
+        let values: Vec<(u32, u32)> = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
+        let group = PublishedGroup { signatures: &signatures, values: &values };
+        let verdict = assessed(self.known, self.requirement, group)?.verdict;
+        Ok(matches!(verdict, RobustVerdict::Robust(_)))
     }
 
     /// Groups the parts of a sorter; `leave` receives the people who fit nowhere.
@@ -142,9 +216,9 @@ impl SimilarPeople<'_> {
         &self,
         sorter: Sorter<'_>,
         leftovers: Leftovers,
-        number: &mut u64,
+        finished: &mut FinishedGroups,
         sink: &mut Sink<'_>,
-        mut leave: impl FnMut(PersonRecord<'_>, &mut Sink<'_>) -> Result<()>,
+        leave: &mut dyn FnMut(PersonRecord<'_>, &mut Sink<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut waiting: Vec<PartRecords> = Vec::new();
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
@@ -154,11 +228,7 @@ impl SimilarPeople<'_> {
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
-                for (people, values) in in_order(part, &grouped.groups) {
-                    *number += 1;
-                    let group = self.published(&values);
-                    sink(PlacedPeople::Group { number: *number, group, people: &people })?;
-                }
+                finished.add(part, &grouped.groups, sink)?;
                 grouped.suppressed.iter().try_for_each(|&at| leave(part.person(at), sink))?;
                 self.progress.advance(part.ends.len() as u64);
             }
@@ -200,28 +270,36 @@ impl SimilarPeople<'_> {
         }
         Ok(found)
     }
+}
 
-    /// A group of people with these sensitive codes.
-    fn published(&self, values: &[u16]) -> Group {
-        let mut part = GroupCounts { people: values.len() as u64, counts: vec![0; self.bound.values.len()] };
-        values.iter().for_each(|&value| part.counts[usize::from(value)] += 1);
-        Group { node: CutTree::ROOT, present: vec![], part: Part::of(&part), obstacle: None }
+/// The groups that are formed so far, most of them passed on.
+struct FinishedGroups {
+    kept: KeptGroups,
+    number: u64,
+    /// How many sensitive values there are.
+    values: usize,
+}
+
+impl FinishedGroups {
+    /// Adds the groups of a part in the order of what they publish.
+    fn add(&mut self, part: &PartRecords, groups: &[Vec<u32>], sink: &mut Sink<'_>) -> Result<()> {
+        let records = |group: &Vec<u32>| group.iter().map(|&at| part.record(at as usize).to_vec()).collect();
+        let mut groups: Vec<Vec<Vec<u8>>> = groups.iter().map(records).collect();
+        groups.sort_by(|one, other| published(one).cmp(&published(other)));
+        for group in groups {
+            let Some(group) = self.kept.keep(group) else { continue };
+            let (people, held) = published(&group);
+            self.number += 1;
+            let group = group_of(&held, self.values);
+            sink(PlacedPeople::Group { number: self.number, group, people: &people })?;
+        }
+        Ok(())
     }
 }
 
-/// The payload of a group's people and their sensitive codes, both ascending.
-type SortedGroup<'a> = (Vec<&'a [u8]>, Vec<u16>);
-
-/// The groups of a part, in the order of the values they publish.
-fn in_order<'a>(part: &'a PartRecords, groups: &[Vec<u32>]) -> Vec<SortedGroup<'a>> {
-    let one = |group: &Vec<u32>| {
-        let mut people: Vec<&[u8]> = group.iter().map(|&at| part.person(at).travelling).collect();
-        let mut values: Vec<u16> = group.iter().map(|&at| part.person(at).value).collect();
-        people.sort_unstable();
-        values.sort_unstable();
-        (people, values)
-    };
-    let mut sorted: Vec<SortedGroup<'_>> = groups.iter().map(one).collect();
-    sorted.sort_unstable();
-    sorted
+/// A group of people with these sensitive codes, out of `values`.
+fn group_of(held: &[u16], values: usize) -> Group {
+    let mut part = GroupCounts { people: held.len() as u64, counts: vec![0; values] };
+    held.iter().for_each(|&value| part.counts[usize::from(value)] += 1);
+    Group { node: CutTree::ROOT, present: vec![], part: Part::of(&part), obstacle: None }
 }

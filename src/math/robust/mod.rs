@@ -9,6 +9,7 @@
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `enclosure` | how large can the posteriors of a large group be? |
 //! | `judge` | what may be said about a published group? |
+//! | `counted` | what may be said about all groups, if the counts are known? |
 //!
 //! Memory: documented in each module; nothing here reads files or starts threads. Invariant: the condition is
 //! per group, so tables may be processed in parts; only groups that pass `ratio` or `exact` or
@@ -16,6 +17,7 @@
 //! priors.
 
 mod conditions;
+mod counted;
 mod enclosure;
 mod judge;
 mod priors;
@@ -29,6 +31,7 @@ pub(crate) mod tests;
 mod tuples;
 
 pub use conditions::{Test, delta_ceiling};
+pub use counted::{ArrangedGroup, largest_share};
 pub use enclosure::exposed;
 pub use judge::{Assessment, Proof, PublishedGroup, RobustVerdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};

@@ -80,6 +80,11 @@ impl Priors {
         self.rank(set, signature, value) == 0
     }
 
+    /// Whether only one value is possible for a signature, and certain.
+    pub fn is_certain(&self, set: usize, signature: u32) -> bool {
+        self.row(set, signature).any(|(_, rank)| self.levels.near(rank) == 1.0)
+    }
+
     pub(crate) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
         let set = &self.sets[set];
         let (start, end) =

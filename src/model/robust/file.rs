@@ -96,6 +96,7 @@ impl KnownDistributions {
             values: read.values,
             priors: builder.build(),
             source: path.display().to_string(),
+            counted: None,
             _room: room,
         })
     }

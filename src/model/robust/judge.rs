@@ -1,19 +1,20 @@
 //! Does every group keep every posterior at most 1/r against an adversary who knows distributions?
 //!
 //! A group is judged by its exact posteriors if it is small enough, and by a bound otherwise; a
-//! group that neither proves is not shown to be robust, and is not safe. Nothing depends on how the groups
-//! were made.
+//! group that neither proves is not shown to be robust, and is not safe. People who are left out of a release whose
+//! distributions come from the table count as a group of their own. Nothing depends on how the groups were made.
 //!
 //! Memory: the states of one group per thread; one number for each value.
 //! Invariant: a comparison with 1/r is certain (equality is safe); contradictory distributions are an error.
 
+use super::remainder::{ByCounts, Subtracted};
 use super::{Distributions, KnownDistributions, RobustModel, RobustTest};
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::robust::{Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess};
 use crate::model::finding::{
-    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side, Total,
-    WorstByValue,
+    Amount, Claim, ClaimSubject, ClaimVerdict, Consent, Datum, Finding, Limit, Measurement, Note, Side,
+    Total, WorstByValue,
 };
 
 /// Posteriors of groups with up to this many states (twelve different values) are always computed.
@@ -30,6 +31,8 @@ pub struct Robustness {
     pub model: RobustModel,
     /// No posterior may be above 1/r.
     pub requirement: Requirement,
+    /// Whether the owner accepts that people are left out who do not pass as a group.
+    pub consent: Consent,
 }
 
 impl Robustness {
@@ -120,8 +123,29 @@ impl RobustJudge {
         }
     }
 
-    /// Adds the results to the finding; `texts` are those of the values.
-    pub fn finish(self, robustness: &Robustness, texts: &[&str], finding: &mut Finding) -> Result<()> {
+    /// Adds what follows from the people who are left out; unless the owner accepts it, they must be robust as a group,
+    /// and the counts of a small table must give nothing away.
+    fn add_subtracted(&mut self, subtracted: &Subtracted, consent: Consent) {
+        if consent == Consent::Given {
+            return;
+        }
+        match subtracted.as_group.as_ref().map(|assessment| assessment.verdict) {
+            None | Some(RobustVerdict::Robust(_)) => {}
+            Some(RobustVerdict::NotShown) => self.not_shown += 1,
+            Some(RobustVerdict::Breached { .. } | RobustVerdict::Contradiction) => self.breached += 1,
+        }
+        self.breached += u64::from(subtracted.by_counts == ByCounts::Breached);
+    }
+
+    /// Adds the results to the finding; `texts` are those of the values. `subtracted` is known if the distributions
+    /// come from the table.
+    pub fn finish(
+        mut self,
+        robustness: &Robustness,
+        texts: &[&str],
+        subtracted: Option<&Subtracted>,
+        finding: &mut Finding,
+    ) -> Result<()> {
         if self.contradictions > 0 {
             let groups = number_of(self.contradictions, "group", "groups");
             let first = self.contradiction.map_or(String::new(), |name| format!(", the first is {name}"));
@@ -129,6 +153,9 @@ impl RobustJudge {
                 format!("the distributions contradict the table: they make {groups} impossible{first}"),
                 "give the distributions that belong to this table; what contradicts it proves nothing",
             ));
+        }
+        if let Some(subtracted) = subtracted {
+            self.add_subtracted(subtracted, robustness.consent);
         }
         let worst = texts.iter().zip(&self.worst);
         let mut worst: Vec<(String, f64)> =
@@ -139,7 +166,12 @@ impl RobustJudge {
         finding.claims.insert(place, self.claim(holds));
         finding.safe &= holds;
         finding.notes.insert(0, Note::Summary(format!("posteriors {}", self.posteriors(robustness, &worst))));
-        finding.totals.push(self.total(robustness, holds, &worst));
+        let mut total = self.total(robustness, holds, &worst);
+        if let Some(subtracted) = subtracted {
+            finding.notes.extend(subtracted.in_words().map(Note::Summary));
+            total.fields.extend(subtracted.fields());
+        }
+        finding.totals.push(total);
         finding.worst = Some(WorstByValue { measured: "posterior", values: worst });
         Ok(())
     }

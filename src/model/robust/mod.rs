@@ -14,9 +14,11 @@ pub mod dictionary;
 mod file;
 pub mod judge;
 mod policy;
+pub mod remainder;
 
 use census::Census;
 use dictionary::{Coder, Dictionary, Map, UNKNOWN};
+use remainder::CountedPeople;
 
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::Rational;
@@ -38,6 +40,8 @@ pub struct KnownDistributions {
     values: Dictionary,
     priors: Priors,
     source: String,
+    /// The people they were estimated from.
+    counted: Option<CountedPeople>,
     _room: Reservation,
 }
 
@@ -81,7 +85,9 @@ impl KnownDistributions {
         let scratch = census.classes.len() as u64 * 24 + census.len() as u64 * 4;
         let _scratch = budget.reserve("estimating distributions", scratch)?;
         let mut builder = PriorsBuilder::new(census.sensitive.len() as u32);
-        let (mut sets, mut bytes) = (Vec::new(), 0);
+        let of_people = CountedPeople::BYTES + 8 * robust.known.len() as u64;
+        let (mut sets, mut bytes) = (Vec::new(), census.len() as u64 * of_people);
+        let mut of_combinations = Vec::with_capacity(robust.known.len());
         let support = (robust.support > 0).then(|| support_counts(&census.value_counts(), robust.support));
         for set in &robust.known {
             let places = places(&columns, set)?;
@@ -115,6 +121,7 @@ impl KnownDistributions {
                 merged = with_support(&merged, signatures.len() as u32, support)?;
             }
             builder.estimated(signatures.len() as u32, merged)?;
+            of_combinations.push(of_combination);
             sets.push(KnownSet { columns: places, signatures });
         }
         Ok(KnownDistributions {
@@ -124,8 +131,14 @@ impl KnownDistributions {
             values: Dictionary::of_sensitive(&census.sensitive),
             priors: builder.build(),
             source: "the original table".to_string(),
+            counted: Some(CountedPeople::new(census, &of_combinations, robust.support)),
             _room: room,
         })
+    }
+
+    /// Whether the table is so small that all arrangements of its counts are tried.
+    pub fn is_small(&self) -> bool {
+        self.counted.as_ref().is_some_and(CountedPeople::is_small)
     }
 
     /// The priors, by the numbers of signatures and values.

@@ -46,7 +46,7 @@ fn t_closeness_counts_people_in_the_whole_table_too() {
     let folder = Folder::new();
     let rows = "who,q,grp,s\np1,1,1,a\np1,1,1,a\np1,1,1,a\np2,2,2,b\np3,2,2,b\n";
     let table = folder.write("t.csv", rows);
-    let policy = "[columns]\nindividual = \"who\"\nsensitive = \"s\"\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[privacy]\n\
+    let policy = "accept = [\"ends of ranges\"]\n[columns]\nindividual = \"who\"\nsensitive = \"s\"\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[privacy]\n\
                   t_closeness = { t = 0.65 }\n";
     let policy = folder.write("p.toml", policy);
     let found = answer(Path::new(&table), &["--policy", &policy, "--group", "grp", "--memory", "1MiB"]);
@@ -64,7 +64,7 @@ fn smoothing_uses_the_order_that_the_policy_states() {
     let table = folder.write("t.csv", "q,s,grp\n2,b,0\n2,a,1\n1,b,0\n2,c,1\n");
     let policy = |t: &str| {
         let policy = format!(
-            "[columns]\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[columns.sensitive.s]\n\
+            "accept = [\"ends of ranges\"]\n[columns]\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[columns.sensitive.s]\n\
              order = [\"a\", \"b\", \"c\", \"d\"]\n[privacy]\nmodel = \"beliefs\"\nsmooth = 0.75\n[[privacy.beliefs]]\nbandwidth = 0.5\nt = {t}\n"
         );
         folder.write("p.toml", &policy)
@@ -91,7 +91,7 @@ fn nan_is_null_for_everybody() {
     ]);
     let policy = |c: &str| {
         let policy = format!(
-            "[columns]\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[columns.sensitive.s]\nnull_is = \"m\"\n[privacy]\n\
+            "accept = [\"ends of ranges\"]\n[columns]\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[columns.sensitive.s]\nnull_is = \"m\"\n[privacy]\n\
              skyline = [{{ confidence = {c} }}]\n"
         );
         folder.write("p.toml", &policy)
@@ -151,7 +151,7 @@ fn zero_is_one_person_whatever_its_sign() {
         ("grp", numbers(&[1, 1, 1, 1])),
         ("s", texts(&["a", "a", "b", "c"])),
     ]);
-    let policy = "[columns]\nindividual = \"who\"\nsensitive = \"s\"\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[privacy]\n\
+    let policy = "accept = [\"ends of ranges\"]\n[columns]\nindividual = \"who\"\nsensitive = \"s\"\nquasi = [\"q\"]\ndrop = [\"grp\"]\n[privacy]\n\
                   minimum_group_size = 3\nskyline = [{ confidence = 0.4 }]\n";
     let policy = folder.write("p.toml", policy);
     crate::support::library::write(&folder.path("t.csv"), &rows);

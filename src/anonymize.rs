@@ -36,7 +36,7 @@ pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
 pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
 pub use tasks::{EngineTask, PageTask};
-pub use trial::{RelaxedTrial, ReplayReport, Trial, TrialTable, finer_grids};
+pub use trial::{PolicyEstimate, ReplayReport, SAMPLED_PEOPLE, Trial, TrialTable, untried};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;

@@ -92,6 +92,12 @@ pub mod engine {
     pub use crate::encode::elsewhere::{Gathered, RowEngine, RowSet};
 }
 
+/// The charts of the report, for the Python package's view of a release in a notebook. Not part of the public interface.
+#[doc(hidden)]
+pub mod charts {
+    pub use crate::report::chart::{CHART_STYLE, histogram, meter};
+}
+
 /// What the benches measure. Not part of the public interface: it may change at any time.
 #[cfg(feature = "bench-internals")]
 #[doc(hidden)]

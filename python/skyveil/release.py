@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ._native import NativeRelease, ReleaseRows
+from ._native import NativeRelease, ReleaseRows, chart_style, histogram, meter
 
 __all__ = ["Release", "Verdict"]
 
 _ROWS = 12
 """Points that a notebook shows."""
+_CLASS = "skyveil-view"
+"""The class that the style of the charts is limited to."""
 
 
 class Release:
@@ -92,9 +96,8 @@ class Release:
             f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
             for name, value in facts
         )
-        return (
-            f"<div><b>Release {html.escape(str(self.path))}</b><table>{cells}</table>"
-            f"{_skyline(manifest['points'])}</div>"
+        return _view(
+            f"<b>Release {html.escape(str(self.path))}</b><table>{cells}</table>{_skyline(manifest['points'])}"
         )
 
 
@@ -111,6 +114,7 @@ class Verdict:
         people: How many people the release has.
         groups: How many groups it has.
         smallest_group: How many people the smallest group has.
+        sizes: Groups by number of people: from, to, and how many groups.
         unprotected: What holds for values that nothing protects, in words.
         not_judged: Why an altered release could not be judged.
     """
@@ -123,6 +127,7 @@ class Verdict:
     people: int = 0
     groups: int = 0
     smallest_group: int = 0
+    sizes: list[tuple[int, int, int]] = field(default_factory=list)
     unprotected: str | None = None
     not_judged: str | None = None
 
@@ -132,10 +137,17 @@ class Verdict:
     def _repr_html_(self) -> str:
         words = {True: "safe", False: "not safe", None: self.unprotected or "not judged without the original"}
         altered = "".join(f"<li>{html.escape(text)}</li>" for text in self.altered)
-        return (
-            f"<div><b>{html.escape(words[self.safe])}</b>: {self.people:,} people in {self.groups:,} groups"
-            f"<ul>{altered}</ul>{_skyline(self.points)}</div>"
+        sizes = f"<p>Groups by number of people:</p>{histogram('Groups by size', self.sizes)}" if self.sizes else ""
+        return _view(
+            f"<b>{html.escape(words[self.safe])}</b>: {self.people:,} people in {self.groups:,} groups"
+            f"<ul>{altered}</ul>{sizes}{_skyline(self.points)}"
         )
+
+
+def _view(contents: str) -> str:
+    """Contents on a ground of their own, because a notebook may be dark where the system is light."""
+    own = "background:var(--paper);color:var(--ink);padding:.8rem;max-width:44rem"
+    return f"<div class='{_CLASS}' style='{own}'><style>{chart_style(_CLASS)}</style>{contents}</div>"
 
 
 def _skyline(points: list[dict[str, Any]]) -> str:
@@ -161,17 +173,15 @@ def _skyline(points: list[dict[str, Any]]) -> str:
 
 def _point(where: tuple[Any, ...], risk: float, point: dict[str, Any]) -> str:
     column, l, k, m, limit = where
-    colour = "#2a7" if point.get("safe") else "#c33"
     value = str(point.get("value", ""))
     name = f"{column}: {value}" if column else value
-    bar = (
-        "<svg width='120' height='12' role='img'><rect width='120' height='12' fill='#8884'/>"
-        f"<rect width='{120 * min(1.0, risk):.1f}' height='12' fill='{colour}'/>"
-        f"<rect x='{120 * min(1.0, limit) - 1:.1f}' width='2' height='12' fill='currentColor'/></svg>"
-    )
+    exact = str(point.get("breach_exact", risk))
+    # Risks are rounded up.
+    shown = math.ceil(Fraction(exact) * 10_000) / 10_000
+    chart = meter(exact, str(point["confidence"]))
     return (
-        f"<tr><td>{l}</td><td>{k}</td><td>{m}</td><td>{limit:g}</td><td>{risk:.4f}</td><td>{bar}</td>"
-        f"<td style='text-align:left'>{html.escape(name)}</td></tr>"
+        f"<tr><td>{l}</td><td>{k}</td><td>{m}</td><td>{limit:g}</td><td>{shown:.4f}</td>"
+        f"<td style='width:8rem'>{chart}</td><td style='text-align:left'>{html.escape(name)}</td></tr>"
     )
 
 

@@ -1,10 +1,11 @@
 //! What Python calls.
 //!
-//! The package `skyveil` wraps these functions: it shows progress and draws, and this crate converts. Tables come in by
+//! The package `skyveil` wraps these functions: it shows progress and arranges, and this crate converts. Tables come in by
 //! path or through the Arrow C stream interface ([`table`]), rows go out through the same interface ([`rows`]), errors
 //! become exceptions with their fields ([`errors`]), the tasks of an engine
-//! such as Spark call [`engine`], and long work runs without the lock of the interpreter ([`work`]).
+//! such as Spark call [`engine`], notebooks show the report's [`charts`], and long work runs without the lock of the interpreter ([`work`]).
 
+mod charts;
 mod engine;
 mod errors;
 mod release;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 /// The functions of skyveil as Python sees them.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::charts::{chart_style, histogram, meter};
     #[pymodule_export]
     use crate::engine::{
         NativePageTask, TaskPages, canonical_policy, combine, count_files, encode, merge_combinations, merge_counts,

@@ -309,7 +309,8 @@ fn describe(verdict: &Verdict, answer: &Bound<'_, PyDict>) -> PyResult<()> {
     answer.set_item("records", first.records)?;
     answer.set_item("people", first.individuals)?;
     answer.set_item("groups", first.groups)?;
-    answer.set_item("smallest_group", first.smallest_group)
+    answer.set_item("smallest_group", first.smallest_group)?;
+    answer.set_item("sizes", first.sizes.bars())
 }
 
 /// Proposes a policy for a table; returns its text, and what the owner should decide first.

@@ -85,7 +85,13 @@ def test_a_notebook_shows_summary_and_skyline(release: skyveil.Release) -> None:
     shown = release._repr_html_()
     for text in ["5,000", "receipt", "<svg", "<td>2</td><td>3</td><td>2</td><td>0.8</td>", "0.333333"]:
         assert text in shown, text
-    assert "safe" in skyveil.check(release)._repr_html_()
+    verdict = skyveil.check(release)._repr_html_()
+    assert "safe" in verdict and "class=\"histogram\"" in verdict
+    # The charts are those of the report, and their style stays with them.
+    page = release.report.read_text()
+    meter = page[page.index("<svg class=\"meter\"") :].split("</svg>")[0]
+    assert meter in shown and meter in verdict
+    assert ":root" not in shown and shown.count("<style>.skyveil-view{") == 1
     assert "5000 people" in repr(release)
 
 

@@ -435,6 +435,7 @@ impl Withdrawal<'_> {
             reader: Reader::Public,
             penalties: None,
             binds: Vec::new(),
+            tried: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept: &kept,
         });

@@ -30,6 +30,7 @@ use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
 use crate::group::split::limits::SubtreeLimits;
+use crate::group::split::lookahead::Lookahead;
 use crate::group::split::part_rows::PartRows;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::rank::CutOrder;
@@ -334,8 +335,9 @@ impl<'s> CodedTable<'s> {
                 Some(None)
             }
             Search::Tree => {
+                let untouched = test.fork();
                 let growth = Growth {
-                    plan: plan(job.policy, &columns),
+                    plan: plan(job.policy, &columns, Lookahead::new(&*untouched, people)),
                     pool: &thread_pool(self.threads)?,
                     budget: &workplace.resources.budget,
                     spill: &workplace.spill,
@@ -522,11 +524,16 @@ fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) 
 }
 
 /// How a policy wants these columns to be cut.
-pub(super) fn plan<'c>(policy: &Policy, columns: &'c [Column]) -> SplitPlan<'c> {
-    let order = match policy.publish.cuts {
-        Cuts::Mondrian => CutOrder::Mondrian,
+pub(super) fn plan<'c>(
+    policy: &Policy,
+    columns: &'c [Column],
+    lookahead: Option<Lookahead<'c>>,
+) -> SplitPlan<'c> {
+    let (order, lookahead) = match (policy.publish.cuts, lookahead) {
+        (Cuts::Mondrian, _) => (CutOrder::Mondrian, None),
         // Blind cuts have no order: they are not tried.
-        Cuts::Best | Cuts::Blind => CutOrder::Gain,
+        (Cuts::Best | Cuts::Blind, None) => (CutOrder::Gain, None),
+        (Cuts::Best | Cuts::Blind, ahead) => (CutOrder::GainAndRoom, ahead),
     };
-    SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size }
+    SplitPlan { columns, order, least_people: policy.privacy.minimum_group_size, lookahead }
 }

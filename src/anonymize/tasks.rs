@@ -9,11 +9,11 @@ use super::splitting::plan;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::elsewhere::{self, TaskCodes, TaskRows, merge_totals};
-use crate::encode::group_counts::GroupCounts;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
-use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, sort_pages};
+use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, requested_table, sort_pages};
+use crate::group::split::lookahead::Lookahead;
 use crate::model::protection::Protection;
 use crate::model::{Grouping, Needs, Policy};
 use crate::resources::Resources;
@@ -113,8 +113,10 @@ impl PageTask {
     /// Grows a node from all its pages.
     pub fn grow(&self, request: &[u8], pages: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
         let protection = Protection::new(&self.policy)?;
-        let test = |whole: &GroupCounts| protection.split_test(&self.codes.sensitive, whole, None);
-        grow_pages(&self.codes.pages, &plan(&self.policy, &self.columns), test, request, pages)
+        let whole = requested_table(&self.codes.pages, request)?;
+        let untouched = protection.split_test(&self.codes.sensitive, &whole, None)?;
+        let plan = plan(&self.policy, &self.columns, Lookahead::new(&*untouched, whole.people));
+        grow_pages(&self.codes.pages, &plan, untouched.fork(), request, pages)
     }
 }
 

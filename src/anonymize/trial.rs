@@ -24,6 +24,7 @@ use crate::encode::source::{DecidedCodes, Encoded, Source};
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, Present};
+use crate::group::split::lookahead::Lookahead;
 use crate::math::skyline::Values;
 use crate::model::obstacle::{Binding, ObstacleTally};
 use crate::model::protection::Protection;
@@ -72,6 +73,9 @@ pub struct RelaxedTrial {
     pub trial: Trial,
 }
 
+/// The most people who are split in a trial; more take longer and change the estimates little.
+pub const SAMPLED_PEOPLE: u64 = 50_000;
+
 /// The columns of a trial: positions in the table, with their codes.
 type TrialColumns<'t> = Vec<(usize, &'t Attribute)>;
 
@@ -79,20 +83,11 @@ impl TrialTable {
     /// Reads a table for a policy: about `most` people of it.
     pub fn read(table: &Table, policy: &Policy, most: u64, resources: &Resources<'_>) -> Result<Self> {
         let protection = Protection::new(policy)?;
-        let unfit = |what: &str| {
-            Error::input(
+        if let Some(what) = untried(policy)? {
+            return Err(Error::input(
                 format!("a trial cannot estimate {what}"),
                 "make the release, and look at its report",
-            )
-        };
-        if protection.judges_rows() || policy.grouping() != Grouping::Split {
-            return Err(unfit("a release whose groups are not made by counts"));
-        }
-        if policy.publish.cuts == Cuts::Blind {
-            return Err(unfit("a release whose cuts are blind"));
-        }
-        if policy.publish.style != Style::Generalized {
-            return Err(unfit("a release that publishes quasi-identifiers exactly"));
+            ));
         }
         let columns = SourceColumns::bound(table, policy, protection.values())?;
         let source = Source { table, columns, resources };
@@ -161,7 +156,8 @@ impl TrialTable {
         let whole = rows.total(self.sensitive.len());
         let mut test = protection.split_test(&self.sensitive, &whole, None)?;
         let columns: Vec<Column> = attributes.iter().map(|(_, own)| own.column()).collect();
-        let plan = plan(policy, &columns);
+        let untouched = test.fork();
+        let plan = plan(policy, &columns, Lookahead::new(&*untouched, whole.people));
         let workload = self.workload(protection.values(), &columns)?;
         let counts = workload.as_ref().map(|workload| true_counts(workload, &rows));
         let admitted = test.admits(&[Part::of(&whole)], &mut Scratch::default());
@@ -202,9 +198,55 @@ impl TrialTable {
     }
 }
 
+/// Why a trial says nothing about the releases of a policy; `None` if it does.
+pub fn untried(policy: &Policy) -> Result<Option<&'static str>> {
+    let protection = Protection::new(policy)?;
+    Ok(if protection.judges_rows() || policy.grouping() != Grouping::Split {
+        Some("a release whose groups are not made by counts")
+    } else if policy.publish.cuts == Cuts::Blind {
+        Some("a release whose cuts are blind")
+    } else if policy.publish.style != Style::Generalized {
+        Some("a release that publishes quasi-identifiers exactly")
+    } else {
+        None
+    })
+}
+
+/// What a policy gives, and what one step less of each requirement or a finer grid would gain, tried on a sample.
+#[derive(Debug, Clone)]
+pub struct PolicyEstimate {
+    /// People in the table.
+    pub people: u64,
+    /// People in the sample.
+    pub sampled: u64,
+    /// The policy as it is.
+    pub as_it_is: Trial,
+    /// Changes of one line each, best first.
+    pub relaxed: Vec<RelaxedTrial>,
+}
+
+impl PolicyEstimate {
+    /// Reads the table once for the policy, and once for each finer grid.
+    pub fn of(table: &Table, policy: &Policy, resources: &Resources<'_>) -> Result<Self> {
+        let progress = resources.progress;
+        let sample = TrialTable::read(table, policy, SAMPLED_PEOPLE, resources)?;
+        progress.start("trying policies", None);
+        let as_it_is = sample.try_policy(policy)?;
+        let mut relaxed = sample.try_relaxations(policy, &as_it_is.binds)?;
+        for (change, finer) in finer_grids(table, policy)? {
+            let sample = TrialTable::read(table, &finer, SAMPLED_PEOPLE, resources)?;
+            progress.start("trying policies", None);
+            relaxed.push(RelaxedTrial { change, trial: sample.try_policy(&finer)? });
+        }
+        relaxed.sort_by(|one, other| one.trial.loss().total_cmp(&other.trial.loss()));
+        progress.finish();
+        Ok(PolicyEstimate { people: sample.people(), sampled: sample.sampled(), as_it_is, relaxed })
+    }
+}
+
 /// Policies with a finer grid for one column each, and how one would write it. Such a policy needs a [`TrialTable`] of its
 /// own, because the table is read in other cells.
-pub fn finer_grids(table: &Table, policy: &Policy) -> Result<Vec<(String, Policy)>> {
+fn finer_grids(table: &Table, policy: &Policy) -> Result<Vec<(String, Policy)>> {
     let mut finer = Vec::new();
     for (at, quasi) in policy.columns.quasi.iter().enumerate() {
         let ordered = quasi.shape == QuasiShape::Plain && (quasi.grid.is_some() || quasi.domain.is_some());

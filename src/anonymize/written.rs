@@ -173,6 +173,7 @@ impl Written {
             reader: Reader::Public,
             penalties: None,
             binds: Vec::new(),
+            tried: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept,
         });

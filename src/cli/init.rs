@@ -1,9 +1,10 @@
 //! `skyveil init`: profile a table and propose a policy to start from.
 
 use super::Answer;
-use super::dry_run::{MOST_PEOPLE, compared, sampled};
+use super::dry_run::{compared, sampled};
 use super::flags::{ResourceFlags, open_table, read_delimiter, read_options};
 use super::terminal::{complain, print, print_file, visible, visible_path, with_progress};
+use crate::anonymize::SAMPLED_PEOPLE;
 use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
 use crate::policy::hierarchy::to_arx;
@@ -122,7 +123,7 @@ fn tried(args: &InitArgs, proposal: &PolicyProposal<'_>, reading: &ReadingOption
         let options = read_options(args.delimiter, Some(&first.policy), args.resources.spool());
         let table = Table::open(&args.paths, &options)?;
         let resources = args.resources.all(progress);
-        let Some((sample, policies)) = Strictness::try_all(&policies, &table, MOST_PEOPLE, &resources)?
+        let Some((sample, policies)) = Strictness::try_all(&policies, &table, SAMPLED_PEOPLE, &resources)?
         else {
             return Ok(Tried::default());
         };

@@ -8,6 +8,7 @@ use super::Answer;
 use super::flags::{read_confidence, read_point};
 use super::subject::{Opened, SubjectFlags};
 use super::terminal::{print, print_file, visible_path, with_progress};
+use crate::anonymize::{PolicyEstimate, Trial, untried};
 use crate::check::policy::Task;
 use crate::check::{Check, JudgedColumn, Order, Skylines, Subject, Verdict};
 use crate::error::{Error, Result, Setting, number_of};
@@ -20,7 +21,8 @@ use crate::release::receipt::Receipt;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{
-    Asked, BoundPeople, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL, to_html,
+    Asked, BoundPeople, Compared, Contents, Origin, Penalties, PolicyChange, PolicyChanges, Reader,
+    WITHOUT_ORIGINAL, to_html,
 };
 use crate::report::utility::Design;
 use crate::resources::Resources;
@@ -103,7 +105,8 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
         ));
     }
     let original = args.subject.open_original(&args.original, &opened)?;
-    let (verdict, kept, compared) = with_progress(|progress| {
+    let receipt = receipt(args, &opened)?;
+    let (verdict, kept, compared, tried) = with_progress(|progress| {
         let resources = args.subject.resources(progress);
         let verdict = judge(args, &opened, &tasks, original.as_ref(), &resources)?;
         let groups = args.subject.groups(&opened);
@@ -119,7 +122,13 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
         };
-        Ok::<_, Error>((verdict, kept, compared))
+        let tried = match (opened.policy(), &original, &receipt) {
+            (Some(policy), Some(original), Some(_)) if untried(policy)?.is_none() => {
+                Some(tried(&PolicyEstimate::of(original, policy, &resources)?))
+            }
+            _ => None,
+        };
+        Ok::<_, Error>((verdict, kept, compared, tried))
     })?;
     let origin = match &opened {
         Opened::Release(release) => {
@@ -128,13 +137,12 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
         }
         Opened::Table(..) => Origin::Table { groups: &tasks[0].columns.groups, policy: opened.policy() },
     };
-    let receipt = receipt(args, &opened)?;
     let penalties = receipt.as_ref().and_then(Penalties::of);
     let binds = receipt.as_ref().map_or(Vec::new(), BoundPeople::of);
     let reader =
         if args.original.is_empty() && args.receipt.is_none() { Reader::Public } else { Reader::Owner };
     let contents =
-        Contents { verdict: &verdict, asked, reader, origin, penalties, binds, compared, kept: &kept };
+        Contents { verdict: &verdict, asked, reader, origin, penalties, binds, tried, compared, kept: &kept };
     let safe = verdict.holds_as_far_as_judged();
     Ok(MadePage {
         html: to_html(&contents),
@@ -176,6 +184,22 @@ fn receipt(args: &ReportArgs, opened: &Opened) -> Result<Option<Receipt>> {
             "give the receipt of this release",
             Setting::Receipt,
         )),
+    }
+}
+
+/// The policy as it is, and each change.
+fn tried(estimate: &PolicyEstimate) -> PolicyChanges {
+    let policy = |change: &str, trial: &Trial| PolicyChange {
+        change: change.to_string(),
+        groups: trial.groups,
+        penalty: trial.penalty,
+        median_error: trial.median_error,
+    };
+    let relaxed = estimate.relaxed.iter().map(|own| policy(&own.change, &own.trial));
+    PolicyChanges {
+        sampled: estimate.sampled,
+        people: estimate.people,
+        policies: [policy("the policy as it is", &estimate.as_it_is)].into_iter().chain(relaxed).collect(),
     }
 }
 

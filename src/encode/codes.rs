@@ -21,6 +21,14 @@ impl Codes {
         }
     }
 
+    /// An empty buffer for codes of the same column.
+    pub fn none(&self) -> Self {
+        match self {
+            Codes::Narrow(_) => Codes::Narrow(Vec::new()),
+            Codes::Wide(_) => Codes::Wide(Vec::new()),
+        }
+    }
+
     /// Bytes per row for a column with this many codes.
     pub fn row_bytes(codes: u32) -> usize {
         if codes <= 256 { 1 } else { 2 }

@@ -75,6 +75,17 @@ impl Rows {
         }
     }
 
+    /// A copy of the rows with these numbers.
+    pub fn selected(&self, rows: &[u32]) -> Result<Rows> {
+        let sensitive = match &self.sensitive {
+            Sensitive::Single(codes) => Sensitive::Single(codes.none()),
+            Sensitive::Lists { .. } => Sensitive::Lists { lists: vec![], offsets: vec![0], values: vec![] },
+        };
+        let mut selected = Rows { columns: self.columns.iter().map(Codes::none).collect(), sensitive };
+        selected.extend_rows(self, rows)?;
+        Ok(selected)
+    }
+
     /// Appends the rows of `other` with these numbers; it has the same columns.
     pub fn extend_rows(&mut self, other: &Rows, rows: &[u32]) -> Result<()> {
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {

@@ -134,6 +134,9 @@ for (const kind of ["single", "set", "multiset"]) {
 
 test("a reader clicks through the census", async () => {
   const { page, close } = await open(join(place, "census", "report.html"));
+  // What is just below the limit of 80 % does not look like it.
+  const last = await page.locator(`${part("story")} li .sure`).last().textContent();
+  assert.ok(Number.parseFloat(last) > 79 && Number.parseFloat(last) < 80, last);
   await choose(page, "HIV");
   await page.click('[data-cell="1,1"]');
   assert.equal(await page.inputValue(part("l-number")), "1");
@@ -236,6 +239,17 @@ test("it fits a phone, a desk and a sheet of paper, in light and dark, and needs
   const paper = (await page.pdf({ format: "A4" })).toString("latin1");
   const pages = paper.match(/\/Type\s*\/Page[^s]/g).length;
   assert.ok(pages <= 4, `${pages} pages`);
+  await close();
+});
+
+test("the owner's report fits a phone without scrolling sideways anywhere", async () => {
+  const file = join(place, "owner.html");
+  skyveil("report", join(place, "census"), "--original", `${CENSUS}.csv`, "--receipt", join(place, "census.receipt.json"), "--out", file);
+  const { page, close } = await open(file, { viewport: { width: 390, height: 900 } });
+  assert.ok((await page.textContent("main")).includes("What binds?"));
+  assert.ok(await fits(page));
+  const cut = await page.locator(".scroll").evaluateAll((parts) => parts.filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.textContent));
+  assert.deepEqual(cut, []);
   await close();
 });
 

@@ -186,8 +186,10 @@ fn range_holds(label: &str, value: &str) -> bool {
     if label == "*" {
         return true;
     }
+    let Some((low, high)) = label.get(1..label.len() - 1).and_then(|ends| ends.split_once(',')) else {
+        return label == value;
+    };
     let value: i64 = value.parse().unwrap();
-    let (low, high) = label[1..label.len() - 1].split_once(',').unwrap();
     let above = low.is_empty() || value >= low.parse::<i64>().unwrap();
     above && (high.is_empty() || value < high.parse::<i64>().unwrap())
 }

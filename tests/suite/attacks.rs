@@ -8,7 +8,7 @@ const EXPECTED: [(&str, &str, [u64; 3]); 5] = [
     ("patients.toml", "patients.csv", [0, 4, 8]),
     ("hospital.toml", "hospital.csv", [0, 4, 10]),
     ("clinic.toml", "clinic.csv", [0, 0, 240]),
-    ("census.toml", "census.csv", [0, 149, 4890]),
+    ("census.toml", "census.csv", [0, 164, 4890]),
     ("census-beliefs.toml", "census.csv", [0, 54, 150]),
 ];
 

@@ -16,6 +16,7 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result};
 use crate::group::split::count::CountRows;
 use crate::group::split::frontier::OpenNode;
+use crate::group::split::lookahead::Lookahead;
 use crate::group::split::plan::SplitPlan;
 use crate::group::split::replay::Rearranged;
 use crate::group::split::rows::InMemory;
@@ -117,13 +118,16 @@ impl TrialTable {
         if !criterion.admits(&[Part::of(&whole)], &mut Scratch::default()) {
             return Err(Error::input("nothing can be published by this policy", "relax it first"));
         }
+        let untouched = criterion.fork();
         criterion.accept(&[Part::of(&whole)]);
-        let plan = plan(policy, columns);
         let mut rows = InMemory::new(columns, self.rows.clone());
         let root = OpenNode::root(columns, &whole);
-        let Some(split) = plan.finish(&mut rows, root, &mut *criterion)? else {
+        let ahead = plan(policy, columns, Lookahead::new(&*untouched, whole.people));
+        let Some(split) = ahead.finish(&mut rows, root, &mut *criterion)? else {
             return Err(Error::defect("a group by counts was judged by its rows"));
         };
+        // Whether there is a cut does not depend on which one is preferred.
+        let plan = plan(policy, columns, None);
         Ok(Regrown { plan, rows, leaves: split.leaves, criterion })
     }
 

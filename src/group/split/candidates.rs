@@ -46,6 +46,13 @@ pub struct SweepRoom {
     scratch: Scratch,
 }
 
+impl SweepRoom {
+    /// What tests reuse.
+    pub(super) fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+}
+
 /// Which part of a cut grows from cut to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -253,7 +260,7 @@ impl Candidates<'_> {
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
         let (starts, boundaries) = self.spread.children()?;
-        let rank = self.spread.rank(&starts, order);
+        let rank = self.spread.rank(&starts, order, criterion.least_people());
         if !self.is_better(rank, best) {
             return None;
         }

@@ -65,7 +65,7 @@ prop_compose! {
         skew in 0u16..3,
         points in prop::collection::vec(point(), 1..4),
         people in 1u64..9, distinct in 1usize..4,
-        order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain]),
+        order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain, CutOrder::GainAndRoom]),
         criterion in prop::sample::select(vec![
             Criterion::Skyline, Criterion::Skyline, Criterion::Implications(1), Criterion::Implications(3),
             Criterion::WithShares, Criterion::Several,
@@ -170,7 +170,7 @@ fn part(sample: &Sample, holds: impl Fn(&[u16; 3]) -> bool) -> GroupCounts {
 }
 
 /// Every cut of every column, in the order of columns and codes.
-fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
+fn all_cuts(sample: &Sample, columns: &[Column], least: u64) -> Vec<ProposedCut> {
     let mut all = vec![];
     for (number, column) in columns.iter().enumerate() {
         let mut codes: Vec<u16> = sample.rows.iter().map(|(codes, _)| codes[number]).collect();
@@ -183,7 +183,7 @@ fn all_cuts(sample: &Sample, columns: &[Column]) -> Vec<ProposedCut> {
         let mut add = |starts: &[usize], cut: Cut| {
             let of = |at: usize| part(sample, |codes| cut.part(codes[number]) == at);
             let parts = (0..=cut.boundaries.len()).map(|at| Part::of(&of(at))).collect();
-            let standing = CutStanding { rank: spread.rank(starts, sample.order), column: number };
+            let standing = CutStanding { rank: spread.rank(starts, sample.order, least), column: number };
             all.push(ProposedCut { cut, parts, standing });
         };
         match &column.splitting {
@@ -219,14 +219,14 @@ proptest! {
                 criterion.accept(&[group]);
             }
         }
-        let plan = SplitPlan { columns: &columns, order: sample.order, least_people: 1 };
+        let plan = SplitPlan { columns: &columns, order: sample.order, least_people: 1, lookahead: None };
         let node = OpenNode { rows: 0..rows.len(), ..OpenNode::root(&columns, &whole) };
         let rows = InMemory::new(&columns, rows);
         let counted = Counted { counts: &(), place: 0, node: &node };
         let mut room = ProposalRoom::default();
         let chosen = plan.propose(&rows, counted, &*criterion, at_once, &mut room);
         let mut expected: Option<ProposedCut> = None;
-        for cut in all_cuts(&sample, &columns) {
+        for cut in all_cuts(&sample, &columns, criterion.least_people()) {
             let better = expected.as_ref().is_none_or(|best| cut.preference(best) == Ordering::Greater);
             if better && criterion.admits(&cut.parts, &mut Scratch::default()) {
                 expected = Some(cut);
@@ -254,7 +254,7 @@ proptest! {
         };
         let expected: Vec<RankedCut> = (1..runs.len())
             .filter(large)
-            .map(|start| RankedCut { start, rank: spread.rank(&[start], sample.order) })
+            .map(|start| RankedCut { start, rank: spread.rank(&[start], sample.order, least) })
             .collect();
         let cuts: Vec<RankedCut> = spread.cuts(sample.order, least).collect();
         prop_assert_eq!(cuts, expected);

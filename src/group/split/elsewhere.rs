@@ -393,15 +393,20 @@ pub fn sort_pages(
     sort(waiting)
 }
 
-/// Grows a node from all its pages; `test` gives the test of a table of which nothing was accepted yet.
+/// What the whole table holds of which a request wants a node to be grown.
+pub fn requested_table(sealed: &SealedPages, request: &[u8]) -> Result<GroupCounts> {
+    sealed.stamp.open::<GrowRequest>(request).map(|request| request.whole)
+}
+
+/// Grows a node from all its pages; `untouched` is the test of the [`requested_table`], of which nothing was accepted yet.
 pub fn grow_pages(
     sealed: &SealedPages,
     plan: &SplitPlan<'_>,
-    test: impl FnOnce(&GroupCounts) -> Result<Box<dyn SplitTest>>,
+    untouched: Box<dyn SplitTest>,
     request: &[u8],
     pages: impl Iterator<Item = Result<Vec<u8>>>,
 ) -> Result<Vec<u8>> {
-    let GrowRequest { extent, part, whole, changes } = sealed.stamp.open(request)?;
+    let GrowRequest { extent, part, changes, .. } = sealed.stamp.open(request)?;
     let known = |(codes, column): (&(u32, u32), &Column)| codes.0 <= codes.1 && codes.1 <= column.codes;
     if extent.len() != plan.columns.len() || !extent.iter().zip(plan.columns).all(known) {
         return Err(damaged("a node has codes that no value has"));
@@ -414,7 +419,7 @@ pub fn grow_pages(
     if Part::of(&rows.total(sealed.layout.values as usize)) != part {
         return Err(damaged("rows of a node were lost or repeated"));
     }
-    let mut accepted = Remembering::new(test(&whole)?);
+    let mut accepted = Remembering::new(untouched);
     if !accepted.merge(&changes) {
         return Err(damaged("what was accepted is not safe"));
     }

@@ -128,6 +128,7 @@ fn grown(sample: &Sample, Sizes(subtree, small, large): Sizes, means: Means) -> 
             columns: &sample.columns,
             order: sample.order,
             least_people: sample.minimum.people,
+            lookahead: None,
         },
         pool: &thread_pool(means.threads).unwrap(),
         budget: &budget,

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`frontier`] | what next: which nodes are open, in which order are they decided? |
 //! | [`count`] | how many people in a node have which values? |
-//! | [`propose`] | which cut of a node is safe, and best? ([`candidates`] of one column, by their [`rank`]) |
+//! | [`propose`] | which cut of a node is safe, and best? ([`candidates`] of one column, by their [`rank`]; in small nodes, by where they lead: [`lookahead`]) |
 //! | [`leaf`] | which node is a row in after a cut? |
 //!
 //! Rows in memory and rows on pages differ only in "how many" and "which leaf". [`grow`] runs the loop over the pages
@@ -25,6 +25,7 @@ mod grow_tests;
 pub mod join;
 pub mod leaf;
 pub mod limits;
+pub mod lookahead;
 mod obstacle;
 mod page_counts;
 pub mod part_rows;

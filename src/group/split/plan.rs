@@ -11,6 +11,7 @@
 use super::count::{CountRows, Counted};
 use super::frontier::{Frontier, OpenNode};
 use super::leaf::{PlaceRows, children};
+use super::lookahead::Lookahead;
 use super::propose::{JudgedCut, ProposalRoom};
 use super::rank::CutOrder;
 use crate::encode::column::Column;
@@ -20,7 +21,7 @@ use crate::model::split::{Scratch, SplitTest};
 use rayon::prelude::*;
 
 /// The settings shared by all nodes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct SplitPlan<'a> {
     /// The quasi-identifiers.
     pub columns: &'a [Column],
@@ -28,6 +29,8 @@ pub struct SplitPlan<'a> {
     pub order: CutOrder,
     /// The fewest people that the policy allows in a group.
     pub least_people: u64,
+    /// How cuts of small nodes are compared, if not by their gain alone.
+    pub lookahead: Option<Lookahead<'a>>,
 }
 
 /// The outcome for the nodes below a root.

@@ -90,16 +90,12 @@ impl SplitPlan<'_> {
         if counted.node.part.people < 2 * least {
             return None;
         }
-        let total = &counted.node.part;
         let bound = |room: &mut ProposalRoom, column: usize| {
             let spread = rows.spread(counted, column, &mut room.counter);
             spread.best(self.order, least).map(|rank| CutStanding { rank, column })
         };
         let propose = |room: &mut ProposalRoom, number: usize, best: Option<CutStanding>| {
-            let counts = rows.column(counted, number, &mut room.counter);
-            let candidates = Candidates::of(&counts, number, total);
-            let proposal = candidates.propose(self.order, criterion, best, &mut room.sweep)?;
-            Some(ProposedCut { cut: counts.cut_of_codes(proposal.cut), ..proposal })
+            self.propose_column(rows, counted, criterion, number, best, room)
         };
         let columns: Vec<usize> = (0..self.columns.len()).collect();
         let bounds = on_columns(&columns, at_once, room, &|room, &column| bound(room, column));
@@ -110,6 +106,9 @@ impl SplitPlan<'_> {
             let mut proposals: Vec<ProposedCut> = all.into_iter().flatten().collect();
             proposals.sort_by(|a, b| b.preference(a));
             return first_that_passes(rows, counted.node, proposals, criterion);
+        }
+        if let Some(furthest) = self.look_ahead(rows, counted, criterion, &bounds, room) {
+            return Some(JudgedCut::unjudged(furthest));
         }
         let mut best: Option<ProposedCut> = None;
         for next in bounds.chunks(at_once) {
@@ -122,6 +121,22 @@ impl SplitPlan<'_> {
             best = best.into_iter().chain(proposals.into_iter().flatten()).reduce(ProposedCut::better);
         }
         best.map(JudgedCut::unjudged)
+    }
+
+    /// The best cut of one column, if it is better than `best` of another column.
+    pub(super) fn propose_column<R: CountRows>(
+        &self,
+        rows: &R,
+        counted: Counted<'_, R>,
+        criterion: &dyn SplitTest,
+        number: usize,
+        best: Option<CutStanding>,
+        room: &mut ProposalRoom,
+    ) -> Option<ProposedCut> {
+        let counts = rows.column(counted, number, &mut room.counter);
+        let candidates = Candidates::of(&counts, number, &counted.node.part);
+        let proposal = candidates.propose(self.order, criterion, best, &mut room.sweep)?;
+        Some(ProposedCut { cut: counts.cut_of_codes(proposal.cut), ..proposal })
     }
 }
 

@@ -13,6 +13,8 @@ pub enum CutOrder {
     Mondrian,
     /// The cut that most reduces the certainty penalty of the column that it cuts.
     Gain,
+    /// The same in proportion to how many of the groups of the least size that the node has room for are left.
+    GainAndRoom,
 }
 
 /// How good a cut is; greater is better.
@@ -65,6 +67,21 @@ impl RankedCut {
     }
 }
 
+/// What a cut leads to, for its rank.
+#[derive(Debug, Clone, Copy)]
+struct CutOutcome {
+    /// The certainty penalty of the column.
+    penalty: f64,
+    /// People in the largest part.
+    largest: u64,
+    /// Of the groups of the least size that the node has room for, the share that its parts have room for.
+    groups_left: f64,
+}
+
+fn share(groups: u64, of: u64) -> f64 {
+    groups as f64 / of.max(1) as f64
+}
+
 /// How the people of a node are spread over the codes of one column.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnHistogram<'a> {
@@ -81,36 +98,47 @@ impl ColumnHistogram<'_> {
         self.column.width_of((self.runs[from].code, self.runs[to - 1].code), to - from)
     }
 
+    /// The width of all codes that occur.
+    pub(super) fn whole_width(&self) -> f64 {
+        if self.runs.is_empty() { 0.0 } else { self.width(0, self.runs.len()) }
+    }
+
     /// The people in lower runs than this one; all people for the end.
     pub(super) fn people_to(&self, run: usize) -> u64 {
         self.runs.get(run).map_or(self.people, |run| run.people_below)
     }
 
-    fn rank_of(&self, order: CutOrder, whole: f64, penalty: f64, largest: u64) -> Rank {
+    fn rank_of(&self, order: CutOrder, whole: f64, cut: CutOutcome) -> Rank {
         let people = self.people as f64;
-        let imbalance = largest as f64 - people / 2.0;
+        let imbalance = cut.largest as f64 - people / 2.0;
         match order {
             CutOrder::Mondrian => Rank { major: whole, minor: -imbalance },
-            CutOrder::Gain => Rank { major: people * whole - penalty, minor: -imbalance },
+            CutOrder::Gain => Rank { major: people * whole - cut.penalty, minor: -imbalance },
+            CutOrder::GainAndRoom => {
+                Rank { major: (people * whole - cut.penalty) * cut.groups_left, minor: -imbalance }
+            }
         }
     }
 
     /// The rank of splitting before each of these runs.
-    pub(super) fn rank(&self, starts: &[usize], order: CutOrder) -> Rank {
+    pub(super) fn rank(&self, starts: &[usize], order: CutOrder, least: u64) -> Rank {
         let mut from = 0;
-        let (mut penalty, mut largest) = (0.0, 0);
+        let mut outcome = CutOutcome { penalty: 0.0, largest: 0, groups_left: 0.0 };
+        let mut groups = 0;
         for to in starts.iter().copied().chain([self.runs.len()]) {
             let size = self.people_to(to) - self.people_to(from);
-            penalty += size as f64 * self.width(from, to);
-            largest = largest.max(size);
+            outcome.penalty += size as f64 * self.width(from, to);
+            outcome.largest = outcome.largest.max(size);
+            groups += size / least.max(1);
             from = to;
         }
-        self.rank_of(order, self.width(0, self.runs.len()), penalty, largest)
+        outcome.groups_left = share(groups, self.people / least.max(1));
+        self.rank_of(order, self.width(0, self.runs.len()), outcome)
     }
 
     /// All cuts between two runs that leave at least `least` people on either side, in the order of codes.
     pub(super) fn cuts(&self, order: CutOrder, least: u64) -> impl Iterator<Item = RankedCut> {
-        let (runs, people) = (self.runs, self.people);
+        let (runs, people, each) = (self.runs, self.people, least.max(1));
         let end = runs.len();
         let first = runs.partition_point(|run| run.people_below < least).max(1);
         let last = runs.partition_point(|run| people - run.people_below >= least);
@@ -131,12 +159,15 @@ impl ColumnHistogram<'_> {
             let below = runs[start].people_below;
             let penalty = match order {
                 CutOrder::Mondrian => 0.0,
-                CutOrder::Gain => {
+                CutOrder::Gain | CutOrder::GainAndRoom => {
                     let (lower, upper) = widths(start);
                     below as f64 * lower + (people - below) as f64 * upper
                 }
             };
-            RankedCut { start, rank: self.rank_of(order, whole, penalty, below.max(people - below)) }
+            let groups = below / each + (people - below) / each;
+            let largest = below.max(people - below);
+            let outcome = CutOutcome { penalty, largest, groups_left: share(groups, people / each) };
+            RankedCut { start, rank: self.rank_of(order, whole, outcome) }
         })
     }
 
@@ -171,7 +202,7 @@ impl ColumnHistogram<'_> {
                     let size = self.people_to(to) - self.people_to(std::mem::replace(&mut from, to));
                     size >= least
                 });
-                large.then(|| self.rank(&starts, order))
+                large.then(|| self.rank(&starts, order, least))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Nodes that are grown ahead of their turn, against growing them one after the other.
 
 use super::frontier::OpenNode;
+use super::lookahead::Lookahead;
 use super::plan::SplitPlan;
 use super::rows::InMemory;
 use super::subtree::{Committed, Subtree};
@@ -34,9 +35,18 @@ fn nodes(sample: &Sample, starts: &[usize]) -> Vec<(Rows, OpenNode)> {
 }
 
 /// Grows each node against the state of so many commits before its turn; `None` if the nodes are not safe at first.
-fn grow_ahead(sample: &Sample, starts: &[usize], lags: &[usize]) -> Option<Vec<Committed>> {
-    let plan =
-        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
+fn grow_ahead<'a>(
+    sample: &'a Sample,
+    starts: &[usize],
+    lags: &[usize],
+    lookahead: Option<Lookahead<'a>>,
+) -> Option<Vec<Committed>> {
+    let plan = SplitPlan {
+        columns: &sample.columns,
+        order: sample.order,
+        least_people: sample.minimum.people,
+        lookahead,
+    };
     let mut one_by_one = criterion(sample);
     let parts: Vec<Part> = nodes(sample, starts).into_iter().map(|(_, root)| root.part).collect();
     if !one_by_one.admits(&parts, &mut Scratch::default()) {
@@ -76,10 +86,14 @@ fn a_node_grown_ahead_of_its_turn_is_what_it_would_be_in_its_turn() {
         starts.push(0);
         starts.sort_unstable();
         starts.dedup();
-        for committed in grow_ahead(&sample, &starts, &lags).into_iter().flatten().skip(1) {
-            match committed {
-                Committed::AsGrown => as_grown += 1,
-                Committed::GrownAgain => again += 1,
+        let untouched = criterion(&sample);
+        for lookahead in [None, Lookahead::new(&*untouched, sample.rows.len() as u64)] {
+            let committed = grow_ahead(&sample, &starts, &lags, lookahead);
+            for committed in committed.into_iter().flatten().skip(1) {
+                match committed {
+                    Committed::AsGrown => as_grown += 1,
+                    Committed::GrownAgain => again += 1,
+                }
             }
         }
     }

@@ -83,7 +83,7 @@ prop_compose! {
             Some(Diverse(1, 0, 1, "0.95", (2, 3))), Some(Diverse(0, 1, 0, "1", (1, 2))),
         ]),
         people in 1u64..4, distinct in 1usize..3,
-        order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain]),
+        order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain, CutOrder::GainAndRoom]),
     ) -> Sample {
         let rows = codes.into_iter().zip(lists).map(|((a, b, c), mut list)| {
             match values {
@@ -181,8 +181,12 @@ fn planned_on_pages(sample: &Sample, page_rows: usize) -> (CutTree, Vec<Group>) 
         PageStore::push_shared(&store, Page { rows: page, payload: Default::default() }).unwrap();
     }
     let store = PartRows::Here(store.into_inner().unwrap());
-    let plan =
-        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
+    let plan = SplitPlan {
+        columns: &sample.columns,
+        order: sample.order,
+        least_people: sample.minimum.people,
+        lookahead: None,
+    };
     let progress = Progress::default();
     let mut pages = OnPages::new(&sample.columns, &store, &budget, &progress, Smallest::Part(0));
     let root = OpenNode::root(&sample.columns, &whole);
@@ -204,8 +208,12 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
         return (CutTree::default(), vec![]);
     }
     criterion.accept(&[Part::of(&whole)]);
-    let plan =
-        SplitPlan { columns: &sample.columns, order: sample.order, least_people: sample.minimum.people };
+    let plan = SplitPlan {
+        columns: &sample.columns,
+        order: sample.order,
+        least_people: sample.minimum.people,
+        lookahead: None,
+    };
     let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
     let Subtree { tree, leaves } = plan.finish(&mut rows, root, &mut *criterion).unwrap().unwrap();
@@ -265,6 +273,7 @@ pub(super) fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)
         codes.dedup();
         sample.columns[number].width_of((codes[0].into(), codes[codes.len() - 1].into()), codes.len())
     };
+    let least = criterion(sample).least_people() as usize;
     let mut all = vec![];
     for (number, column) in sample.columns.iter().enumerate() {
         let mut codes: Vec<u16> = group.iter().map(|row| code(row, number)).collect();
@@ -290,6 +299,11 @@ pub(super) fn cuts(sample: &Sample, group: &Naive) -> Vec<(f64, f64, Vec<Naive>)
             let major = match sample.order {
                 CutOrder::Mondrian => width(group, number),
                 CutOrder::Gain => group.len() as f64 * width(group, number) - penalty,
+                CutOrder::GainAndRoom => {
+                    let room: usize = parts.iter().map(|part| part.len() / least).sum();
+                    let left = room as f64 / (group.len() / least).max(1) as f64;
+                    (group.len() as f64 * width(group, number) - penalty) * left
+                }
             };
             all.push((major, group.len() as f64 / 2.0 - largest, parts));
         }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::contents::Contents;
-use super::worth::bar;
 use crate::release::receipt::Receipt;
+use crate::report::chart::bar;
 use crate::report::digits::grouped;
 
 /// Requirements that are listed.
@@ -47,19 +47,85 @@ impl BoundPeople {
     }
 }
 
+/// What a policy that differs in one line would give, tried on a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyChange {
+    /// The line as one would write it.
+    pub change: String,
+    /// Groups; 0 if no safe release exists.
+    pub groups: u64,
+    /// The certainty penalty.
+    pub penalty: f64,
+    /// The median relative error of count queries, where it can be computed.
+    pub median_error: Option<f64>,
+}
+
+/// The policy as it is first, then changes of one line each, best first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyChanges {
+    /// People in the sample.
+    pub sampled: u64,
+    /// People in the table.
+    pub people: u64,
+    /// What came of each.
+    pub policies: Vec<PolicyChange>,
+}
+
 pub(super) fn section(contents: &Contents<'_>) -> Markup {
-    let people = contents.verdict.first().individuals.max(1);
-    if contents.binds.is_empty() {
-        return html! {};
+    html! {
+        @if !contents.binds.is_empty() { (binding(contents)) }
+        @if let Some(tried) = &contents.tried { (gains(tried)) }
     }
+}
+
+/// What each change would gain.
+fn gains(tried: &PolicyChanges) -> Markup {
+    html! {
+        h2 { "What would a change gain?" }
+        p.soft {
+            @if tried.sampled < tried.people {
+                "Estimated from a sample of " (grouped(tried.sampled)) " of " (grouped(tried.people))
+                " people, which has coarser groups than the table. "
+            } @else {
+                "Tried on all " (grouped(tried.people)) " people. "
+            }
+            "Each line changes one line of the policy: less is required, a column is left out, or a grid is finer or coarser. \
+             A value that is excepted must be protected by another line, or declared harmless."
+        }
+        div.scroll.few {
+            table {
+                thead { tr { th { "change" } th { "groups" } th { "penalty" } th { "median error" } } }
+                tbody {
+                    @for policy in tried.policies.iter().take(MOST_LINES + 1) {
+                        tr {
+                            th scope="row" { bdi { (policy.change) } }
+                            @if policy.groups == 0 {
+                                td colspan="3" { "no safe release exists" }
+                            } @else {
+                                td { (grouped(policy.groups)) }
+                                td { (format!("{:.4}", policy.penalty)) }
+                                td { @if let Some(error) = policy.median_error { (format!("{:.1} %", 100.0 * error)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn binding(contents: &Contents<'_>) -> Markup {
+    let people = contents.verdict.first().individuals.max(1);
     html! {
         h2 { "What binds?" }
         p.soft {
             "What refuses the best cut of each group. Without it, the groups of these people could be cut once more. "
-            code { "skyveil anonymize TABLE --policy FILE --dry-run" } " estimates what each relaxation would gain."
+            @if contents.tried.is_none() {
+                code { "skyveil anonymize TABLE --policy FILE --dry-run" } " estimates what each relaxation would gain."
+            }
         }
         div.scroll {
-            table.bars {
+            table.bars.requirements {
                 thead { tr { th { "requirement" } th { "share of people" } th { "people" } th { "groups" } } }
                 tbody {
                     @for line in contents.binds.iter().take(MOST_LINES) {

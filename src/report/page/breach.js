@@ -50,9 +50,9 @@ function decimal(value, places, direction) {
   return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/** As many digits as it takes to tell a risk from its limit, at least four and at most twelve. */
-function decimals(risk, limit) {
-  for (let places = 4; places < 12; places++) {
+/** As many digits as it takes to tell a risk from its limit, at least `least` and at most twelve. */
+function decimals(risk, limit, least = 4) {
+  for (let places = least; places < 12; places++) {
     if (!isLess(risk, limit)) return places;
     const shown = { above: BigInt(decimal(risk, places, "up").replace(".", "")), below: 10n ** BigInt(places) };
     if (isLess(shown, limit)) return places;

@@ -1,6 +1,6 @@
 //! The contents of a page.
 
-use super::binds::BoundPeople;
+use super::binds::{BoundPeople, PolicyChanges};
 use crate::check::Verdict;
 use crate::model::Policy;
 use crate::release::receipt::Receipt;
@@ -26,6 +26,8 @@ pub struct Contents<'a> {
     pub penalties: Option<Penalties>,
     /// What refuses finer groups, which only the owner knows; empty if it is not known.
     pub binds: Vec<BoundPeople>,
+    /// What other policies would give, if they were tried on the original.
+    pub tried: Option<PolicyChanges>,
     /// How far it is from the original.
     pub compared: Compared,
     /// The columns that are published unchanged.

@@ -27,7 +27,7 @@ function element(name, attributes = {}, ...children) {
 const isolated = (text) => element("bdi", {}, text);
 const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const people = (number) => `${grouped(number)} ${number === 1 ? "person" : "people"}`;
-const percent = (value, places = 1) => `${decimal({ above: value.above * 100n, below: value.below }, places, "up")} %`;
+const percent = (value, places) => `${decimal({ above: value.above * 100n, below: value.below }, places, "up")} %`;
 const asText = ({ above, below }) => (below === 1n ? `${above}` : `${above}/${below}`);
 
 /** The numbers up to `most`, all of them or ever wider steps. */
@@ -426,7 +426,7 @@ class Explorer {
     ];
     const step = ([title, words], i) => element("li", {},
       element("span", { class: "step" }, title),
-      element("span", { class: "sure" }, percent(sureOf[i])),
+      element("span", { class: "sure" }, percent(sureOf[i], decimals(sureOf[i], this.confidence, 3) - 2)),
       element("svg:svg", { class: "meter", viewBox: "0 0 300 6", preserveAspectRatio: "none", "aria-hidden": "true" },
         element("svg:rect", { class: "track", width: 300, height: 6 }),
         element("svg:rect", { class: isLess(sureOf[i], this.confidence) ? "fill" : "fill over", width: 300 * toNumber(sureOf[i]), height: 6 })),

@@ -14,7 +14,7 @@ use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::skyline::Knowledge;
 use crate::model::finding::ClaimSubject;
-use crate::report::chart::{CHART_STYLE, hatching};
+use crate::report::chart::{CHART_STYLE, hatching, meter};
 use crate::report::digits::{grouped, telling_places};
 use crate::report::html::{Attachments, document};
 
@@ -171,21 +171,6 @@ fn closest_window(column: &JudgedColumn) -> Option<Closest<'_>> {
     let closest = windows.min_by_key(|(claim, _, breach)| claim.limit.value.clone() - breach);
     let (claim, name, breach) = closest?;
     Some(Closest { name, kind: "windows", breach, limit: &claim.limit.value, size: size(claim)? })
-}
-
-/// A risk as a bar, with its limit as a line.
-pub(super) fn meter(risk: &Rational, limit: Option<&Rational>) -> Markup {
-    let width = |share: &Rational| (300.0 * share.to_f64().value()).clamp(0.0, 300.0);
-    let over = limit.is_some_and(|limit| risk >= limit);
-    html! {
-        svg.meter viewBox="0 0 300 14" preserveAspectRatio="none" aria-hidden="true" {
-            rect.track width="300" height="14" {}
-            rect.fill.over[over] width=(format!("{:.1}", width(risk))) height="14" {}
-            @if let Some(limit) = limit {
-                rect.limit x=(format!("{:.1}", width(limit) - 1.5)) width="3" height="14" {}
-            }
-        }
-    }
 }
 
 /// What was required, what was found, and how much more an adversary could know.

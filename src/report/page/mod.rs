@@ -23,6 +23,6 @@ mod unchanged;
 mod values;
 mod worth;
 
-pub use binds::BoundPeople;
+pub use binds::{BoundPeople, PolicyChange, PolicyChanges};
 pub use contents::{Asked, Compared, Contents, Origin, Penalties, Reader, WITHOUT_ORIGINAL};
 pub use front::to_html;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::contents::{ColumnPenalties, Compared, Contents, Origin};
 use super::front::facts;
 use crate::error::number_of;
-use crate::report::chart::{histogram, marginals};
+use crate::report::chart::{bar, histogram, marginals};
 use crate::report::comparison::Comparison;
 use crate::report::digits::{grouped, grouped_digits};
 use crate::report::html::with_code;
@@ -56,8 +56,12 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
                 h3 { "Certainty penalty by column" }
                 p.soft {
                     "The average width of labels, from 0 (exact) to 1 (nothing is known). "
-                    code { "skyveil anonymize TABLE --policy FILE --dry-run" }
-                    " estimates what a finer grid would gain."
+                    @if contents.tried.is_none() {
+                        code { "skyveil anonymize TABLE --policy FILE --dry-run" }
+                        " estimates what a finer grid would gain."
+                    } @else {
+                        "What a finer grid would gain is below."
+                    }
                 }
                 (penalty_table(&penalties.columns))
             }
@@ -80,12 +84,17 @@ fn penalty_table(columns: &[ColumnPenalties]) -> Markup {
                 th scope="row" { bdi { (column.column) } }
                 td { (bar(column.published)) }
                 td { (format!("{:.3}", column.published)) }
-                td.soft { (format!("{:.3}", column.tight)) " tightest" }
+                td.soft { (format!("{:.3}", column.tight)) }
             }
         }
     };
     folded(&sorted, "columns", |rows| {
-        html! { table.bars { tbody { @for column in rows { (row(column)) } } } }
+        html! {
+            table.bars {
+                thead { tr { th { "column" } th {} th { "as published" } th { "tightest labels" } } }
+                tbody { @for column in rows { (row(column)) } }
+            }
+        }
     })
 }
 
@@ -99,16 +108,6 @@ fn folded<T>(rows: &[T], what: &str, table: impl Fn(&[T]) -> Markup) -> Markup {
                 summary { (grouped(rest.len() as u64)) " more " (what) ", none of them worse" }
                 div.scroll { (table(rest)) }
             }
-        }
-    }
-}
-
-/// A share as a bar.
-pub(super) fn bar(share: f64) -> Markup {
-    html! {
-        svg.meter viewBox="0 0 300 10" preserveAspectRatio="none" aria-hidden="true" {
-            rect.track width="300" height="10" {}
-            rect.fill width=(format!("{:.1}", 300.0 * share.clamp(0.0, 1.0))) height="10" {}
         }
     }
 }

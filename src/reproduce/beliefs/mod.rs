@@ -89,7 +89,7 @@ struct Study<'a> {
 pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let names: Vec<&str> = QUASI.into_iter().chain([adult::OCCUPATION]).collect();
     let mut columns = adult::read(setting.adult, &names)?;
-    let step = setting.scale.pick(1, 10, 3);
+    let step = setting.scale.pick(1, 25, 3);
     for column in &mut columns {
         column.codes = column.codes.iter().copied().take(PAPER_ROWS).step_by(step).collect();
     }

@@ -90,7 +90,9 @@ impl<'a> GridLabels<'a> {
             label.split(['[', ',', ')', ']', '|']).filter_map(|end| Some(end.split_once('.')?.1.len()));
         let places = places.max().and_then(|places| i8::try_from(places).ok());
         let decimal = places.map(|scale| ColumnKind::Decimal { scale });
-        self.kinds.iter().chain(&decimal).any(|kind| self.fits(label, kind))
+        // Read as whole numbers, ends between them would be rounded.
+        let possible = |kind: &&ColumnKind| decimal.is_none() || **kind != ColumnKind::Integer;
+        self.kinds.iter().filter(possible).chain(&decimal).any(|kind| self.fits(label, kind))
     }
 
     fn fits(&self, label: &str, kind: &ColumnKind) -> bool {

@@ -10,6 +10,7 @@
 
 mod append;
 mod bucket_tables;
+mod coded_table;
 mod continued;
 mod erase;
 #[cfg(test)]

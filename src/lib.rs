@@ -89,7 +89,7 @@ pub use table::{ColumnKind, CsvTexts};
 #[doc(hidden)]
 pub mod engine {
     pub use crate::anonymize::{EngineTask, PageTask};
-    pub use crate::encode::elsewhere::{Gathered, RowEngine, RowSet};
+    pub use crate::encode::elsewhere::{RowEngine, RowSet, SetPlacement};
 }
 
 /// The charts of the report, for the Python package's view of a release in a notebook. Not part of the public interface.

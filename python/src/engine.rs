@@ -9,7 +9,7 @@ use std::thread::Builder;
 use crossbeam_channel::{Receiver, bounded};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use skyveil::engine::{EngineTask, Gathered, PageTask, RowEngine, RowSet};
+use skyveil::engine::{EngineTask, SetPlacement, PageTask, RowEngine, RowSet};
 use skyveil::{Error, Policy, Progress, ReadOptions, Result, Table};
 
 use crate::errors::raised;
@@ -325,8 +325,8 @@ impl RowEngine for GivenEngine {
         self.call(|engine| engine.call_method1("count", (rows, request))?.extract())
     }
 
-    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet> {
-        let together = gathered == Gathered::Together;
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: SetPlacement) -> Result<RowSet> {
+        let together = gathered == SetPlacement::Together;
         self.call(|engine| engine.call_method1("sort", (rows, request, sets, together))?.extract())
     }
 

@@ -4,24 +4,20 @@
 //! table that is written.
 
 use super::append::column_kinds;
+use super::coded_table::CodedTable;
 use super::following;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::tasks::stamp;
 use super::written::{Attempt, NightRecord, Written};
-use crate::check::{FINDINGS, expect_numbers, judging_bytes};
+use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::combination::SensitiveColumns;
-use crate::encode::elsewhere::{HeldTable, RowsElsewhere};
-use crate::encode::fingerprint::Fingerprint;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::PageStore;
-use crate::encode::payload::Payload;
-use crate::encode::repeated_ids::RepeatedIds;
-use crate::encode::source::{DecidedCodes, Encoded, Source};
+use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
-use crate::error::{Error, Lint, Result, Setting};
+use crate::error::{Error, Result, Setting};
 use crate::group::blind::BlindGroups;
 use crate::group::followed::FollowedCuts;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
@@ -29,7 +25,6 @@ use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::{self, FullDomain, Searched};
 use crate::group::split::grow::Growth;
 use crate::group::split::leaf::Pages;
-use crate::group::split::limits::SubtreeLimits;
 use crate::group::split::lookahead::Lookahead;
 use crate::group::split::part_rows::PartRows;
 use crate::group::split::plan::SplitPlan;
@@ -51,7 +46,7 @@ use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
-use crate::resources::budget::{Reservation, release_freed};
+use crate::resources::budget::release_freed;
 use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 use serde_json::{Value, json};
@@ -122,116 +117,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
     coded.write_groups(job, &protection, test, &source, workplace)
 }
 
-/// The table as codes, with the limits of splitting it.
-struct CodedTable<'s> {
-    attributes: Vec<Attribute>,
-    sensitive: SensitiveColumns,
-    /// Columns that are not published and could hold ids.
-    ids: Vec<RepeatedIds>,
-    /// The risks that the policy accepts by name.
-    accepted: Vec<Lint>,
-    payload: Option<Payload>,
-    rows: PartRows<'s>,
-    /// All rows counted together.
-    whole: GroupCounts,
-    /// The rows that were read.
-    input: Fingerprint,
-    limits: SubtreeLimits,
-    threads: usize,
-    /// The memory of the codes.
-    _codes: Reservation,
-}
-
 impl<'s> CodedTable<'s> {
-    /// The scans of the source: one, if the first can keep the rows.
-    fn read(
-        job: &Anonymize<'s>,
-        protection: &Protection<'_>,
-        source: &Source<'_>,
-        workplace: &'s Workplace<'_>,
-    ) -> Result<Self> {
-        const STAGE: &str = "splitting the table";
-        let budget = &workplace.resources.budget;
-        let least = job.sizes.subtree_bytes as u64 * 4;
-        if job.memory < least {
-            return Err(Error::Memory { stage: STAGE, needed: least, budget: job.memory });
-        }
-        let payload = source.payload(&workplace.key)?;
-        let mut elsewhere = match job.engine {
-            Some(engine) => Some(RowsElsewhere::observe(engine, stamp(job.policy), source, &workplace.key)?),
-            None => None,
-        };
-        let hasher = source.hasher(&workplace.key);
-        let (codes, mut draft) = match &mut elsewhere {
-            Some(rows) => (rows.decide_codes(source)?, None),
-            None => source.read_values_and_draft(&hasher, &workplace.spill)?,
-        };
-        let DecidedCodes { mut attributes, sensitive, ids } = codes;
-        release_freed();
-        let codes = attributes.iter().map(Attribute::memory).sum();
-        if let Some(draft) = &mut draft {
-            draft.spill_until_free(codes)?;
-        }
-        let codes = budget.reserve("the codes of the quasi-identifiers", codes)?;
-        let judging = judging_bytes(job.policy, &sensitive)?;
-        if let Some(draft) = &mut draft {
-            draft.spill_until_free(judging)?;
-        }
-        budget.reserve(FINDINGS, judging).map(drop)?;
-        let memory = job.memory.saturating_sub(codes.bytes());
-        let columns: Vec<Column> = attributes.iter().map(Attribute::column).collect();
-        let limits = SubtreeLimits::new(&source.layout(&attributes, &sensitive), &job.sizes);
-        // Pages must not take the memory that splitting will need.
-        let slots = sensitive.len() + 1;
-        let threads = limits.threads(&columns, slots, job.threads, memory);
-        let waiting = limits.waiting_bytes(job.table.rows().unwrap_or(0), threads, memory);
-        let mut reserved = limits.working_bytes(&columns, slots, threads).max(waiting).max(judging);
-        if protection.judges_rows() {
-            // The prior beliefs about everybody need memory as well.
-            reserved = reserved.max(memory / 2);
-        }
-        if let Some(draft) = &mut draft {
-            draft.spill_until_free(reserved)?;
-        }
-        let reserved = budget.reserve(STAGE, reserved)?;
-        let spill = &workplace.spill;
-        let here = |encoded: Encoded<'s>| (PartRows::Here(encoded.store), encoded.whole, encoded.fingerprint);
-        let (rows, whole, input) = match (&elsewhere, draft) {
-            (Some(held), _) => {
-                let HeldTable { rows, whole, fingerprint } =
-                    held.encode(source, (&attributes, &sensitive), payload.as_ref())?;
-                // Tasks grow trees; whatever else chooses groups does so here.
-                let grown = job.search == Search::Tree
-                    && job.cuts_from.is_none()
-                    && job.policy.publish.cuts != Cuts::Blind;
-                let rows = match grown {
-                    true => PartRows::Elsewhere(rows),
-                    false => PartRows::Here(rows.fetch_all(&workplace.resources, spill)?),
-                };
-                (rows, whole, fingerprint)
-            }
-            (None, Some(draft)) => here(draft.encode(source, &attributes, &sensitive, spill)?),
-            (None, None) => {
-                here(source.read_rows(&mut attributes, &sensitive, payload.as_ref(), &hasher, spill)?)
-            }
-        };
-        drop(reserved);
-        release_freed();
-        Ok(CodedTable {
-            attributes,
-            sensitive,
-            ids,
-            accepted: Vec::new(),
-            payload,
-            rows,
-            whole,
-            input,
-            limits,
-            threads,
-            _codes: codes,
-        })
-    }
-
     /// Watches for the groups that decide about later nights, if there may be some.
     fn decisive(
         &self,

@@ -41,7 +41,7 @@ pub trait RowEngine: Sync {
     fn count(&self, rows: RowSet, request: &[u8]) -> Result<Vec<u8>>;
 
     /// Sorts the pages of a set into so many new sets, which have consecutive numbers from the one returned.
-    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet>;
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: SetPlacement) -> Result<RowSet>;
 
     /// Grows nodes, each from all pages of a set that was gathered together; returns what became of them, in order.
     fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>>;
@@ -64,7 +64,7 @@ pub const ALL_ROWS: RowSet = 0;
 
 /// Who gets the pages of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gathered {
+pub enum SetPlacement {
     /// One task gets all of them.
     Together,
     /// Several tasks may share them.
@@ -242,7 +242,12 @@ impl<'e> HeldRows<'e> {
     }
 
     /// Lets tasks sort the rows into so many sets.
-    pub fn sort<R: Parcel>(&self, request: &R, sets: usize, gathered: Gathered) -> Result<Vec<HeldRows<'e>>> {
+    pub fn sort<R: Parcel>(
+        &self,
+        request: &R,
+        sets: usize,
+        gathered: SetPlacement,
+    ) -> Result<Vec<HeldRows<'e>>> {
         let Held { engine, pages, .. } = &*self.held;
         let first = engine.sort(self.set, &pages.stamp.seal(request), sets, gathered)?;
         let sorted = Arc::new(Sorted { engine: *engine, first });

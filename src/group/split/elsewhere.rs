@@ -16,7 +16,7 @@ use super::rows::OnPages;
 use super::subtree::Committed;
 use super::walk::{RowsByNode, Walk};
 use crate::encode::column::Column;
-pub use crate::encode::elsewhere::{Gathered, HeldRows};
+pub use crate::encode::elsewhere::{HeldRows, SetPlacement};
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::encode::page::{Page, Travelling};
 use crate::encode::sealed_pages::{SealedPages, damaged};
@@ -228,7 +228,7 @@ pub(super) fn codes_seen(
 pub(super) fn sort<'e>(
     rows: &HeldRows<'e>,
     pages: Pages,
-    gathered: Gathered,
+    gathered: SetPlacement,
     nodes: &[NodeId],
     tree: &CutTree,
 ) -> Result<Vec<PartRows<'e>>> {

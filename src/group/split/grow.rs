@@ -8,7 +8,7 @@
 //! Memory: [`SubtreeLimits::working_bytes`]: 8 bytes x nodes counted at once x bins x sensitive values per thread, then
 //! one node of at most [`SUBTREE_BYTES`](super::limits::SUBTREE_BYTES) of codes with its triples; the tree of one part.
 
-use super::elsewhere::{self, Gathered};
+use super::elsewhere::{self, SetPlacement};
 use super::frontier::OpenNode;
 use super::leaf::{Distribution, Pages, PlaceRows};
 use super::limits::SubtreeLimits;
@@ -129,7 +129,7 @@ impl Growth<'_> {
             ids.extend(giants.keys());
             ids.sort_unstable();
         }
-        let mut stores = self.distribute((Pages::Consumed, Gathered::Loosely), store, &ids, &tree)?;
+        let mut stores = self.distribute((Pages::Consumed, SetPlacement::Loosely), store, &ids, &tree)?;
         let mut room = self.budget.reserve(STAGE, 0)?;
         if !spill_until_free(&mut room, tree.bytes(), stores.iter_mut())? {
             room.resize(STAGE, tree.bytes())?;
@@ -181,7 +181,8 @@ impl Growth<'_> {
             return Ok(None);
         };
         let ids: Vec<NodeId> = small.iter().map(|node| node.id).collect();
-        let mut stores = self.distribute((self.pages, Gathered::Together), store, &ids, &tree)?.into_iter();
+        let mut stores =
+            self.distribute((self.pages, SetPlacement::Together), store, &ids, &tree)?.into_iter();
         self.progress.start("splitting in memory", Some(people));
         let small = small.into_iter().map(|root| {
             let id = root.id;
@@ -236,7 +237,7 @@ impl Growth<'_> {
     /// Sorts the rows into one store per node. Here, no store is needed if the only node is the root.
     fn distribute<'r: 's, 's>(
         &self,
-        (pages, gathered): (Pages, Gathered),
+        (pages, gathered): (Pages, SetPlacement),
         store: &mut PartRows<'r>,
         nodes: &[NodeId],
         tree: &CutTree,

@@ -2,7 +2,7 @@
 
 use super::library::Outcome;
 use super::scramble;
-use skyveil::engine::{EngineTask, Gathered, PageTask, RowEngine, RowSet};
+use skyveil::engine::{EngineTask, PageTask, RowEngine, RowSet, SetPlacement};
 use skyveil::{Anonymize, CanonicalSizes, Policy, Progress, Table};
 use skyveil::{Budget, Resources, Result};
 use std::collections::{BTreeMap, VecDeque};
@@ -164,9 +164,9 @@ impl RowEngine for FileEngine<'_> {
         self.merged(counts?, PageTask::merge_counts)
     }
 
-    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: Gathered) -> Result<RowSet> {
+    fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: SetPlacement) -> Result<RowSet> {
         let task = self.page_task();
-        let tasks = if gathered == Gathered::Together { 1 } else { 2 };
+        let tasks = if gathered == SetPlacement::Together { 1 } else { 2 };
         let mut sorted: Vec<Vec<Vec<Vec<u8>>>> = vec![vec![vec![]; tasks]; sets];
         let parts = self.set(rows);
         for part in self.scrambled(parts.len()) {

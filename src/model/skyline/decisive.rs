@@ -10,7 +10,7 @@ use crate::math::skyline::{DecisiveGroups, OfferedGroup, Ranking, Values};
 use crate::model::counted_group::CountedGroup;
 
 /// Groups are kept for at most this many values: nobody explores more, and a page of them would be long.
-pub const MOST_VALUES: usize = if cfg!(test) { 50 } else { 1 << 13 };
+pub const MOST_VALUES: usize = if cfg!(test) { 50 } else { 1 << 14 };
 
 /// What a value takes in the counts of a group that is kept.
 const COUNT_BYTES: u64 = 24;

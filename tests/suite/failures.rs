@@ -104,6 +104,8 @@ fn threads_that_cannot_be_started_are_an_error() {
     let script = "ulimit -v 600000; exec \"$@\"";
     let (table, policy, out) = (dataset("census.csv"), dataset("census.toml"), folder.text("release"));
     let run = Command::new("sh")
+        // Large stacks: a thread that starts has room for what the runtime adds to its stack.
+        .env("RUST_MIN_STACK", (64 << 20).to_string())
         .args(["-c", script, "sh"])
         .arg(binary())
         .args([

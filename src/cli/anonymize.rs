@@ -10,7 +10,7 @@ use super::robust;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Anonymize, OlderRelease, Outcome, Search, Summary};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number_of};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
 use crate::math::disclosure_sets::Limits;
@@ -390,11 +390,11 @@ fn published_text(
     let memory = peak_resident_bytes().map_or(String::new(), |peak| format!(", {} MiB", peak >> 20));
     let covered = format!("{}\n", in_a_line(&summary.scope));
     let took = format!(
-        "receipt              {}, for you alone\ntook                 {:.1} s{memory}, {} MiB spilled, {} scans of the source\n",
+        "receipt              {}, for you alone\ntook                 {:.1} s{memory}, {} MiB spilled, {} of the source\n",
         summary.receipt.display(),
         took.seconds,
         summary.spilled_bytes >> 20,
-        summary.source_scans
+        number_of(summary.source_scans, "scan", "scans")
     );
     if let Some(robust) = &summary.suppression {
         return robust::published(args.out(), summary, robust, &took) + &covered;

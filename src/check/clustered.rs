@@ -4,14 +4,14 @@
 //! the first and the last may continue beyond the morsel and are passed on as counts. They are joined in
 //! table order, so a group that crosses any number of borders is judged once and exactly.
 //!
-//! Memory: [`Evidence`], and per worker one group and 8 bytes for each group of the morsel.
+//! Memory: [`SharedEvidence`], and per worker one group and 8 bytes for each group of the morsel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
-use super::evidence::{Evidence, Worker};
+use super::evidence::{SharedEvidence, Worker};
 use super::job::{ColumnRoles, not_together};
 use super::recurrence::{Begins, Finished, Returned, Trail};
 use super::values::ValueCodes;
@@ -72,7 +72,7 @@ pub(super) fn count(
     resources: &Resources<'_>,
 ) -> Result<ClusteredScan> {
     let wanted = columns.requests(None);
-    let evidence = Mutex::new(Evidence::new(charge, &resources.budget)?);
+    let evidence = Mutex::new(SharedEvidence::new(charge, &resources.budget)?);
     let mut joined = Joined::new(Worker::new(charge, &evidence), resources);
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());

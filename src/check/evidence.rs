@@ -17,18 +17,18 @@ use crate::resources::budget::{Budget, Reservation};
 const WORKER_BYTES: u64 = if cfg!(test) { 1 << 16 } else { 8 << 20 };
 
 /// The evidence of all workers.
-pub(super) struct Evidence {
+pub(super) struct SharedEvidence {
     judge: Judge,
     /// At most so much is held; less than is reserved.
     bytes: u64,
     reserved: Reservation,
 }
 
-impl Evidence {
+impl SharedEvidence {
     /// Nothing observed yet.
     pub fn new(charge: &Arc<Charge>, budget: &Arc<Budget>) -> Result<Self> {
         let reserved = budget.reserve(STATISTICS, 0)?;
-        Ok(Evidence { judge: Judge::new(charge), bytes: 0, reserved })
+        Ok(SharedEvidence { judge: Judge::new(charge), bytes: 0, reserved })
     }
 
     /// Adds a group.
@@ -69,7 +69,7 @@ impl Evidence {
 /// A worker that judges groups for the evidence that all share.
 pub(super) struct Worker<'e> {
     charge: &'e Arc<Charge>,
-    shared: &'e Mutex<Evidence>,
+    shared: &'e Mutex<SharedEvidence>,
     judge: Judge,
     /// At most so much is held here.
     bytes: u64,
@@ -79,7 +79,7 @@ pub(super) struct Worker<'e> {
 
 impl<'e> Worker<'e> {
     /// Nothing observed yet.
-    pub fn new(charge: &'e Arc<Charge>, shared: &'e Mutex<Evidence>) -> Self {
+    pub fn new(charge: &'e Arc<Charge>, shared: &'e Mutex<SharedEvidence>) -> Self {
         let judge = Judge::new(charge);
         let empty = judge.bytes();
         Worker { charge, shared, judge, bytes: empty, empty }
@@ -112,7 +112,7 @@ impl<'e> Worker<'e> {
         Ok(())
     }
 
-    fn shared(&self) -> MutexGuard<'e, Evidence> {
+    fn shared(&self) -> MutexGuard<'e, SharedEvidence> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     fn workers_find_together_what_one_judge_finds() {
         let (charge, budget) = (charge(), Budget::new(1 << 30));
         let mut alone = Judge::new(&charge);
-        let evidence = Mutex::new(Evidence::new(&charge, &budget).unwrap());
+        let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
         let mut workers = [0; 3].map(|_| Worker::new(&charge, &evidence));
         for number in 0..200 {
             // Some groups are larger than what a worker may hold.
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn evidence_is_refused_before_it_exceeds_the_budget() {
         let (charge, budget) = (charge(), Budget::new(1 << 17));
-        let mut evidence = Evidence::new(&charge, &budget).unwrap();
+        let mut evidence = SharedEvidence::new(&charge, &budget).unwrap();
         let refused = (0..).find_map(|number| {
             let refused = evidence.observe(&group(number * 10, 10), u64::from(number)).err();
             // The list of all values doubles.

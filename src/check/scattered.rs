@@ -13,7 +13,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::cells::{Cells, Gaps};
 use super::clustered::CountedRows;
-use super::evidence::Evidence;
+use super::evidence::SharedEvidence;
 use super::job::{Buckets, ColumnRoles};
 use super::values::ValueCodes;
 use crate::error::{Error, Result, Setting, number_of};
@@ -384,7 +384,7 @@ fn judge(
     numbers: Numbers,
     resources: &Resources<'_>,
 ) -> Result<(Judge, Reservation)> {
-    let mut evidence = Evidence::new(charge, &resources.budget)?;
+    let mut evidence = SharedEvidence::new(charge, &resources.budget)?;
     let mut group = CountedGroup::default();
     let mut number = 0;
     groups.finish(&mut |key, items| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{Joined, count_part};
-use super::evidence::{Evidence, Worker};
+use super::evidence::{SharedEvidence, Worker};
 use super::job::ColumnRoles;
 use super::recurrence::Returned;
 use super::values::ValueCodes;
@@ -56,7 +56,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     };
     let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
-    let evidence = Mutex::new(Evidence::new(&charge, &budget).unwrap());
+    let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
     let worker = || Worker::new(&charge, &evidence);
     let mut joined = Joined::new(worker(), &resources);
     let mut first_row = 0;

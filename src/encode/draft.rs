@@ -187,7 +187,8 @@ fn sensitive_codes(coding: &SensitiveCoding, numbering: &Numbering) -> Result<Ve
     }
 }
 
-/// Codes by number. A number without a code is a defect, which is reported as a column that changed.
+/// Codes by number. A number without a code is a defect, which is reported as a column that changed. Where null occurs it
+/// has a code: the first scan counts nulls, and those without a meaning are refused before there are codes.
 fn table(
     name: &str,
     numbers: usize,

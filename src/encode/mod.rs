@@ -1,9 +1,10 @@
 //! Which code is each value?
 //!
 //! The first scan finds the distinct values of every column ([`column_values`]), of ordered columns the cells of a grid
-//! ([`grid`]), which become codes that follow their order or their hierarchy ([`quasi`], [`sensitive`]); the last scan turns rows into codes ([`encoder`], [`page`]).
-//! Often one scan is enough ([`draft`]). [`source`] is the only place that knows this sequence; [`elsewhere`] lets an engine run it on parts of the table. Codes, and all that follows from them, depend on the set of
-//! rows alone.
+//! ([`grid`]), which become codes that follow their order or their hierarchy ([`quasi`], [`sensitive`]); the last scan
+//! turns rows into codes ([`encoder`], [`page`]). Often one scan is enough ([`draft`]). [`source`] is the only place that
+//! knows this sequence; [`elsewhere`] lets an engine run it on parts of the table. Codes, and all that follows from them,
+//! depend on the set of rows alone.
 
 pub mod attribute;
 pub mod byte_forms;

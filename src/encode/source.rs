@@ -263,8 +263,9 @@ impl<'a> Source<'a> {
         Layout::of(attributes, sensitive, self.columns.values)
     }
 
-    /// The last scan, unless the first one kept the rows: the rows as pages of codes. If a person has several rows, their values are collected first, and
-    /// codes that depend on the number of people with a value are settled only then: `attributes` may change.
+    /// The last scan, unless the first one kept the rows: the rows as pages of codes. If a person has several rows, their
+    /// values are collected first, and codes that depend on the number of people with a value are settled only then:
+    /// `attributes` may change.
     pub fn read_rows<'s>(
         &self,
         attributes: &mut [Attribute],

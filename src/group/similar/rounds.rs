@@ -18,7 +18,7 @@ use super::art::{SimilarGroups, group_part};
 use super::larger::LargerGroups;
 use super::parts::parts;
 use super::people::PersonRecord;
-use super::taken_in::{KeptGroups, published};
+use super::taken_in::{GroupsKeptBack, published};
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::Group;
@@ -137,7 +137,7 @@ impl SimilarPeople<'_> {
         let people = weights.iter().sum();
         self.progress.start("grouping", Some(people));
         let mut finished = FinishedGroups {
-            kept: KeptGroups::new(self.part_people.min(people), people),
+            kept: GroupsKeptBack::new(self.part_people.min(people), people),
             number: 0,
             values: self.bound.values.len(),
         };
@@ -274,7 +274,7 @@ impl SimilarPeople<'_> {
 
 /// The groups that are formed so far, most of them passed on.
 struct FinishedGroups {
-    kept: KeptGroups,
+    kept: GroupsKeptBack,
     number: u64,
     /// How many sensitive values there are.
     values: usize,

@@ -4,7 +4,7 @@
 //! published as one. Finished groups are dissolved and join them until all of them together keep every posterior at most 1/r:
 //! the more people there are, the closer posteriors come to priors. Groups are taken evenly from those that were kept back.
 //!
-//! Memory: the records of at most [`KeptGroups::most`] people.
+//! Memory: the records of at most [`GroupsKeptBack::most`] people.
 
 use super::people::PersonRecord;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::math::random::mix;
 pub(super) type GroupRecords = Vec<Vec<u8>>;
 
 /// Finished groups that may still be dissolved: all of a table of at most `most` people, otherwise a sample by number.
-pub(super) struct KeptGroups {
+pub(super) struct GroupsKeptBack {
     most: u64,
     /// The people of the table.
     people: u64,
@@ -23,9 +23,9 @@ pub(super) struct KeptGroups {
     pub(super) groups: Vec<GroupRecords>,
 }
 
-impl KeptGroups {
+impl GroupsKeptBack {
     pub(super) fn new(most: u64, people: u64) -> Self {
-        KeptGroups { most, people, seen: 0, held: 0, groups: Vec::new() }
+        GroupsKeptBack { most, people, seen: 0, held: 0, groups: Vec::new() }
     }
 
     /// Keeps a group back, or returns it.
@@ -93,8 +93,8 @@ mod tests {
         people.map(|person| vec![person]).collect()
     }
 
-    fn kept(groups: u8) -> KeptGroups {
-        let mut kept = KeptGroups::new(100, 40);
+    fn kept(groups: u8) -> GroupsKeptBack {
+        let mut kept = GroupsKeptBack::new(100, 40);
         for number in 0..groups {
             assert_eq!(kept.keep(group(number * 4..number * 4 + 4)), None);
         }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_a_large_table_is_kept_back() {
-        let mut kept = KeptGroups::new(40, 4000);
+        let mut kept = GroupsKeptBack::new(40, 4000);
         let returned = (0..1000).filter(|_| kept.keep(group(0..4)).is_some()).count();
         assert!((990..1000).contains(&returned), "{returned}");
     }

@@ -100,7 +100,11 @@ struct Dealing {
 }
 
 impl Dealing {
+    /// `None` for a group without values, and if there are too many ways.
     fn new(group: &ArrangedGroup, counted: &[(u32, u32, u32)]) -> Option<Self> {
+        if group.values.is_empty() {
+            return None;
+        }
         let mut cells = Vec::new();
         let mut rows = Vec::new();
         for same in group.signatures.chunk_by(|a, b| a == b) {
@@ -234,6 +238,14 @@ mod tests {
     fn many_people_are_not_computed() {
         let people: People = (0..400).map(|at| (at / 8, at * 7 % 11, at * 5 % 9)).collect();
         let (groups, counted) = as_groups(&people);
+        assert_eq!(largest_share(&groups, &counted), None);
+    }
+
+    #[test]
+    fn people_without_values_are_not_computed() {
+        let (mut groups, counted) = as_groups(&vec![(0, 0, 0), (0, 1, 1), (1, 0, 1)]);
+        assert!(largest_share(&groups, &counted).is_some());
+        groups[1].values.clear();
         assert_eq!(largest_share(&groups, &counted), None);
     }
 }

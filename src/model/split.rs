@@ -48,6 +48,9 @@ pub trait SplitTest: Send + Sync {
     /// A copy that goes its own way: what it accepts changes nothing here.
     fn fork(&self) -> Box<dyn SplitTest>;
 
+    /// The same test as long as nothing was accepted.
+    fn afresh(&self) -> Box<dyn SplitTest>;
+
     /// The bytes that it takes to remember, about.
     fn bytes(&self) -> u64 {
         0
@@ -120,6 +123,10 @@ impl SplitTest for Every {
         Box::new(Every { tests: self.tests.iter().map(|test| test.fork()).collect() })
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(Every { tests: self.tests.iter().map(|test| test.afresh()).collect() })
+    }
+
     fn bytes(&self) -> u64 {
         self.tests.iter().map(|test| test.bytes()).sum()
     }
@@ -182,6 +189,10 @@ impl SplitTest for MinimumSizes {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         Box::new(*self)
+    }
+
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        self.fork()
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

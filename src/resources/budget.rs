@@ -130,19 +130,22 @@ pub fn release_freed() {
 }
 
 /// Makes the allocator of the process keep little of what is freed; for a program, before it starts threads. Large blocks
-/// return to the system at once, and few threads have a heap of their own.
+/// return to the system at once, and few threads have a heap of their own, of which at most 4 MiB stay free at its end.
 pub fn keep_little_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         unsafe extern "C" {
             fn mallopt(parameter: i32, value: i32) -> i32;
         }
+        const M_TRIM_THRESHOLD: i32 = -1;
         const M_MMAP_THRESHOLD: i32 = -3;
         const M_ARENA_MAX: i32 = -8;
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         // SAFETY: mallopt takes no pointer, and no other thread exists yet.
         unsafe {
             mallopt(M_MMAP_THRESHOLD, 1 << 20);
+            // Less would return the buffers of every batch, only to ask for them again.
+            mallopt(M_TRIM_THRESHOLD, 4 << 20);
             mallopt(M_ARENA_MAX, (threads / 4).clamp(2, 64) as i32);
         }
     }

@@ -523,6 +523,43 @@ fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
     assert_eq!((published.nodes, published.failed_leaves), (Some(expected), 1));
 }
 
+/// Failures that climb from a leaf to the third level: the proof of a chain is used, not only that of nodes above leaves.
+#[test]
+fn a_chain_of_failures_ends_at_a_node_that_is_proved() {
+    let points = [point([1, 0, 0], "1/2")];
+    let limits = ShareLimits::new(&points, &[Some(0.23), Some(0.1), Some(0.1)]).unwrap();
+    let (leaf, mut nodes, mut blocks, mut regions) = (600, vec![], vec![], vec![]);
+    for _ in 0..6 {
+        let first_block = blocks.len();
+        for _ in 0..12 {
+            let first = nodes.len();
+            nodes.extend((0..12).map(|_| CandidateNode { people: leaf, children: vec![] }));
+            blocks.push(nodes.len());
+            nodes.push(CandidateNode { people: 12 * leaf, children: (first..first + 12).collect() });
+        }
+        regions.push(nodes.len());
+        nodes.push(CandidateNode { people: 144 * leaf, children: blocks[first_block..].to_vec() });
+    }
+    nodes.push(CandidateNode { people: 864 * leaf, children: regions.clone() });
+    let tree = CandidateTree::new(nodes);
+    let rule = LimitRule::new(&tree, &limits);
+    let stands = |node: &&usize| !rule.is_bad(**node, &[0; 12]);
+    let proved = [&blocks[..], &regions[..], &[tree.root()]].map(|nodes| nodes.iter().filter(stands).count());
+    assert_eq!(proved, [72, 6, 1]);
+    // Twelve values; the second block has far too many people with the first one.
+    let usual = [138, 60, 60, 38, 38, 38, 38, 38, 38, 38, 38, 38];
+    let many = [300, 60, 60, 20, 20, 20, 20, 20, 20, 20, 20, 20];
+    assert!(usual.iter().sum::<u64>() == leaf && many.iter().sum::<u64>() == leaf);
+    let mut counts: Vec<Vec<u64>> = tree.nodes().iter().map(|_| usual.to_vec()).collect();
+    tree.nodes()[blocks[1]].children.iter().for_each(|&leaf| counts[leaf] = many.to_vec());
+    tree.add_up(&mut counts);
+    assert!(rule.is_bad(blocks[1], &counts[blocks[1]]) && !rule.is_bad(regions[0], &counts[regions[0]]));
+    let published = tree.publish(&counts, &points, &limits);
+    let mut expected = vec![regions[0]];
+    expected.extend(tree.leaves().into_iter().skip(144));
+    assert_eq!((published.nodes, published.failed_leaves), (Some(expected), 12));
+}
+
 #[test]
 fn what_is_not_proved_is_refused() {
     let confidence = |text: &str| parse_fraction(text).unwrap();

@@ -482,6 +482,35 @@ fn shares_in_trees_of_hundreds_of_people_stay_below_the_confidence() {
     assert!(proved >= 6, "{proved}");
 }
 
+/// The same in trees of any shape, in which chains of nodes are proved.
+#[test]
+fn shares_in_random_trees_stay_below_the_confidence() {
+    let mut random = Random::new(16);
+    let (mut proved, mut chains) = (0, 0);
+    for round in 0..60 {
+        let confidence = ["1/2", "3/5", "4/5"][round % 3];
+        let nested = Nested::random(200 + 4 * round, 10 + round % 21, &mut random);
+        let points = [point_of_one([0, 0, 0], confidence)];
+        let limits = ShareLimits::new(&points, &[Some(0.05 * (1 + round % 6) as f64)]).unwrap();
+        let rule = LimitRule::new(&nested.tree, &limits);
+        let nodes = nested.tree.nodes();
+        let stands =
+            |&node: &usize| !nodes[node].children.is_empty() && !rule.is_bad(node, &[0, nodes[node].people]);
+        let standing: Vec<usize> = (0..nodes.len()).filter(stands).collect();
+        proved += standing.len();
+        chains += standing.iter().filter(|&&node| nodes[node].children.iter().any(stands)).count();
+        let bound = parse_fraction(confidence).unwrap().to_f64().value();
+        let leaves = nested.tree.leaves();
+        for leaf in [leaves[0], leaves[leaves.len() / 2]] {
+            let mut largest = 0.0;
+            let shares = Shares { tree: &nested.tree, known: BTreeMap::new(), leaf };
+            shares.ways(&rule, nested.tree.root(), &mut largest);
+            assert!(largest < bound, "round {round}: {largest}");
+        }
+    }
+    assert!(proved >= 100 && chains >= 20, "{proved} {chains}");
+}
+
 #[test]
 fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
     let points = [point([1, 0, 0], "1/2")];

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, number_of};
 use crate::math::exact::{decimal_at_least, ratio};
 use crate::math::replay::ReplayEffort;
 use crate::model::Policy;
+use crate::policy::Style;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -22,7 +23,10 @@ pub(super) fn replay(
     resources: &Resources<'_>,
 ) -> Result<ReplayReport> {
     replayed_model(policy)?;
-    let report = TrialTable::read(original, policy, u64::MAX, resources)?.replay(policy, cuts, effort)?;
+    // Groups do not depend on whether their people are published with labels or one by one.
+    let mut policy = policy.clone();
+    policy.publish.style = Style::Generalized;
+    let report = TrialTable::read(original, &policy, u64::MAX, resources)?.replay(&policy, cuts, effort)?;
     let published = release.manifest();
     match (report.people, report.groups) == (published.individuals, published.groups) {
         true => Ok(report),

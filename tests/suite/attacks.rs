@@ -177,7 +177,8 @@ fn what_was_recorded_is_in_the_receipt_and_on_the_page_of_the_owner() {
 #[test]
 fn what_was_refused_above_groups_tells_more_in_either_style() {
     let folder = datasets();
-    let columns = "[columns]\nsensitive = \"diagnosis\"\nquasi = [\"age\", \"sex\"]\nrest = \"drop\"\n";
+    let columns = "[columns]\nsensitive = \"diagnosis\"\nrest = \"drop\"\n[columns.quasi.age]\ndomain = [0, 100]\n\
+                   [columns.quasi.sex]\n[columns.quasi.education]\n";
     let replayed = |style: &str, m: u64, more: &[&str]| {
         let point = format!("[[privacy.skyline]]\nl = 0\nk = 0\nm = {m}\nconfidence = \"2/3\"\n");
         folder.write("own.toml", &format!("{columns}{point}[publish]\nstyle = \"{style}\"\n"));

@@ -226,9 +226,9 @@ impl Release {
             altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
             let several = policy.privacy.targets.iter().any(|own| own.values != Values::Single);
             let numbers = match folder {
-                _ if self.is_rewritten() => Numbering::Ascending,
-                "sensitive" if several => Numbering::Ascending,
-                _ => Numbering::WithoutGaps,
+                _ if self.is_rewritten() => RowNumbers::Ascending,
+                "sensitive" if several => RowNumbers::Ascending,
+                _ => RowNumbers::WithoutGaps,
             };
             let labelled = !broken && folder != "sensitive" && policy.publish.style == Style::Generalized;
             let off_grid = match labelled {
@@ -394,25 +394,25 @@ fn columns_differ(table: &Table, parts: &[Published<'_>]) -> Result<Alterations>
 
 /// How the groups of a table are numbered, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Numbering {
+enum RowNumbers {
     /// Every group has a row.
     WithoutGaps,
     /// A group in which nobody has a value has no row.
     Ascending,
 }
 
-impl Numbering {
+impl RowNumbers {
     /// Whether a row of group `next` may come after one of group `last`.
     fn follows(self, last: i64, next: i64) -> bool {
         match self {
-            Numbering::WithoutGaps => next == last || Some(next) == last.checked_add(1),
-            Numbering::Ascending => next >= last,
+            RowNumbers::WithoutGaps => next == last || Some(next) == last.checked_add(1),
+            RowNumbers::Ascending => next >= last,
         }
     }
 }
 
 /// Whether the groups of a table are numbered in order after those before.
-fn numbered(table: &Table, numbers: Numbering, before: u64, resources: &Resources<'_>) -> Result<bool> {
+fn numbered(table: &Table, numbers: RowNumbers, before: u64, resources: &Resources<'_>) -> Result<bool> {
     resources.progress.start("following the numbers of the groups", table.rows());
     let mut last = i64::try_from(before).ok();
     let work = |morsel: Morsel<'_>| {

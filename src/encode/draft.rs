@@ -25,9 +25,16 @@ use std::sync::{Mutex, PoisonError};
 
 /// Rows whose values are numbered.
 pub struct Draft<'s> {
+    rows: NumberedRows<'s>,
+    /// The codes by number, of each quasi-identifier.
+    quasi: Vec<Vec<u16>>,
+    /// The codes by number, of the sensitive column.
+    values: Vec<u16>,
+}
+
+/// The rows as they were read.
+struct NumberedRows<'s> {
     store: PageStore<'s>,
-    /// The numbers of the quasi-identifiers, and then of the sensitive column.
-    numberings: Vec<Numbering>,
     fingerprint: Fingerprint,
 }
 
@@ -45,9 +52,11 @@ impl Source<'_> {
             return Ok((self.read_values()?, None));
         }
         match self.draft(hasher, spill) {
-            Ok((values, draft)) => {
+            Ok((values, rows, numberings)) => {
                 let values = values.judged(columns.counted())?;
-                Ok((self.decide_codes(values, |codings| self.find_combinations(codings))?, draft))
+                let codes = self.decide_codes(values, |codings| self.find_combinations(codings))?;
+                let draft = rows.map(|rows| Draft::new(rows, &numberings, &codes)).transpose()?;
+                Ok((codes, draft))
             }
             // Without the draft there is more memory for the values.
             Err(Error::Input { setting: Some(Setting::Memory), .. }) => Ok((self.read_values()?, None)),
@@ -55,11 +64,13 @@ impl Source<'_> {
         }
     }
 
+    /// The values of the table; its rows, if they have numbers; and the numbers of the quasi-identifiers, and then of the
+    /// sensitive column.
     fn draft<'s>(
         &self,
         hasher: &RowHasher<'_>,
         spill: &'s Spill,
-    ) -> Result<(TableValues, Option<Draft<'s>>)> {
+    ) -> Result<(TableValues, Option<NumberedRows<'s>>, Vec<Numbering>)> {
         let budget = &self.resources.budget;
         let found = self.columns.first_scan(self.table, budget)?.numbered();
         let mut columns = found.most_numbers();
@@ -91,14 +102,26 @@ impl Source<'_> {
         let numbered = found.is_numbered();
         let (values, numberings) = found.finish_numbered();
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((values, numbered.then_some(Draft { store, numberings, fingerprint })))
+        Ok((values, numbered.then_some(NumberedRows { store, fingerprint }), numberings))
     }
 }
 
 impl<'s> Draft<'s> {
+    /// The numbers are needed no longer once there is a code for each.
+    fn new(rows: NumberedRows<'s>, numberings: &[Numbering], codes: &DecidedCodes) -> Result<Self> {
+        let (of_sensitive, of_quasi) = numberings.split_last().ok_or_else(unnumbered)?;
+        let quasi = codes.attributes.iter().zip(of_quasi);
+        Ok(Draft {
+            rows,
+            quasi: quasi.map(|(own, numbering)| quasi_codes(own, numbering)).collect::<Result<_>>()?,
+            values: sensitive_codes(&codes.sensitive.columns()[0], of_sensitive)?,
+        })
+    }
+
     /// Moves pages to the spill until this many bytes of the budget are free, or none is left in memory.
     pub fn spill_until_free(&mut self, bytes: u64) -> Result<()> {
-        while self.store.budget().free() < bytes && self.store.spill_page()? {}
+        let store = &mut self.rows.store;
+        while store.budget().free() < bytes && store.spill_page()? {}
         Ok(())
     }
 
@@ -111,13 +134,10 @@ impl<'s> Draft<'s> {
         spill: &'s Spill,
     ) -> Result<Encoded<'s>> {
         let layout = source.layout(attributes, sensitive);
-        let (of_sensitive, of_quasi) = self.numberings.split_last().ok_or_else(unnumbered)?;
-        let tables = attributes.iter().zip(of_quasi).map(|(own, numbering)| quasi_codes(own, numbering));
-        let tables: Vec<Vec<u16>> = tables.collect::<Result<_>>()?;
-        let values = sensitive_codes(&sensitive.columns()[0], of_sensitive)?;
+        let Draft { rows: NumberedRows { store: drafts, fingerprint }, quasi, values } = self;
         let recode = |draft: Page| {
             let mut rows = layout.empty(draft.rows.len());
-            let columns = draft.rows.columns.iter().zip(&tables).zip(&mut rows.columns);
+            let columns = draft.rows.columns.iter().zip(&quasi).zip(&mut rows.columns);
             columns.for_each(|((numbers, table), codes)| codes.extend_mapped(numbers, table));
             if let (Sensitive::Single(numbers), Sensitive::Single(codes)) =
                 (&draft.rows.sensitive, &mut rows.sensitive)
@@ -129,8 +149,8 @@ impl<'s> Draft<'s> {
         let resources = source.resources;
         let store = Mutex::new(PageStore::new(layout.clone(), &resources.budget, spill));
         let whole = Mutex::new(GroupCounts::none(sensitive.len()));
-        resources.progress.start("giving codes", Some(self.store.rows()));
-        let drafts = Mutex::new(self.store);
+        resources.progress.start("giving codes", Some(drafts.rows()));
+        let drafts = Mutex::new(drafts);
         let work = || -> Result<()> {
             let mut own = GroupCounts::none(sensitive.len());
             while let Some(draft) = PageStore::take_shared(&drafts)? {
@@ -149,7 +169,7 @@ impl<'s> Draft<'s> {
         Ok(Encoded {
             store: store.into_inner().unwrap_or_else(PoisonError::into_inner),
             whole: whole.into_inner().unwrap_or_else(PoisonError::into_inner),
-            fingerprint: self.fingerprint,
+            fingerprint,
         })
     }
 }

@@ -45,6 +45,14 @@ pub struct Group {
     pub obstacle: Option<Obstacle>,
 }
 
+impl Group {
+    /// The bytes that it takes, with its two allocations.
+    pub fn bytes(&self) -> u64 {
+        let lists = size_of_val(&*self.present) + size_of_val(self.part.counts());
+        (size_of::<Group>() + lists + 2 * 16) as u64
+    }
+}
+
 /// The codes of one column that occur in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {

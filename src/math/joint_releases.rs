@@ -87,7 +87,7 @@ pub fn know_cells(
         .map(|known| known.map_or(CellKnowledge::NotDetermined, CellKnowledge::Determined))
         .collect();
     for component in components(cells, &knowledge, &open_cells) {
-        if let Some(counted) = Counting::run(&component, cells, &left, limits)? {
+        if let Some(counted) = ComponentCount::run(&component, cells, &left, limits)? {
             for (cell, surest) in component.into_iter().zip(counted) {
                 knowledge[cell] = CellKnowledge::Counted(surest);
             }
@@ -186,7 +186,7 @@ fn components(
 }
 
 /// Counts the arrangements of a component: every cell takes as many values as it has people, and every group is used up.
-struct Counting<'c> {
+struct ComponentCount<'c> {
     component: &'c [usize],
     cells: &'c [JointCell],
     left: BTreeMap<usize, ValueCounts>,
@@ -200,7 +200,7 @@ struct Counting<'c> {
     with: Vec<BTreeMap<u32, UBig>>,
 }
 
-impl Counting<'_> {
+impl ComponentCount<'_> {
     /// The largest probability for each cell; `None` if there are too many arrangements.
     fn run(
         component: &[usize],
@@ -211,7 +211,7 @@ impl Counting<'_> {
         let groups = || component.iter().flat_map(|&cell| cells[cell].groups.iter().copied());
         let mut waiting = BTreeMap::new();
         groups().for_each(|group| *waiting.entry(group).or_insert(0) += 1);
-        let mut counting = Counting {
+        let mut counting = ComponentCount {
             component,
             cells,
             left: groups().map(|group| (group, left[group].clone())).collect(),

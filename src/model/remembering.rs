@@ -11,16 +11,23 @@ use crate::math::beliefs::group::Passes;
 /// A test of the same requirements that accepts these parts, in any order, remembers the same: minima over all parts are
 /// minima over those that lowered one (mathematics 12).
 ///
-/// Memory: the test, and every part that lowered a minimum.
+/// Memory: the test, and the parts that lowered a minimum, with 2^18 counts more than are needed, or twice as many.
 pub struct Remembering {
     test: Box<dyn SplitTest>,
     changes: Vec<Part>,
+    /// Counts of the parts.
+    counts: usize,
+    /// With more counts, parts are looked for that others took the place of.
+    most_counts: usize,
 }
+
+/// Fewer counts are not worth looking at again.
+const FEW_COUNTS: usize = if cfg!(any(test, feature = "force-spill")) { 1 << 4 } else { 1 << 18 };
 
 impl Remembering {
     /// Goes on from a test.
     pub fn new(test: Box<dyn SplitTest>) -> Self {
-        Remembering { test, changes: Vec::new() }
+        Remembering { test, changes: Vec::new(), counts: 0, most_counts: FEW_COUNTS }
     }
 
     /// The parts accepted here that changed what is remembered.
@@ -37,6 +44,16 @@ impl Remembering {
         safe
     }
 
+    /// Leaves out parts whose minima were all lowered by parts accepted after them: those are smaller.
+    fn tidy(&mut self) {
+        let mut needed = self.test.afresh();
+        self.changes.reverse();
+        self.changes.retain(|part| needed.accept(std::slice::from_ref(part)));
+        self.changes.reverse();
+        self.counts = self.changes.iter().map(|part| part.counts().len()).sum();
+        self.most_counts = (2 * self.counts).max(FEW_COUNTS);
+    }
+
     /// The same, for whoever merges them.
     pub fn into_changes(self) -> Vec<Part> {
         self.changes
@@ -49,14 +66,19 @@ impl SplitTest for Remembering {
     }
 
     fn accept(&mut self, parts: &[Part]) -> bool {
-        let before = self.changes.len();
+        let mut changed = false;
         // One after the other: a part that changes nothing beside those before it is not needed.
         for part in parts {
             if self.test.accept(std::slice::from_ref(part)) {
+                changed = true;
+                self.counts += part.counts().len();
                 self.changes.push(part.clone());
             }
         }
-        self.changes.len() > before
+        if self.counts > self.most_counts {
+            self.tidy();
+        }
+        changed
     }
 
     fn least_people(&self) -> u64 {
@@ -69,6 +91,10 @@ impl SplitTest for Remembering {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         self.test.fork()
+    }
+
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        self.test.afresh()
     }
 
     fn bytes(&self) -> u64 {

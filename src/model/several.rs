@@ -54,6 +54,18 @@ impl Several {
     }
 }
 
+impl Several {
+    /// The same projections, each with another test.
+    fn with_tests(&self, test: impl Fn(&dyn SplitTest) -> Box<dyn SplitTest>) -> Self {
+        let with_test = |judged: &ProjectedTest| ProjectedTest {
+            code: judged.code.clone(),
+            values: judged.values,
+            test: test(&*judged.test),
+        };
+        Several { tests: self.tests.iter().map(with_test).collect() }
+    }
+}
+
 impl SplitTest for Several {
     fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
         let (mut projected, mut own) = (std::mem::take(&mut scratch.projected), GrowingPart::default());
@@ -92,12 +104,11 @@ impl SplitTest for Several {
     }
 
     fn fork(&self) -> Box<dyn SplitTest> {
-        let fork = |judged: &ProjectedTest| ProjectedTest {
-            code: judged.code.clone(),
-            values: judged.values,
-            test: judged.test.fork(),
-        };
-        Box::new(Several { tests: self.tests.iter().map(fork).collect() })
+        Box::new(self.with_tests(|test| test.fork()))
+    }
+
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(self.with_tests(|test| test.afresh()))
     }
 
     fn bytes(&self) -> u64 {
@@ -150,6 +161,9 @@ mod tests {
         }
         fn fork(&self) -> Box<dyn SplitTest> {
             Box::new(AtMost(self.0))
+        }
+        fn afresh(&self) -> Box<dyn SplitTest> {
+            self.fork()
         }
         fn objection(&self, parts: &[Part], scratch: &mut Scratch) -> Option<Objection> {
             let rule = crate::model::obstacle::ObstructingRule::Adversary;

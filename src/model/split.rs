@@ -47,6 +47,9 @@ pub trait SplitTest: Send + Sync {
     /// A copy that goes its own way: what it accepts changes nothing here.
     fn fork(&self) -> Box<dyn SplitTest>;
 
+    /// The same test as long as nothing was accepted.
+    fn afresh(&self) -> Box<dyn SplitTest>;
+
     /// The bytes that it takes to remember, about.
     fn bytes(&self) -> u64 {
         0
@@ -114,6 +117,10 @@ impl SplitTest for Every {
         Box::new(Every { tests: self.tests.iter().map(|test| test.fork()).collect() })
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(Every { tests: self.tests.iter().map(|test| test.afresh()).collect() })
+    }
+
     fn bytes(&self) -> u64 {
         self.tests.iter().map(|test| test.bytes()).sum()
     }
@@ -172,6 +179,10 @@ impl SplitTest for MinimumSizes {
 
     fn fork(&self) -> Box<dyn SplitTest> {
         Box::new(*self)
+    }
+
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        self.fork()
     }
 
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {

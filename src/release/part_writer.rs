@@ -19,14 +19,14 @@ const AHEAD: usize = 2;
 
 /// A table of a release that is written on its own thread, in files that end between groups.
 pub struct PartWriter {
-    steps: Option<Sender<Step>>,
+    steps: Option<Sender<WriteStep>>,
     writer: Option<JoinHandle<Result<()>>>,
     file_people: u64,
     /// How many times `file_people` people came before the current file.
     file: u64,
 }
 
-enum Step {
+enum WriteStep {
     Rows(RecordBatch),
     NextFile,
 }
@@ -57,13 +57,13 @@ impl PartWriter {
             TableWriter::create(folder.join(name), schema.clone(), &write)
         };
         let mut table = file(0)?;
-        let (sender, receiver): (Sender<Step>, Receiver<Step>) = crossbeam_channel::bounded(AHEAD);
+        let (sender, receiver): (Sender<WriteStep>, Receiver<WriteStep>) = crossbeam_channel::bounded(AHEAD);
         let writer = start(move || {
             let mut number = 0;
             for step in receiver {
                 match step {
-                    Step::Rows(batch) => table.write(&batch)?,
-                    Step::NextFile => {
+                    WriteStep::Rows(batch) => table.write(&batch)?,
+                    WriteStep::NextFile => {
                         table.finish()?;
                         number += 1;
                         table = file(number)?;
@@ -87,15 +87,15 @@ impl PartWriter {
             return Ok(());
         }
         self.write(pending()?)?;
-        self.send(Step::NextFile)
+        self.send(WriteStep::NextFile)
     }
 
     /// Passes a batch to the writer.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        self.send(Step::Rows(batch))
+        self.send(WriteStep::Rows(batch))
     }
 
-    fn send(&mut self, step: Step) -> Result<()> {
+    fn send(&mut self, step: WriteStep) -> Result<()> {
         let taken = self.steps.as_ref().is_some_and(|steps| steps.send(step).is_ok());
         if taken { Ok(()) } else { self.join() }
     }

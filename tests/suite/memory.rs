@@ -110,7 +110,7 @@ const CASES: &[Case] = &[
     Case {
         name: "many protected values",
         make: many_protected,
-        memory: [64, 128],
+        memory: [64, 160],
         commands: &[
             ("anonymize t --policy p.toml --out r --temp . --memory 32MiB", Refuses("of memory")),
             ANONYMIZE,
@@ -166,7 +166,7 @@ const CASES: &[Case] = &[
         memory: [64, 64],
         commands: &[
             ("anonymize t --policy p.toml --out r --temp .", Refuses("of memory")),
-            ("anonymize t --policy p.toml --out r --temp . --memory 384MiB", Works),
+            ("anonymize t --policy p.toml --out r --temp . --memory 512MiB", Works),
             REPORT,
             CHECK,
         ],

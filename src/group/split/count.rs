@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How finely rows on pages are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counting {
+pub(super) enum Fineness {
     /// All columns, in coarse bins.
     Coarse,
     /// One column, as finely as possible.
@@ -213,7 +213,7 @@ fn count_node(rows: &Rows, column: usize, node: &OpenNode, counter: &mut Counter
 
 impl OnPages<'_> {
     /// Counts the nodes' rows in these bins, in one pass over all pages.
-    fn histograms(&self, tree: &CutTree, nodes: &[OpenNode], bins: Counting) -> Result<Histograms> {
+    fn histograms(&self, tree: &CutTree, nodes: &[OpenNode], bins: Fineness) -> Result<Histograms> {
         let store = match self.rows {
             PartRows::Here(store) => store,
             PartRows::Elsewhere(rows) => return elsewhere::histograms(rows, tree, nodes, bins, self),
@@ -247,10 +247,10 @@ impl OnPages<'_> {
     }
 
     /// The bins of each column.
-    pub(super) fn binnings(&self, bins: Counting) -> Arc<[Binning]> {
+    pub(super) fn binnings(&self, bins: Fineness) -> Arc<[Binning]> {
         match bins {
-            Counting::Coarse => self.coarse.clone(),
-            Counting::Finely(column) => finely(self.columns, column as usize, self.slots),
+            Fineness::Coarse => self.coarse.clone(),
+            Fineness::Finely(column) => finely(self.columns, column as usize, self.slots),
         }
     }
 }
@@ -264,11 +264,11 @@ impl CountRows for OnPages<'_> {
     }
 
     fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Histograms> {
-        self.histograms(tree, nodes, Counting::Coarse)
+        self.histograms(tree, nodes, Fineness::Coarse)
     }
 
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Histograms>> {
-        self.histograms(tree, std::slice::from_ref(node), Counting::Finely(column as u32)).map(Some)
+        self.histograms(tree, std::slice::from_ref(node), Fineness::Finely(column as u32)).map(Some)
     }
 
     fn spread<'c>(

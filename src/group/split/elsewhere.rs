@@ -6,7 +6,7 @@
 //!
 //! Memory: the counts of one batch of nodes; the groups of one wave of nodes.
 
-use super::count::Counting;
+use super::count::Fineness;
 use super::frontier::OpenNode;
 use super::leaf::{CodesSeen, Pages};
 use super::page_counts::{Histograms, NodeCounter, NodePlaces, coarsely, finely, slots};
@@ -33,25 +33,25 @@ struct CountRequest {
     tree: CutTree,
     nodes: Vec<NodeId>,
     /// The bins; `None` to find the codes that occur in the only node.
-    counting: Option<Counting>,
+    fineness: Option<Fineness>,
 }
 
 impl ByteForm for CountRequest {
     fn write(&self, bytes: &mut Vec<u8>) {
         self.tree.write(bytes);
         self.nodes.write(bytes);
-        let counting = self.counting.map(|counting| match counting {
-            Counting::Coarse => None,
-            Counting::Finely(column) => Some(column),
+        let fineness = self.fineness.map(|fineness| match fineness {
+            Fineness::Coarse => None,
+            Fineness::Finely(column) => Some(column),
         });
-        counting.write(bytes);
+        fineness.write(bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         let (tree, nodes) = (CutTree::read(bytes)?, ByteForm::read(bytes)?);
-        let counting = Option::<Option<u32>>::read(bytes)?
-            .map(|column| column.map_or(Counting::Coarse, Counting::Finely));
-        Some(CountRequest { tree, nodes, counting })
+        let fineness = Option::<Option<u32>>::read(bytes)?
+            .map(|column| column.map_or(Fineness::Coarse, Fineness::Finely));
+        Some(CountRequest { tree, nodes, fineness })
     }
 }
 
@@ -196,14 +196,14 @@ pub(super) fn histograms(
     rows: &HeldRows<'_>,
     tree: &CutTree,
     nodes: &[OpenNode],
-    counting: Counting,
+    fineness: Fineness,
     pages: &OnPages<'_>,
 ) -> Result<Histograms> {
     pages.progress.go_on()?;
     let ids = nodes.iter().map(|node| node.id).collect();
-    let request = CountRequest { tree: tree.clone(), nodes: ids, counting: Some(counting) };
+    let request = CountRequest { tree: tree.clone(), nodes: ids, fineness: Some(fineness) };
     let CellCounts(cells) = rows.count(&request)?;
-    Histograms::of_cells(&pages.binnings(counting), pages.slots, nodes.len(), cells)
+    Histograms::of_cells(&pages.binnings(fineness), pages.slots, nodes.len(), cells)
         .ok_or_else(|| damaged("the counts of pages are those of other nodes"))
 }
 
@@ -214,7 +214,7 @@ pub(super) fn codes_seen(
     tree: &CutTree,
     node: NodeId,
 ) -> Result<Vec<Vec<bool>>> {
-    let request = CountRequest { tree: tree.clone(), nodes: vec![node], counting: None };
+    let request = CountRequest { tree: tree.clone(), nodes: vec![node], fineness: None };
     let CellCounts(cells) = rows.count(&request)?;
     let all: usize = columns.iter().map(|column| column.codes as usize).sum();
     if cells.len() != all {
@@ -292,9 +292,9 @@ impl<'e> ReturnedNode<'e> {
         &self.root.part
     }
 
-    /// How many groups it has.
-    pub(super) fn leaves(&self) -> usize {
-        self.grown.groups.len()
+    /// The bytes of its groups.
+    pub(super) fn group_bytes(&self) -> u64 {
+        self.grown.groups.iter().map(Group::bytes).sum()
     }
 
     /// Its cuts, and its groups in tree order.
@@ -310,10 +310,10 @@ pub fn count_pages(
     request: &[u8],
     pages: impl Iterator<Item = Result<Vec<u8>>>,
 ) -> Result<Vec<u8>> {
-    let CountRequest { tree, nodes, counting } = sealed.stamp.open(request)?;
+    let CountRequest { tree, nodes, fineness } = sealed.stamp.open(request)?;
     expect_nodes(&tree, &nodes, columns)?;
     let slots = slots(&sealed.layout);
-    let binnings = match counting {
+    let binnings = match fineness {
         None => {
             let mut seen = CodesSeen::new(columns, &tree, nodes.first().copied().unwrap_or(CutTree::ROOT));
             for page in pages {
@@ -322,8 +322,8 @@ pub fn count_pages(
             let cells = seen.seen.into_iter().flatten().map(u64::from).collect();
             return Ok(sealed.stamp.seal(&CellCounts(cells)));
         }
-        Some(Counting::Coarse) => coarsely(columns),
-        Some(Counting::Finely(column)) => finely(columns, column as usize, slots),
+        Some(Fineness::Coarse) => coarsely(columns),
+        Some(Fineness::Finely(column)) => finely(columns, column as usize, slots),
     };
     let places = NodePlaces::new(&tree, &nodes);
     let mut counter = NodeCounter::new(&places, &binnings, slots);

@@ -15,7 +15,7 @@ use super::limits::SubtreeLimits;
 use super::part_rows::PartRows;
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::{OnPages, Smallest};
-use super::subtrees::{Step, Subtrees, UnreadNode};
+use super::subtrees::{PartNode, Subtrees, UnreadNode};
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::{Group, GroupSink, PlacedRows};
@@ -51,17 +51,17 @@ pub struct Growth<'a> {
 /// Groups in their order: what decides about them, and where they go.
 struct InOrder<'g> {
     criterion: Remembering,
-    publication: Publication<'g>,
+    publisher: Publisher<'g>,
 }
 
 /// Where the groups go.
-pub(super) struct Publication<'g> {
+pub(super) struct Publisher<'g> {
     pub(super) sink: &'g mut dyn GroupSink,
     /// Groups so far.
     groups: u64,
 }
 
-impl Publication<'_> {
+impl Publisher<'_> {
     /// Passes the next group on; returns its number.
     pub(super) fn publish(&mut self, group: Group) -> Result<u64> {
         self.groups += 1;
@@ -92,7 +92,7 @@ impl Growth<'_> {
         let root = OpenNode::root(self.plan.columns, whole);
         let mut criterion = Remembering::new(criterion);
         criterion.accept(&[Part::of(whole)]);
-        let mut order = InOrder { criterion, publication: Publication { sink, groups: 0 } };
+        let mut order = InOrder { criterion, publisher: Publisher { sink, groups: 0 } };
         let grown = self.grow_part(store, root, &mut order)?;
         Ok(grown.map(drop))
     }
@@ -118,7 +118,7 @@ impl Growth<'_> {
         rows: u64,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
-        let (mut tree, before) = (CutTree::default(), order.publication.groups);
+        let (mut tree, before) = (CutTree::default(), order.publisher.groups);
         let Some(PagedNodes { small, mut giants }) =
             self.split_pages(store, root, Smallest::Part(rows), &mut tree, order)?
         else {
@@ -141,13 +141,10 @@ impl Growth<'_> {
             let leaf = match (giants.remove(&node), small.remove(&node)) {
                 (Some(giant), _) => {
                     let tree = CutTree::numbered();
-                    let tree = NumberedTree {
-                        tree: &tree,
-                        before: order.publication.groups,
-                        leaves: BTreeMap::new(),
-                    };
-                    let number = order.publication.publish(giant)?;
-                    order.publication.sink.end_node();
+                    let tree =
+                        NumberedTree { tree: &tree, before: order.publisher.groups, leaves: BTreeMap::new() };
+                    let number = order.publisher.publish(giant)?;
+                    order.publisher.sink.end_node();
                     self.end_part(stores.get(place).unwrap_or(store), &tree, order)?;
                     TreeLeaf::Group(number)
                 }
@@ -164,7 +161,7 @@ impl Growth<'_> {
             };
             leaves.insert(node, leaf);
         }
-        order.publication.sink.tree(&NumberedTree { tree: &tree, before, leaves }).map(Some)
+        order.publisher.sink.tree(&NumberedTree { tree: &tree, before, leaves }).map(Some)
     }
 
     /// Splits a node that is a part on pages until its nodes fit in memory, and finishes each of them there.
@@ -174,7 +171,7 @@ impl Growth<'_> {
         root: OpenNode,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
-        let (mut tree, before, people) = (CutTree::default(), order.publication.groups, root.part.people);
+        let (mut tree, before, people) = (CutTree::default(), order.publisher.groups, root.part.people);
         let Some(PagedNodes { small, giants }) =
             self.split_pages(store, root, Smallest::Subtree(self.limits), &mut tree, order)?
         else {
@@ -186,28 +183,25 @@ impl Growth<'_> {
         self.progress.start("splitting in memory", Some(people));
         let small = small.into_iter().map(|root| {
             let id = root.id;
-            (id, Step::Node(UnreadNode { root, store: stores.next() }))
+            (id, PartNode::Node(UnreadNode { root, store: stores.next() }))
         });
-        let giants = giants.into_iter().map(|(id, giant)| (id, Step::Giant(giant)));
-        let mut steps: BTreeMap<NodeId, Step<UnreadNode<'_>>> = small.chain(giants).collect();
+        let giants = giants.into_iter().map(|(id, giant)| (id, PartNode::Giant(giant)));
+        let mut steps: BTreeMap<NodeId, PartNode<UnreadNode<'_>>> = small.chain(giants).collect();
         let in_order = tree.groups_below(CutTree::ROOT).into_iter();
         let waiting = in_order.filter_map(|id| steps.remove_entry(&id)).collect();
-        let InOrder { criterion, publication } = order;
+        let InOrder { criterion, publisher } = order;
         let subtrees = Subtrees::new(self, waiting, before, self.budget.reserve(STAGE, 0)?);
-        if subtrees.finish(store, &mut tree, criterion, publication)?.is_none() {
+        if subtrees.finish(store, &mut tree, criterion, publisher)?.is_none() {
             return Ok(None);
         }
         let tree = NumberedTree { tree: &tree, before, leaves: BTreeMap::new() };
         self.end_part(store, &tree, order)?;
-        order.publication.sink.tree(&tree).map(Some)
+        order.publisher.sink.tree(&tree).map(Some)
     }
 
     /// All groups of a part are known, and the pages that were kept hold its rows.
     fn end_part(&self, store: &PartRows<'_>, tree: &NumberedTree<'_>, order: &mut InOrder<'_>) -> Result<()> {
-        order
-            .publication
-            .sink
-            .end_part((self.pages == Pages::Kept).then_some(PlacedRows { rows: store, tree }))
+        order.publisher.sink.end_part((self.pages == Pages::Kept).then_some(PlacedRows { rows: store, tree }))
     }
 
     /// Splits every node that is larger than `smallest`; `None` if a criterion that judges rows cannot judge one.

@@ -51,7 +51,7 @@ impl GrownNode<'_> {
     /// If the release is safe with everything accepted now and in the node, the node is already that (mathematics 12);
     /// otherwise it is grown again.
     pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<Committed> {
-        if accepted.merge(&self.changes) {
+        if accepted.merge(&std::mem::take(&mut self.changes)) {
             return Ok(Committed::AsGrown);
         }
         self.subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;

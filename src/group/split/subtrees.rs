@@ -10,7 +10,7 @@
 
 use super::elsewhere::ReturnedNode;
 use super::frontier::OpenNode;
-use super::grow::{Growth, Publication, STAGE, group, spill_until_free};
+use super::grow::{Growth, Publisher, STAGE, group, spill_until_free};
 use super::leaf::{Pages, load_all};
 use super::part_rows::PartRows;
 use super::plan::SplitPlan;
@@ -28,25 +28,25 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 /// A node of a part that is not split on pages.
-pub(super) enum Step<N> {
+pub(super) enum PartNode<N> {
     /// It is a group.
     Giant(Group),
     /// It is finished in memory.
     Node(N),
 }
 
-impl<N> Step<N> {
+impl<N> PartNode<N> {
     fn node(&self) -> Option<&N> {
         match self {
-            Step::Node(node) => Some(node),
-            Step::Giant(_) => None,
+            PartNode::Node(node) => Some(node),
+            PartNode::Giant(_) => None,
         }
     }
 
     fn node_mut(&mut self) -> Option<&mut N> {
         match self {
-            Step::Node(node) => Some(node),
-            Step::Giant(_) => None,
+            PartNode::Node(node) => Some(node),
+            PartNode::Giant(_) => None,
         }
     }
 }
@@ -81,11 +81,11 @@ impl Grown<'_, '_> {
         }
     }
 
-    /// How many groups it has; `None` if there are people whom no group passes.
-    fn leaves(&self) -> Option<usize> {
+    /// The bytes of its groups; `None` if there are people whom no group passes.
+    fn leaf_bytes(&self) -> Option<u64> {
         match self {
-            Grown::Here(node) => Some(node.subtree.as_ref()?.leaves.len()),
-            Grown::Elsewhere(node) => Some(node.leaves()),
+            Grown::Here(node) => Some(node.subtree.as_ref()?.leaves.iter().map(OpenNode::bytes).sum()),
+            Grown::Elsewhere(node) => Some(node.group_bytes()),
         }
     }
 
@@ -114,13 +114,13 @@ impl Grown<'_, '_> {
 }
 
 /// Nodes that are grown side by side, in tree order.
-type Wave<N> = Vec<(NodeId, Step<N>)>;
+type Wave<N> = Vec<(NodeId, PartNode<N>)>;
 
 /// The nodes of a part whose groups are not published yet.
 pub(super) struct Subtrees<'w, 's> {
     growth: &'w Growth<'w>,
     /// In tree order.
-    waiting: VecDeque<(NodeId, Step<UnreadNode<'s>>)>,
+    waiting: VecDeque<(NodeId, PartNode<UnreadNode<'s>>)>,
     /// Groups before the part.
     before: u64,
     room: Reservation,
@@ -132,7 +132,7 @@ pub(super) struct Subtrees<'w, 's> {
 impl<'w, 's> Subtrees<'w, 's> {
     pub(super) fn new(
         growth: &'w Growth<'w>,
-        waiting: VecDeque<(NodeId, Step<UnreadNode<'s>>)>,
+        waiting: VecDeque<(NodeId, PartNode<UnreadNode<'s>>)>,
         before: u64,
         room: Reservation,
     ) -> Self {
@@ -145,20 +145,20 @@ impl<'w, 's> Subtrees<'w, 's> {
         store: &mut PartRows<'_>,
         tree: &mut CutTree,
         criterion: &mut Remembering,
-        publication: &mut Publication<'_>,
+        publisher: &mut Publisher<'_>,
     ) -> Result<Option<()>> {
         let growth = self.growth;
         let mut grown: Wave<Grown<'_, 's>> = Vec::new();
         while !self.waiting.is_empty() {
             let Some(wave) = self.next_wave(&grown, store, tree, &*criterion)? else {
                 // The wave before must go first.
-                self.publish(std::mem::take(&mut grown), tree, publication)?;
+                self.publish(std::mem::take(&mut grown), tree, publisher)?;
                 continue;
             };
             let (mut next, test) = (Ok(Vec::new()), &*criterion);
             growth.pool.in_place_scope(|scope| {
                 scope.spawn(|_| next = growth.grow_wave(wave, store, test));
-                self.publish(std::mem::take(&mut grown), tree, publication)
+                self.publish(std::mem::take(&mut grown), tree, publisher)
             })?;
             grown = next?;
             // Leaves are freed by another thread than the one that made them.
@@ -167,11 +167,11 @@ impl<'w, 's> Subtrees<'w, 's> {
                 let Some(node) = step.node_mut() else { continue };
                 growth.pool.install(|| node.commit(&growth.plan, criterion))?;
                 self.committed += 1;
-                let Some(leaves) = node.leaves() else { return Ok(None) };
-                self.leaves.saw(node.part().people, leaves as u64, growth.plan.columns.len());
+                let Some(leaves) = node.leaf_bytes() else { return Ok(None) };
+                self.leaves.saw(node.part().people, leaves);
             }
         }
-        self.publish(grown, tree, publication).map(Some)
+        self.publish(grown, tree, publisher).map(Some)
     }
 
     /// Takes the next nodes, for as many as there is room; `None` if there is none as long as the wave before is not
@@ -199,7 +199,7 @@ impl<'w, 's> Subtrees<'w, 's> {
         }
         let mut wave = Vec::new();
         while let Some((id, step)) = self.waiting.pop_front_if(|_| many > 0) {
-            many -= usize::from(matches!(step, Step::Node(_)));
+            many -= usize::from(matches!(step, PartNode::Node(_)));
             wave.push((id, step));
         }
         Ok(Some(wave))
@@ -231,17 +231,17 @@ impl<'w, 's> Subtrees<'w, 's> {
         &self,
         wave: Wave<Grown<'_, 's>>,
         tree: &mut CutTree,
-        publication: &mut Publication<'_>,
+        publisher: &mut Publisher<'_>,
     ) -> Result<()> {
         for (node, step) in wave {
             match step {
-                Step::Giant(giant) => tree.number(node, publication.publish(giant)? - self.before),
-                Step::Node(grown) => {
-                    let own = grown.publish(|group| Ok(publication.publish(group)? - self.before))?;
+                PartNode::Giant(giant) => tree.number(node, publisher.publish(giant)? - self.before),
+                PartNode::Node(grown) => {
+                    let own = grown.publish(|group| Ok(publisher.publish(group)? - self.before))?;
                     tree.graft(node, own);
                 }
             }
-            publication.sink.end_node();
+            publisher.sink.end_node();
         }
         Ok(())
     }
@@ -270,13 +270,13 @@ impl<'a> Growth<'a> {
     ) -> Result<Wave<Grown<'a, 's>>> {
         let whole = Mutex::new(whole);
         let grow = |(id, step)| match step {
-            Step::Giant(group) => Ok((id, Step::Giant(group))),
-            Step::Node(UnreadNode { root, store }) => {
+            PartNode::Giant(group) => Ok((id, PartNode::Giant(group))),
+            PartNode::Node(UnreadNode { root, store }) => {
                 let rows = match store {
                     Some(PartRows::Here(mut own)) => load_all(&mut own, Pages::Consumed)?,
                     _ => load_all(&mut whole.lock().unwrap_or_else(PoisonError::into_inner), self.pages)?,
                 };
-                Ok((id, Step::Node(Grown::Here(self.plan.grow(rows, root, test)?))))
+                Ok((id, PartNode::Node(Grown::Here(self.plan.grow(rows, root, test)?))))
             }
         };
         wave.into_par_iter().with_max_len(1).map(grow).collect()
@@ -291,24 +291,24 @@ impl<'a> Growth<'a> {
         let (mut steps, mut places, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         for (id, step) in wave {
             match step {
-                Step::Giant(group) => steps.push((id, Step::Giant(group))),
-                Step::Node(UnreadNode { root, store: Some(PartRows::Elsewhere(rows)) }) => {
+                PartNode::Giant(group) => steps.push((id, PartNode::Giant(group))),
+                PartNode::Node(UnreadNode { root, store: Some(PartRows::Elsewhere(rows)) }) => {
                     places.push((steps.len() + places.len(), id));
                     nodes.push((rows, root));
                 }
-                Step::Node(_) => return Err(Error::defect("a node is here and its part elsewhere")),
+                PartNode::Node(_) => return Err(Error::defect("a node is here and its part elsewhere")),
             }
         }
         for ((place, id), node) in
             places.into_iter().zip(ReturnedNode::grow(nodes, self.plan.columns, test.changes())?)
         {
-            steps.insert(place, (id, Step::Node(Grown::Elsewhere(node))));
+            steps.insert(place, (id, PartNode::Node(Grown::Elsewhere(node))));
         }
         Ok(steps)
     }
 }
 
-/// How many leaves nodes had that were finished in memory.
+/// How large the leaves of nodes were that were finished in memory.
 #[derive(Default)]
 struct LeafBytes {
     /// The most leaf bytes per person.
@@ -316,10 +316,8 @@ struct LeafBytes {
 }
 
 impl LeafBytes {
-    fn saw(&mut self, people: u64, leaves: u64, columns: usize) {
-        // A node with its extents and its counts.
-        let leaf = 256 + 8 * columns as u64;
-        self.bytes_per_person = self.bytes_per_person.max((leaves * leaf).div_ceil(people.max(1)));
+    fn saw(&mut self, people: u64, leaves: u64) {
+        self.bytes_per_person = self.bytes_per_person.max(leaves.div_ceil(people.max(1)));
     }
 
     fn expected_bytes(&self, people: u64) -> u64 {

@@ -12,7 +12,7 @@ const CHUNK: usize = 1024;
 
 /// Go to `below` if the code of a column is below `boundary`, otherwise to `from`; a node that is not split stays.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct WalkStep {
     column: u32,
     boundary: u32,
     below: u32,
@@ -22,7 +22,7 @@ struct Step {
 /// A tree of cuts, ready to be applied to pages.
 #[derive(Debug)]
 pub struct Walk {
-    steps: Vec<Step>,
+    steps: Vec<WalkStep>,
     /// The columns that are cut.
     columns: Vec<usize>,
     /// The node at the end of each step that stays.
@@ -61,7 +61,7 @@ impl Walk {
 
     fn push(&mut self, node: NodeId) -> u32 {
         let own = self.steps.len() as u32;
-        self.steps.push(Step { column: 0, boundary: 0, below: own, from: own });
+        self.steps.push(WalkStep { column: 0, boundary: 0, below: own, from: own });
         self.node.push(node);
         own
     }
@@ -87,7 +87,7 @@ impl Walk {
         let own = self.push(children[0]);
         let below = self.add_parts(tree, cut, &boundaries[..middle], &children[..=middle], depth + 1);
         let from = self.add_parts(tree, cut, &boundaries[middle + 1..], &children[middle + 1..], depth + 1);
-        self.steps[own as usize] = Step { column, boundary: boundaries[middle], below, from };
+        self.steps[own as usize] = WalkStep { column, boundary: boundaries[middle], below, from };
         own
     }
 

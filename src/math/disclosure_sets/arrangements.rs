@@ -14,7 +14,7 @@
 use dashu_int::UBig;
 use std::collections::HashMap;
 
-use super::filling::{ClassAhead, FillCell, State, Step, in_filling_order, plan};
+use super::filling::{ClassAhead, FillCell, FillStep, State, in_filling_order, plan};
 use super::partition::{Counts, Value};
 use super::property::{Kind, PropertyJudge};
 
@@ -181,7 +181,7 @@ impl<'a> Region<'a> {
         Ok(held)
     }
 
-    fn fill(&self, step: &Step, layer: &Layer, work: &mut Work) -> Result<Layer, TooLarge> {
+    fn fill(&self, step: &FillStep, layer: &Layer, work: &mut Work) -> Result<Layer, TooLarge> {
         let mut next_layer = Layer::default();
         let states = work.states;
         for (state, ways) in layer {
@@ -197,7 +197,7 @@ impl<'a> Region<'a> {
     /// to fill the cell like this, and how many of its people get the tracked value.
     fn each_filling(
         &self,
-        step: &Step,
+        step: &FillStep,
         state: &[u16],
         work: &mut Work,
         mut visit: impl FnMut(State, UBig, u16) -> Result<(), TooLarge>,
@@ -232,7 +232,7 @@ impl<'a> Region<'a> {
         })
     }
 
-    fn passes(&self, step: &Step, table: &[u16], slot: usize) -> bool {
+    fn passes(&self, step: &FillStep, table: &[u16], slot: usize) -> bool {
         let mut total = UBig::ZERO;
         let mut shares = Vec::new();
         for column in table.chunks_exact(1 + step.slots).filter(|column| column[1 + slot] > 0) {
@@ -282,7 +282,7 @@ impl<'a> Region<'a> {
         start
     }
 
-    fn start(&self, steps: &[Step], tracked: Option<usize>) -> Layer {
+    fn start(&self, steps: &[FillStep], tracked: Option<usize>) -> Layer {
         debug_assert!(steps.first().is_none_or(|step| step.slots_before == 0));
         let classes = self.classes_at_start(tracked);
         let state: Vec<u16> = classes
@@ -293,7 +293,7 @@ impl<'a> Region<'a> {
         Layer::from_iter([(state.into_boxed_slice(), UBig::ONE)])
     }
 
-    fn steps(&self, tracked: Option<usize>) -> Vec<Step> {
+    fn steps(&self, tracked: Option<usize>) -> Vec<FillStep> {
         let classes = self.classes_at_start(tracked).into_iter().map(|(class, _)| class).collect();
         plan(&self.cells, classes)
     }

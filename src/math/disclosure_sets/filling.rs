@@ -21,7 +21,7 @@ pub(super) struct FillCell {
 /// A state before a cell is filled: sorted columns of (class, open slots...), without empty columns.
 pub(super) type State = Box<[u16]>;
 /// Filling one cell: what opens before it, and what is judged and forgotten after it.
-pub(super) struct Step {
+pub(super) struct FillStep {
     pub(super) people: usize,
     /// For each class of the previous state: how often it occurs in the group that opens, and its class
     /// afterwards.
@@ -57,7 +57,7 @@ enum Slot {
     Test(usize),
 }
 /// The steps that fill `cells` in their order; `classes` are those of the values at the start.
-pub(super) fn plan(cells: &[FillCell], mut classes: Vec<ClassAhead>) -> Vec<Step> {
+pub(super) fn plan(cells: &[FillCell], mut classes: Vec<ClassAhead>) -> Vec<FillStep> {
     let slots_of = |cell: &FillCell| {
         let tests = cell.tests.iter().map(|&test| Slot::Test(test));
         std::iter::once(Slot::Published(cell.published)).chain(tests).collect::<Vec<_>>()
@@ -84,7 +84,7 @@ pub(super) fn plan(cells: &[FillCell], mut classes: Vec<ClassAhead>) -> Vec<Step
         let closed: Vec<Slot> = slots.iter().copied().filter(is_last).collect();
         let judged = closed.iter().filter(|slot| matches!(slot, Slot::Test(_))).map(position).collect();
         let kept = (0..open.len()).filter(|&at| !closed.contains(&open[at])).collect();
-        steps.push(Step {
+        steps.push(FillStep {
             people: cell.people.len(),
             opens,
             slots_before,
@@ -115,7 +115,7 @@ fn open_group(classes: &[ClassAhead], group: usize) -> (Vec<(u16, u16)>, Vec<Cla
     (opens.collect(), after)
 }
 
-impl Step {
+impl FillStep {
     /// The table of the state with columns for the groups that this cell opens.
     pub(super) fn open(&self, state: &[u16]) -> Vec<u16> {
         let width = 1 + self.slots;

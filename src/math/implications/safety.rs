@@ -27,6 +27,11 @@ impl Safety {
         Safety { confidence, admitted: Disclosure::new(k) }
     }
 
+    /// The same threshold, with no buckets yet.
+    pub fn afresh(&self) -> Self {
+        Safety::new(self.admitted.up_to(), self.confidence.clone())
+    }
+
     /// The fewest people that a bucket can have without being unsafe on its own.
     ///
     /// k + 1 atoms about one person, of n, leave a ratio of at most n - k - 1: the k + 1 values cover at least

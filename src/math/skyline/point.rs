@@ -1,6 +1,7 @@
 //! How much may an adversary know, and how sure may they become?
 
 use crate::math::confidence::Confidence;
+use std::borrow::Borrow;
 
 /// The size of an adversary's knowledge; each number means "at most".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,12 +35,12 @@ impl Point {
 }
 
 /// The points that matter, in their original order, without dominated and repeated ones.
-pub fn without_dominated(points: &[Point]) -> Vec<Point> {
-    let matters = |(i, point): &(usize, &Point)| {
-        !points
-            .iter()
-            .enumerate()
-            .any(|(j, other)| j != *i && other.dominates(point) && (!point.dominates(other) || j < *i))
+pub fn without_dominated<P: Borrow<Point> + Clone>(points: &[P]) -> Vec<P> {
+    let matters = |(i, point): &(usize, &P)| {
+        let point: &Point = (*point).borrow();
+        !points.iter().map(Borrow::borrow).enumerate().any(|(j, other): (usize, &Point)| {
+            j != *i && other.dominates(point) && (!point.dominates(other) || j < *i)
+        })
     };
     points.iter().enumerate().filter(matters).map(|(_, point)| point.clone()).collect()
 }

@@ -36,7 +36,7 @@ impl SizeBars {
     pub(super) fn of_targets(entries: &[TargetPoint], distinct: usize) -> Self {
         let mut bars: Vec<(&Point, Vec<u32>)> = Vec::new();
         for entry in entries {
-            match bars.iter_mut().find(|(point, _)| **point == entry.point) {
+            match bars.iter_mut().find(|(point, _)| **point == *entry.point) {
                 Some((_, codes)) => codes.push(entry.code),
                 None => bars.push((&entry.point, vec![entry.code])),
             }

@@ -9,6 +9,7 @@ use super::shape::Values;
 use super::size_bars::SizeBars;
 use super::statistics::Statistics;
 use crate::math::confidence::ThresholdVerdict;
+use std::sync::Arc;
 
 /// Which sensitive values a skyline point protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub enum ProtectedCodes {
 pub struct TargetPoint {
     /// Code of the target value.
     pub code: u32,
-    /// The skyline point.
-    pub point: Point,
+    /// The skyline point; the values that it protects share it.
+    pub point: Arc<Point>,
     /// The five statistics over the groups observed.
     pub statistics: Statistics,
 }
@@ -86,12 +87,11 @@ impl SkylineState {
             ProtectedCodes::These(codes) => codes.contains(&code),
             ProtectedCodes::Except(codes) => !codes.contains(&code),
         };
+        let skyline: Vec<(&ProtectedCodes, Arc<Point>)> =
+            skyline.iter().map(|(target, point)| (target, Arc::new(point.clone()))).collect();
         let entries = (0..distinct as u32).flat_map(|code| {
-            let points: Vec<Point> = skyline
-                .iter()
-                .filter(|(target, _)| protects(target, code))
-                .map(|(_, point)| point.clone())
-                .collect();
+            let protecting = skyline.iter().filter(|(target, _)| protects(target, code));
+            let points: Vec<Arc<Point>> = protecting.map(|(_, point)| point.clone()).collect();
             without_dominated(&points).into_iter().map(move |point| TargetPoint {
                 code,
                 statistics: Statistics::new(values, point.knowledge),
@@ -126,6 +126,20 @@ impl SkylineState {
             }
         }
         fell
+    }
+
+    /// The same points, with no group observed.
+    pub fn afresh(&self) -> Self {
+        let entry = |entry: &TargetPoint| TargetPoint {
+            code: entry.code,
+            point: entry.point.clone(),
+            statistics: Statistics::new(entry.statistics.values(), entry.point.knowledge),
+        };
+        SkylineState {
+            entries: self.entries.iter().map(entry).collect(),
+            starts: self.starts.clone(),
+            bars: self.bars.clone(),
+        }
     }
 
     fn entries_of(&self, code: u16) -> std::ops::Range<usize> {
@@ -168,8 +182,8 @@ impl SkylineState {
     pub fn points(&self) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         for entry in &self.entries {
-            if !points.contains(&entry.point) {
-                points.push(entry.point.clone());
+            if !points.contains(&*entry.point) {
+                points.push(Point::clone(&entry.point));
             }
         }
         points
@@ -205,13 +219,13 @@ impl SkylineState {
 
     /// The bytes that the statistics take, about.
     pub fn bytes(&self) -> u64 {
-        // Each entry has a point with exact fractions, and in set mode the top counts of five shapes.
+        // In set mode, each entry has the top counts of five shapes.
         let entry = |entry: &TargetPoint| {
             let top = match entry.statistics.values() {
                 Values::Set => entry.point.knowledge.l.min(u64::from(u16::MAX)),
                 Values::Single | Values::Multiset => 0,
             };
-            size_of::<TargetPoint>() as u64 + 128 + 40 * top
+            size_of::<TargetPoint>() as u64 + 40 * top
         };
         self.entries.iter().map(entry).sum::<u64>() + 4 * self.starts.len() as u64
     }

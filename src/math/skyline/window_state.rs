@@ -26,6 +26,11 @@ pub struct WindowState {
 }
 
 impl WindowState {
+    /// The same windows and points, with no group yet.
+    pub fn afresh(&self) -> Self {
+        WindowState::new(self.windows.clone(), &self.points)
+    }
+
     /// With no group yet.
     pub fn new(windows: Arc<Windows>, points: &[Point]) -> Self {
         let points = without_dominated(points);

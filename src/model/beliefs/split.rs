@@ -152,6 +152,10 @@ impl SplitTest for BeliefsTest {
         Box::new(self.clone())
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        self.fork()
+    }
+
     fn objection(&self, _parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
         Some(Objection::at_limit(ObstructingRule::Adversary))
     }

@@ -85,6 +85,10 @@ impl SplitTest for ImplicationsTest {
         Box::new(self.clone())
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(ImplicationsTest { safety: self.safety.afresh(), bars: self.bars.clone(), ..*self })
+    }
+
     fn bytes(&self) -> u64 {
         self.safety.bytes()
     }

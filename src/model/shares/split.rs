@@ -44,6 +44,10 @@ impl SplitTest for SharesTest {
         Box::new(self.clone())
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        self.fork()
+    }
+
     fn objection(&self, parts: &[Part], _scratch: &mut Scratch) -> Option<Objection> {
         let of_rule = |(number, rule): (u16, &ShareRule)| {
             let most = rule.most().to_f64().value();

@@ -150,6 +150,10 @@ impl SplitTest for NearTest {
         Box::new(NearTest { states: self.states.clone() })
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(NearTest { states: self.states.iter().map(WindowState::afresh).collect() })
+    }
+
     fn bytes(&self) -> u64 {
         self.states.iter().map(WindowState::bytes).sum()
     }

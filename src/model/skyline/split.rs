@@ -70,6 +70,10 @@ impl SplitTest for SkylineTest {
         Box::new(self.clone())
     }
 
+    fn afresh(&self) -> Box<dyn SplitTest> {
+        Box::new(SkylineTest { points: self.points.clone(), state: self.state.afresh(), ..*self })
+    }
+
     fn bytes(&self) -> u64 {
         self.state.bytes()
     }
@@ -97,7 +101,7 @@ impl SplitTest for SkylineTest {
             }
         }
         let (entry, excess) = furthest?;
-        let point = self.points.iter().position(|point| *point == entry.point)?;
+        let point = self.points.iter().position(|point| *point == *entry.point)?;
         let rule = ObstructingRule::Point {
             point: u16::try_from(point).ok()?,
             code: u16::try_from(entry.code).ok().filter(|_| !several),

@@ -31,7 +31,7 @@ use crate::table::read::CsvType;
 const PIECE: usize = 1 << 16;
 
 /// Compressed or not.
-pub(super) enum CsvFile {
+pub(super) enum CsvOutput {
     Plain(DiskFile),
     Gzip {
         encoder: Box<GzEncoder<DiskFile>>,
@@ -40,17 +40,17 @@ pub(super) enum CsvFile {
     },
 }
 
-impl CsvFile {
+impl CsvOutput {
     /// The header of the file holds no time and no name.
     pub fn gzip(file: DiskFile) -> Self {
         let encoder = Box::new(GzEncoder::new(file, Compression::default()));
-        CsvFile::Gzip { encoder, piece: Vec::with_capacity(PIECE) }
+        CsvOutput::Gzip { encoder, piece: Vec::with_capacity(PIECE) }
     }
 
     fn write_all(&mut self, mut text: &[u8]) -> std::io::Result<()> {
         match self {
-            CsvFile::Plain(file) => file.write_all(text),
-            CsvFile::Gzip { encoder, piece } => {
+            CsvOutput::Plain(file) => file.write_all(text),
+            CsvOutput::Gzip { encoder, piece } => {
                 while !text.is_empty() {
                     let (now, later) = text.split_at(text.len().min(PIECE - piece.len()));
                     piece.extend_from_slice(now);
@@ -67,8 +67,8 @@ impl CsvFile {
 
     fn finish(self) -> std::io::Result<()> {
         match self {
-            CsvFile::Plain(_) => Ok(()),
-            CsvFile::Gzip { mut encoder, piece } => {
+            CsvOutput::Plain(_) => Ok(()),
+            CsvOutput::Gzip { mut encoder, piece } => {
                 encoder.write_all(&piece)?;
                 encoder.finish().map(drop)
             }
@@ -78,7 +78,7 @@ impl CsvFile {
 
 pub(super) struct CsvSink {
     columns: Vec<CsvColumn>,
-    file: CsvFile,
+    file: CsvOutput,
     pool: ThreadPool,
 }
 
@@ -93,7 +93,7 @@ struct CsvColumn {
 
 impl CsvSink {
     pub fn new(
-        mut file: CsvFile,
+        mut file: CsvOutput,
         schema: &Schema,
         texts: CsvTexts,
         pool: ThreadPool,

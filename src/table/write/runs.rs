@@ -3,13 +3,13 @@
 //! A release consists of long runs: all rows of a group share their labels. The parquet crate hashes and compares every
 //! value; here only the dictionary keys are scanned, and any further work grows with the number of runs.
 //!
-//! Memory: the distinct texts of a row group and its encoded pages. Pages are not compressed: run lengths already do
+//! Memory: the distinct texts of a row group, some 20 bytes for each of them, and its encoded pages. Pages are not compressed: run lengths already do
 //! that.
 //! Invariant: only texts that occur in a row are written, in the order in which they first occur; other entries of an
 //! array's dictionary never reach the file.
 //! Measured: a release of 10 million Agrawal rows takes 8 to 10 % longer without it, and its files are 40 % larger.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -17,6 +17,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use bytes::Bytes;
+use hashbrown::HashTable;
 use parquet::basic::{Compression as Codec, Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -59,27 +60,45 @@ struct DataPage {
 /// The dictionary of the chunk: codes in the order of first appearance.
 #[derive(Default)]
 struct ChunkDictionary {
-    codes: HashMap<Box<str>, u32>,
+    /// The codes, by their texts.
+    codes: HashTable<u32>,
+    /// Where the text of each code begins in the page.
+    starts: Vec<usize>,
     /// Lengths and bytes, as in the dictionary page.
     page: Vec<u8>,
+    hasher: foldhash::fast::RandomState,
 }
 
 impl ChunkDictionary {
     fn code(&mut self, text: &str) -> u32 {
-        if let Some(&code) = self.codes.get(text) {
+        let ChunkDictionary { codes, starts, page, hasher } = self;
+        let hash = hasher.hash_one(text.as_bytes());
+        if let Some(&code) = codes.find(hash, |&code| text_of(starts, page, code) == text.as_bytes()) {
             return code;
         }
-        let code = self.codes.len() as u32;
-        self.codes.insert(text.into(), code);
-        self.page.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        self.page.extend_from_slice(text.as_bytes());
+        let code = starts.len() as u32;
+        page.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        starts.push(page.len());
+        page.extend_from_slice(text.as_bytes());
+        codes.insert_unique(hash, code, |&code| hasher.hash_one(text_of(starts, page, code)));
         code
+    }
+
+    /// The texts, by code.
+    fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.starts.len() as u32).map(|code| text_of(&self.starts, &self.page, code))
     }
 
     /// Number of bits in a code.
     fn width(&self) -> u32 {
-        (self.codes.len() as u32).saturating_sub(1).checked_ilog2().map_or(0, |bits| bits + 1)
+        (self.starts.len() as u32).saturating_sub(1).checked_ilog2().map_or(0, |bits| bits + 1)
     }
+}
+
+/// A text of the dictionary page; the length of the next one follows it.
+fn text_of<'p>(starts: &[usize], page: &'p [u8], code: u32) -> &'p [u8] {
+    let end = starts.get(code as usize + 1).map_or(page.len(), |next| next - size_of::<u32>());
+    &page[starts[code as usize]..end]
 }
 
 /// The codes of the keys of the previous array; arrays of a table mostly share their dictionary.
@@ -210,7 +229,7 @@ impl RunEncoder {
         let size = self.texts.page.len();
         let dictionary = Page::DictionaryPage {
             buf: self.texts.page.into(),
-            num_values: self.texts.codes.len() as u32,
+            num_values: self.texts.starts.len() as u32,
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
@@ -255,7 +274,7 @@ impl RunEncoder {
         if self.statistics == StoredStatistics::None {
             return None;
         }
-        let texts = || self.texts.codes.keys().map(|text| text.as_bytes());
+        let texts = || self.texts.texts();
         let short = |text: &&[u8]| text.len() <= LONGEST_STATISTIC;
         let least = texts().min().filter(short).map(ByteArray::from);
         let greatest = texts().max().filter(short).map(ByteArray::from);

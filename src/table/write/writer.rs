@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::csv::{CsvFile, CsvSink};
+use super::csv::{CsvOutput, CsvSink};
 use super::ipc::IpcSink;
 use super::parquet::ParquetSink;
 use super::slab::{Cutter, SLAB_ROWS, Slab};
@@ -175,8 +175,8 @@ impl TableWriter {
             }
             OutputFormat::Csv | OutputFormat::CsvGz => {
                 let file = match format {
-                    OutputFormat::CsvGz => CsvFile::gzip(file),
-                    _ => CsvFile::Plain(file),
+                    OutputFormat::CsvGz => CsvOutput::gzip(file),
+                    _ => CsvOutput::Plain(file),
                 };
                 let sink = CsvSink::new(file, &schema, options.texts, pool).map_err(|e| e.at(&path))?;
                 (Sink::Csv(sink), SLAB_ROWS)

@@ -9,7 +9,6 @@ use crate::error::{Error, Result, number_of};
 use crate::math::exact::{decimal_at_least, ratio};
 use crate::math::replay::ReplayEffort;
 use crate::model::Policy;
-use crate::policy::Style;
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -24,8 +23,7 @@ pub(super) fn replay(
 ) -> Result<ReplayReport> {
     replayed_model(policy)?;
     // Groups do not depend on whether their people are published with labels or one by one.
-    let mut policy = policy.clone();
-    policy.publish.style = Style::Generalized;
+    let policy = policy.generalized();
     let report = TrialTable::read(original, &policy, u64::MAX, resources)?.replay(&policy, cuts, effort)?;
     let published = release.manifest();
     match (report.people, report.groups) == (published.individuals, published.groups) {

@@ -20,6 +20,7 @@ mod given;
 #[cfg(test)]
 mod history_tests;
 mod job;
+mod left_out;
 mod lints;
 mod newcomers;
 #[cfg(test)]

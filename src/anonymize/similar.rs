@@ -2,8 +2,8 @@
 //!
 //! Reads what the adversary knows, refuses what cannot be grouped, sorts people into parts of similar ones,
 //! groups each part bottom-up, and writes the groups in two tables. Anyone who fits in no group is
-//! suppressed: listed by row number in a private file next to the release, and counted in the receipt. Where the
-//! distributions come from the table, the policy must accept that.
+//! suppressed, as far as the policy allows it: listed by row number in a private file next to the release, and counted in
+//! the receipt.
 //!
 //! Memory: the distributions, and the budget's share for sorting and grouping parts. Invariant: the same
 //! table and policy give the same bytes, whatever the order of the rows: a person's index is their position
@@ -13,6 +13,7 @@
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
+use super::suppressed::{expect_allowed, suppressed_list};
 use super::written::{Attempt, Written};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
@@ -20,7 +21,7 @@ use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Lint, Result, Setting};
-use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, Unheld, parts, read_people};
+use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
 use crate::math::robust::Requirement;
 use crate::math::skyline::Values;
 use crate::model::Target;
@@ -28,12 +29,11 @@ use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
 use crate::policy::{Quasi, Style};
 use crate::release::manifest::ReleaseStyle;
-use crate::release::private_file::{PrivateFile, refuse_inside};
+use crate::release::private_file::PrivateFile;
 use crate::resources::Resources;
 use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::sorter::Sorter;
 use crate::resources::threads::thread_pool;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Posteriors of groups with more states than this (twelve different values) are not computed while groups
@@ -43,6 +43,10 @@ const STATES: u64 = 1 << 12;
 /// Why everybody would have to be suppressed.
 const NOBODY_IS_SIMILAR: &str = "no group keeps every posterior at most 1/r, so everybody would have to be suppressed\n  \
      lower r, or state fewer sets of columns in privacy.known";
+
+/// What lets more people into groups.
+const REMEDY: &str =
+    "write support = 100 below [privacy], lower r, or state fewer sets of columns in privacy.known";
 
 /// Why no release of a small table is made.
 const GIVEN_AWAY: &str = "the counts behind the distributions, together with all groups, give somebody's value more than 1/r\n  \
@@ -54,9 +58,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         return Err(Error::defect("people are grouped by similarity without the model \"robust\""));
     };
     refuse_unknown(job, target)?;
-    let list = job.suppressed.clone().unwrap_or_else(|| default_list(&job.out));
-    refuse_inside(&list, &job.out, "the list of suppressed rows", Setting::Suppressed)?;
-    let list = PrivateFile::new(&list, "the list of suppressed rows")?;
+    let list = suppressed_list(job)?;
     let requirement = robust.requirement(&job.policy.privacy, target)?;
     let columns = PersonColumns::bind(job.table, job.policy, robust)?;
     let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
@@ -117,7 +119,7 @@ impl Similarity<'_> {
         census: &Census,
         known: KnownDistributions,
         list: PrivateFile,
-        mut accepted: Vec<Lint>,
+        accepted: Vec<Lint>,
         workplace: &Workplace<'_>,
     ) -> Result<Attempt> {
         let (job, columns) = (self.job, self.columns);
@@ -145,10 +147,6 @@ impl Similarity<'_> {
             requirement: self.requirement,
             test: self.robust.test.condition(STATES),
             part_people: job.part_people,
-            unheld: match self.robust.distributions {
-                Distributions::Estimated => Unheld::AreTakenIn,
-                Distributions::File { .. } => Unheld::AreLeftOut,
-            },
             at_once,
             pool: &thread_pool(job.threads)?,
             budget,
@@ -165,9 +163,7 @@ impl Similarity<'_> {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
         }
         let left_out = suppressed.count();
-        if self.robust.distributions == Distributions::Estimated {
-            accepted.extend(Lints::of_suppressed(left_out).accepted(job.policy)?);
-        }
+        expect_allowed(job.policy, left_out, census.rows, REMEDY)?;
         // Whether the counts of a small table give somebody away shows only when all groups are there.
         let veto = known.is_small().then(|| GIVEN_AWAY.to_string());
         let list = suppressed.write(list)?;
@@ -190,13 +186,6 @@ impl Similarity<'_> {
             night: None,
         })))
     }
-}
-
-/// The default path of the list of suppressed rows: next to the release.
-fn default_list(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_os_string();
-    name.push(".suppressed.csv");
-    out.with_file_name(name)
 }
 
 /// Refuses settings that this model does not support, so that they cannot appear to hold.

@@ -7,7 +7,9 @@ use super::append::column_kinds;
 use super::coded_table::CodedTable;
 use super::following;
 use super::job::{Anonymize, Outcome, Search, Workplace};
+use super::left_out::LeftOutBoxes;
 use super::lints::Lints;
+use super::suppressed::{Suppressed, SuppressedList, expect_allowed, suppressed_list};
 use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -51,9 +53,14 @@ use crate::resources::threads::thread_pool;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Why there is no release even though the counts of the whole table would allow one.
-const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, or take a wider bandwidth";
+const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, take a wider bandwidth, or \
+     allow them to be left out: suppress = \"1%\" below [privacy]";
+
+/// What lets more people into groups.
+const REMEDY: &str = "raise t, or take a wider bandwidth";
 
 /// Why there is no release with blind cuts.
 const BLIND_CUTS_FAILED: &str = "the tree of candidate groups fails for this table; that it fails tells something to whoever knows how often values \
@@ -238,15 +245,17 @@ impl<'s> CodedTable<'s> {
         let Some(searched) = grown else { return Ok(withheld(job.policy)) };
         progress.start("writing", None);
         drop(self.rows);
-        let GroupFiles { output, measure, obstacles, tree, decisive, .. } = files;
+        let GroupFiles { output, measure, obstacles, tree, decisive, left_out, .. } = files;
+        expect_allowed(job.policy, left_out.people, people, REMEDY)?;
         let log = output.finish()?;
+        let suppressed = list_left_out(job, &left_out, source, (&self.attributes, sensitive), workplace)?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
         let tree = tree.finish()?;
         progress.finish();
         Ok(Attempt::Written(Box::new(Written {
             style: if shape.is_joined() { ReleaseStyle::Generalized } else { ReleaseStyle::Bucketized },
-            people,
+            people: people - left_out.people,
             input_rows: self.input.rows,
             fingerprint: source.hasher(&workplace.key).seal(&self.input),
             utility: measure.finish(),
@@ -256,7 +265,7 @@ impl<'s> CodedTable<'s> {
             veto: audit.is_some().then(|| BLIND_CUTS_FAILED.to_string()),
             audit,
             distributions: None,
-            suppressed: None,
+            suppressed,
             accepted: self.accepted,
             night,
         })))
@@ -270,6 +279,22 @@ fn withheld(policy: &Policy) -> Attempt {
         Cuts::Best | Cuts::Mondrian => NOBODY_TO_HIDE_WITH,
     };
     Attempt::Nothing(Outcome::Withheld(reason.to_string()))
+}
+
+/// Lists the rows that are left out, if the policy allows some to be.
+fn list_left_out(
+    job: &Anonymize<'_>,
+    left_out: &LeftOutBoxes,
+    source: &Source<'_>,
+    (attributes, sensitive): (&[Attribute], &SensitiveColumns),
+    workplace: &Workplace<'_>,
+) -> Result<Option<SuppressedList>> {
+    if !job.policy.privacy.suppress.allows_some() {
+        return Ok(None);
+    }
+    let mut rows = Suppressed::new(&workplace.resources.budget, &workplace.spill)?;
+    left_out.list(source, attributes, sensitive, &mut rows)?;
+    rows.write(suppressed_list(job)?).map(Some)
 }
 
 /// What the ledger needs of a night; `None` if the release is not continued.
@@ -293,6 +318,7 @@ struct GroupFiles<'a> {
     tree: TreeFile<'a>,
     /// If the release is continued.
     decisive: Option<PastRecorder>,
+    left_out: LeftOutBoxes,
     resources: &'a Resources<'a>,
 }
 
@@ -310,6 +336,7 @@ impl<'a> GroupFiles<'a> {
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
             decisive: None,
+            left_out: LeftOutBoxes::default(),
             resources: &workplace.resources,
         })
     }
@@ -373,6 +400,11 @@ impl GroupSink for GroupFiles<'_> {
             decisive.observe(&group.part);
         }
         self.output.push(number, &group)
+    }
+
+    fn left_out(&mut self, extent: &[Range<u32>], people: u64) -> Result<()> {
+        self.left_out.add(extent, people);
+        Ok(())
     }
 
     fn end_node(&mut self) {

@@ -8,11 +8,41 @@
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::release::private_file::PrivateFile;
+use super::job::Anonymize;
+use crate::error::{Error, Result, Setting};
+use crate::model::Policy;
+use crate::model::suppression::SuppressedShare;
+use crate::release::private_file::{PrivateFile, refuse_inside, with_ending};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
+
+/// Fails unless the policy allows so many of the people to be left out; `remedy` lets more of them into groups.
+pub(super) fn expect_allowed(policy: &Policy, left_out: u64, people: u64, remedy: &str) -> Result<()> {
+    let share = &policy.privacy.suppress;
+    if share.allows(left_out, people) {
+        return Ok(());
+    }
+    let allowed = match share.allows_some() {
+        true => format!("at most {} may be left out", share.in_words()),
+        false => "nobody may be left out".to_string(),
+    };
+    Err(Error::input(
+        format!("{left_out} of {people} people fit in no safe group, and by the policy {allowed}"),
+        format!(
+            "{remedy}; or allow it: suppress = \"{}\" below [privacy]; who is left out is chosen by their values, \
+             and what that tells is not covered",
+            SuppressedShare::needed(left_out, people)
+        ),
+    ))
+}
+
+/// The private list of a run: next to the release if no other place is named.
+pub(super) fn suppressed_list(job: &Anonymize<'_>) -> Result<PrivateFile> {
+    let list = job.suppressed.clone().unwrap_or_else(|| with_ending(&job.out, ".suppressed.csv"));
+    refuse_inside(&list, &job.out, "the list of suppressed rows", Setting::Suppressed)?;
+    PrivateFile::new(&list, "the list of suppressed rows")
+}
 
 /// The rows that are left out, while they are being found.
 pub(super) struct Suppressed<'s> {

@@ -6,7 +6,7 @@ use super::audit::open_functions;
 use super::dry_run;
 use super::flags::{ResourceFlags, open_table, read_options};
 use super::metrics::RunMetrics;
-use super::robust;
+use super::suppression;
 use super::terminal::{complain, print, visible, visible_path, with_progress};
 use super::verdict;
 use crate::anonymize::{Anonymize, OlderRelease, Outcome, Search, Summary};
@@ -87,7 +87,7 @@ pub struct AnonymizeArgs {
     /// are not minimal.
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["append", "dry_run", "strategy", "functions"])]
     pub cuts_from: Option<PathBuf>,
-    /// For the model "robust", the private list of suppressed rows. Default: OUT.suppressed.csv.
+    /// For policies with privacy.suppress, the private list of suppressed rows. Default: OUT.suppressed.csv.
     #[arg(long, value_name = "FILE")]
     pub suppressed: Option<PathBuf>,
     /// The private receipt. Default: OUT.receipt.json. The tree of cuts stands next to it, with .tree in place of
@@ -209,10 +209,10 @@ fn job<'a>(
             "add --strategy exclusive or --strategy inclusive",
         ));
     }
-    if policy.robust().is_none() && args.suppressed.is_some() {
+    if policy.robust().is_none() && !policy.privacy.suppress.allows_some() && args.suppressed.is_some() {
         return Err(Error::input(
-            "--suppressed is given, but only the model \"robust\" suppresses rows",
-            "leave it out",
+            "--suppressed is given, but by the policy nobody is left out",
+            "leave it out, or write suppress = \"1%\" below [privacy] for the model \"robust\" or \"beliefs\"",
         ));
     }
     Ok(Anonymize {
@@ -258,7 +258,7 @@ fn show_published(
     let printed = print(&published(args, policy, table, summary, took));
     warn_of_policy(policy, summary);
     if let Some(summary) = &summary.suppression {
-        robust::warn_of_suppression(summary);
+        suppression::warn(summary);
     }
     match printed {
         Err(Error::Output { source, .. }) => Err(Error::Output { source, made: args.out.clone() }),
@@ -369,12 +369,14 @@ fn published_json(
         "certainty_penalty": penalty,
         "binds": summary.binds.iter().map(binding).collect::<Vec<_>>(),
     });
-    if let Some(robust) = &summary.suppression {
-        text["distributions"] = robust.finding.total("distributions").map_or(json!(null), findings::total);
-        text["safe"] = text["distributions"]["r_robust"].clone();
-        text["input_rows"] = json!(robust.input_rows);
-        text["suppressed"] = json!(robust.suppressed);
-        text["suppressed_list"] = json!(robust.list);
+    if let Some(missing) = &summary.suppression {
+        if let Some(distributions) = missing.finding.total("distributions") {
+            text["distributions"] = findings::total(distributions);
+            text["safe"] = text["distributions"]["r_robust"].clone();
+        }
+        text["input_rows"] = json!(missing.input_rows);
+        text["suppressed"] = json!(missing.suppressed);
+        text["suppressed_list"] = json!(missing.list);
     }
     format!("{text}\n")
 }
@@ -396,8 +398,8 @@ fn published_text(
         summary.spilled_bytes >> 20,
         number_of(summary.source_scans, "scan", "scans")
     );
-    if let Some(robust) = &summary.suppression {
-        return robust::published(args.out(), summary, robust, &took) + &covered;
+    if let (Some(_), Some(missing)) = (policy.robust(), &summary.suppression) {
+        return suppression::robust_release(args.out(), summary, missing, &took) + &covered;
     }
     let release = format!("release of {} people in {} groups", summary.records, summary.groups);
     let mut text = match &summary.unprotected {
@@ -425,6 +427,9 @@ fn published_text(
             "levels               {chosen:?}, the best of {} lowest safe nodes, {tested} tested\n",
             minimal.len()
         ));
+    }
+    if let Some(missing) = &summary.suppression {
+        text.push_str(&(suppression::line(missing) + &suppression::found(missing)));
     }
     if let Some(binding) = summary.binds.first() {
         text.push_str(&format!("what binds           {}\n", bound(binding, summary.records)));

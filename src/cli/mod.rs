@@ -24,13 +24,13 @@ mod receipt;
 mod replay;
 mod report;
 mod reproduce;
-mod robust;
 mod shell;
 mod show;
 mod signals;
 mod skyline;
 mod subject;
 mod suite;
+mod suppression;
 mod terminal;
 mod verdict;
 

@@ -6,11 +6,15 @@ use crate::encode::column::{Column, Width};
 use crate::encode::group_counts::Part;
 use crate::error::Result;
 use crate::model::obstacle::Obstacle;
+use std::ops::Range;
 
 /// Where finished groups go.
 pub trait GroupSink {
     /// The next group, with its number.
     fn group(&mut self, number: u64, group: Group) -> Result<()>;
+
+    /// People are left out: all those with codes in these ranges, one per column.
+    fn left_out(&mut self, extent: &[Range<u32>], people: u64) -> Result<()>;
 
     /// All groups of a node that was finished as one were passed. What is added up over groups is added up node by
     /// node, and then part by part, so that rounding does not depend on where nodes are finished.

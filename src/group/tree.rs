@@ -272,12 +272,17 @@ pub enum TreeLeaf {
     Group(u64),
     /// A part whose tree was written to this line.
     Line(u64),
+    /// People who are left out.
+    LeftOut,
 }
 
 impl NumberedTree<'_> {
     /// The leaf at a node that is not cut.
     pub fn leaf(&self, node: NodeId) -> TreeLeaf {
-        let group = || TreeLeaf::Group(self.before + self.tree.group(node));
+        let group = || match self.tree.group(node) {
+            0 => TreeLeaf::LeftOut,
+            number => TreeLeaf::Group(self.before + number),
+        };
         self.leaves.get(&node).copied().unwrap_or_else(group)
     }
 }

@@ -17,7 +17,7 @@ use super::skyline::near::NearPoint;
 use super::skyline::{self, SkylineModel};
 use super::split::SplitTest;
 use crate::error::{Error, Result};
-use crate::policy::{AcceptedRisk, Mistakes, Section, Strategy};
+use crate::policy::{Mistakes, Section, Strategy};
 
 /// An adversary, with what it knows and how sure it may become.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,6 +188,14 @@ impl Model {
         }
     }
 
+    /// Whether people for whom no group is safe may be left out: who is missing is judged as well.
+    pub(super) fn may_leave_out(&self) -> bool {
+        match self {
+            Model::Skyline(_) | Model::Implications(_) => false,
+            Model::Robust(_) | Model::Beliefs(_) => true,
+        }
+    }
+
     /// Whether groups are also judged by their rows while they are split; see [`SplitTest::judge`].
     pub fn judges_rows(&self) -> bool {
         match self {
@@ -286,7 +294,7 @@ impl Model {
             Model::Robust(model) => Adversary::Robust(Box::new(Robustness {
                 requirement: model.requirement(&policy.privacy, target)?,
                 model: model.clone(),
-                consent: policy.consent(AcceptedRisk::SuppressedPeople),
+                suppress: policy.privacy.suppress.clone(),
             })),
         })
     }

@@ -26,6 +26,7 @@ pub mod several;
 pub mod shares;
 pub mod skyline;
 pub mod split;
+pub mod suppression;
 
 pub use adversaries::{Grouping, Needs};
 pub use policy::Policy;

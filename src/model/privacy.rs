@@ -12,17 +12,20 @@ use std::path::Path;
 use super::adversaries::{Grouping, Kind, Model};
 use super::shares::ShareCriterion;
 use super::skyline::SkylineModel;
+use super::suppression::{self, SuppressedShare};
 use super::{shares, skyline};
 use crate::math::exact::Rational;
 use crate::math::shares::Ground;
 use crate::math::skyline::Values;
-use crate::policy::{Columns, Item, Mistakes, Nearness, Section, closest, quoted};
+use crate::policy::{Columns, Item, Mistakes, Nearness, Section, closest, fraction_text, quoted};
 
 /// What must hold for a release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Privacy {
     /// The fewest people in a group; default: 1.
     pub minimum_group_size: u64,
+    /// How many people may be left out because no group is safe for them; default: nobody.
+    pub suppress: SuppressedShare,
     /// What must hold for each sensitive column and for the joint one, all at once on the same groups.
     pub targets: Vec<Target>,
 }
@@ -94,7 +97,7 @@ impl Privacy {
         folder: &Path,
         mistakes: &mut Mistakes,
     ) -> Privacy {
-        let group_keys = ["k_anonymity", "minimum_group_size", "column"];
+        let group_keys = ["k_anonymity", "minimum_group_size", suppression::KEY, "column"];
         section.only(&column_keys().into_iter().chain(group_keys).collect::<Vec<_>>(), mistakes);
         let reading = Reading { columns, folder };
         let size = |key: &str, mistakes: &mut Mistakes| {
@@ -134,14 +137,32 @@ impl Privacy {
             target.check(own.unwrap_or(section), section, columns, minimum_group_size, mistakes);
             targets.push(target);
         }
-        Privacy { minimum_group_size, targets }
+        let suppress = read_suppress(section, &targets, mistakes);
+        Privacy { minimum_group_size, suppress, targets }
     }
 
     /// Writes `[privacy]` and a section for every protected column.
     pub(super) fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "[privacy]\nminimum_group_size = {}", self.minimum_group_size)?;
+        if self.suppress.allows_some() {
+            writeln!(text, "{} = {}", suppression::KEY, fraction_text(self.suppress.exact()))?;
+        }
         self.targets.iter().try_for_each(|target| target.write(text))
     }
+}
+
+/// How many people may be left out, which every model must be able to judge.
+fn read_suppress(section: &Section, targets: &[Target], mistakes: &mut Mistakes) -> SuppressedShare {
+    let Some(item) = section.get(suppression::KEY) else { return SuppressedShare::NOBODY };
+    if let Some(other) = targets.iter().map(|target| &target.model).find(|model| !model.may_leave_out()) {
+        let problem = format!("model = {} leaves nobody out", quoted(other.name()));
+        item.wrong(
+            problem,
+            "leave it out: only \"robust\" and \"beliefs\" can judge who is missing",
+            mistakes,
+        );
+    }
+    SuppressedShare::read(&item, mistakes)
 }
 
 /// The sections `[privacy.column.NAME]` of protected columns.

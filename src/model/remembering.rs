@@ -2,6 +2,7 @@
 
 use super::obstacle::Objection;
 use super::split::{Effort, Scratch, SplitTest};
+use super::suppression::SuppressedShare;
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
@@ -107,6 +108,10 @@ impl SplitTest for Remembering {
 
     fn asks_for_rows(&self) -> bool {
         self.test.asks_for_rows()
+    }
+
+    fn suppress(&self) -> Option<&SuppressedShare> {
+        self.test.suppress()
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {

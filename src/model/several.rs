@@ -7,6 +7,7 @@
 
 use super::obstacle::{Objection, Obstacle};
 use super::split::{Effort, Scratch, SplitTest};
+use super::suppression::SuppressedShare;
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
@@ -129,6 +130,10 @@ impl SplitTest for Several {
 
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|judged| judged.test.asks_for_rows())
+    }
+
+    fn suppress(&self) -> Option<&SuppressedShare> {
+        self.tests.iter().find_map(|judged| judged.test.suppress())
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {

@@ -7,6 +7,7 @@ use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
 use crate::math::skyline::{GroupCount, NearGroup, Ranking};
 use crate::model::obstacle::{Objection, ObstructingRule};
+use crate::model::suppression::SuppressedShare;
 
 /// Memory that is reused from one test to the next.
 #[derive(Debug, Default)]
@@ -62,6 +63,11 @@ pub trait SplitTest: Send + Sync {
     /// Whether groups are also judged by their rows, with [`SplitTest::judge`].
     fn asks_for_rows(&self) -> bool {
         false
+    }
+
+    /// How many people may be left out for whom no group passes; `None` if nobody may.
+    fn suppress(&self) -> Option<&SuppressedShare> {
+        None
     }
 
     /// Whether the rows numbered `of`, which publish `part`, may form a group, regardless of the other
@@ -131,6 +137,10 @@ impl SplitTest for Every {
 
     fn asks_for_rows(&self) -> bool {
         self.tests.iter().any(|test| test.asks_for_rows())
+    }
+
+    fn suppress(&self) -> Option<&SuppressedShare> {
+        self.tests.iter().find_map(|test| test.suppress())
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {

@@ -159,6 +159,24 @@ fn thresholds_are_exact() {
 }
 
 #[test]
+fn only_models_that_judge_who_is_missing_may_leave_people_out() {
+    let robust = "model = \"robust\"\nr = 2\nsuppress = ";
+    let publish = "[publish]\nstyle = \"bucketized\"\n";
+    for share in ["\"1%\"", "0.01", "\"1/100\"", "\"1 %\"", "\"0.5e1%\""] {
+        let text = private(&format!("{robust}{share}\n{publish}"));
+        let own = policy(&text);
+        let expected = if share.contains('e') { ratio(1, 20) } else { ratio(1, 100) };
+        assert_eq!(*own.privacy.suppress.exact(), expected, "{share}");
+        assert_eq!(policy(&own.canonical()).privacy, own.privacy, "{share}");
+    }
+    for share in ["\"100%\"", "\"-1%\"", "1", "\"few\"", "\"%\"", "true"] {
+        assert!(!mistakes(&private(&format!("{robust}{share}\n{publish}"))).is_empty(), "{share}");
+    }
+    let skyline = private("suppress = \"1%\"\nl_diversity = { c = 3, l = 6 }");
+    assert!(mistakes(&skyline).contains("leaves nobody out"), "{}", mistakes(&skyline));
+}
+
+#[test]
 fn shorthands_are_expanded() {
     let every =
         |l, confidence| SkylineRequirement { values: ProtectedValues::Every, l, k: 0, m: 0, confidence };

@@ -25,13 +25,11 @@ pub enum AcceptedRisk {
     WaitedByValues,
     /// Groups that are replaced or withdrawn because of their values.
     ReplacedGroups,
-    /// People who are left out and do not pass as a group.
-    SuppressedPeople,
 }
 
 impl AcceptedRisk {
     /// All risks with their names in a policy.
-    pub const NAMES: [(&'static str, AcceptedRisk); 11] = [
+    pub const NAMES: [(&'static str, AcceptedRisk); 10] = [
         ("unprotected values", AcceptedRisk::UnprotectedValues),
         ("distinct numbers", AcceptedRisk::DistinctNumbers),
         ("lookalikes", AcceptedRisk::Lookalikes),
@@ -42,7 +40,6 @@ impl AcceptedRisk {
         ("unchecked newcomers", AcceptedRisk::UncheckedNewcomers),
         ("waited by values", AcceptedRisk::WaitedByValues),
         ("replaced groups", AcceptedRisk::ReplacedGroups),
-        ("suppressed people", AcceptedRisk::SuppressedPeople),
     ];
 
     /// The name in a policy.

@@ -1,8 +1,9 @@
 //! Which cuts led to the groups?
 //!
-//! A private file: its ends can be values that occur in the table. From the root downwards, a group is its number; a
-//! cut is its column, the ends between its parts and the parts themselves. The tree of a large table is in parts: each
-//! part is a line, the last line is the tree above them, and a leaf that stands for a part names its line.
+//! A private file: its ends can be values that occur in the table. From the root downwards, a group is its number, and
+//! people who are left out are null; a cut is its column, the ends between its parts and the parts themselves. The tree of
+//! a large table is in parts: each part is a line, the last line is the tree above them, and a leaf that stands for a part
+//! names its line.
 //!
 //! Memory: the open cuts from the root to a node.
 
@@ -51,6 +52,7 @@ impl<'a> TreeFile<'a> {
                 Step::Node(node) => match tree.tree.cut(node) {
                     None => match tree.leaf(node) {
                         TreeLeaf::Group(number) => write!(out, "{number}")?,
+                        TreeLeaf::LeftOut => write!(out, "null")?,
                         TreeLeaf::Line(line) => write!(out, "{{\"line\":{line}}}")?,
                     },
                     Some((cut, children)) => {
@@ -135,7 +137,7 @@ impl TreeText<'_> {
                 let first = tree.split(node, cut);
                 open.extend((first..first + parts).rev());
             } else {
-                let _group: u64 = self.value()?;
+                let _group: Option<u64> = self.value()?;
             }
         }
         while self.skip("]}") {}

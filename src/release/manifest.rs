@@ -187,7 +187,7 @@ impl Manifest {
             groups: first.groups,
             smallest_group: first.smallest_group,
             points: points.collect(),
-            not_covered: not_covered(evidence.policy).map(str::to_string),
+            not_covered: not_covered(evidence.policy),
             utility: Some(ManifestUtility {
                 average_group_size: first.individuals as f64 / first.groups.max(1) as f64,
                 discernibility: first.discernibility.to_string(),
@@ -205,11 +205,14 @@ impl Manifest {
     }
 }
 
-/// Distributions that were counted in the table are also sums from which the published values can be subtracted.
-fn not_covered(policy: &Policy) -> Option<&'static str> {
-    let (_, robust) = policy.robust()?;
-    (robust.distributions == Distributions::Estimated)
-        .then_some("whoever knows the counts behind the distributions")
+/// Distributions that were counted in the table are also sums from which the published values can be subtracted; and who is
+/// left out is chosen by values.
+fn not_covered(policy: &Policy) -> Option<String> {
+    let counted = policy.robust().is_some_and(|(_, own)| own.distributions == Distributions::Estimated);
+    let counts = counted.then_some("whoever knows the counts behind the distributions");
+    let chosen = policy.privacy.suppress.allows_some().then_some("what it tells that people are left out");
+    let open: Vec<&str> = counts.into_iter().chain(chosen).collect();
+    (!open.is_empty()).then(|| open.join("; "))
 }
 
 /// Writes the manifest of the files below `folder`.

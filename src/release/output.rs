@@ -10,6 +10,7 @@ use crate::encode::payload::Payload;
 use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, PlacedRows};
+use crate::group::tree::TreeLeaf;
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
@@ -117,7 +118,7 @@ impl<'a> Output<'a> {
         rows.each_page(|rows, travelling| {
             for (row, bytes) in travelling.rows().enumerate() {
                 let node = tree.tree.find(|column| rows.columns[column].get(row));
-                let group = tree.before + tree.tree.group(node);
+                let TreeLeaf::Group(group) = tree.leaf(node) else { continue };
                 let (bytes, mark) = payload.split_mark(bytes);
                 if let Some(mark) = mark {
                     self.log.push(&mark, self.shape.groups_before + group, spill)?;

@@ -4,7 +4,6 @@
 
 use super::kept::KeptColumn;
 use crate::error::number_of;
-use crate::model::finding::Consent;
 use crate::model::robust::Distributions;
 use crate::model::{Policy, Target};
 use crate::policy::{AcceptedRisk, Style};
@@ -103,6 +102,7 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
         kept_columns(release.kept),
     ];
     lines.extend(counts_of_distributions(policy, people));
+    lines.extend(left_out(policy));
     lines
 }
 
@@ -113,12 +113,12 @@ fn counts_of_distributions(policy: &Policy, people: u64) -> Option<ScopeLine> {
     let (covered, words) = match robust.distributions {
         Distributions::Estimated => (
             ScopeVerdict::Open,
-            match policy.consent(AcceptedRisk::SuppressedPeople) {
-                Consent::Given => {
+            match policy.privacy.suppress.allows_some() {
+                true => {
                     "who uses the distributions as beliefs is covered; who knows the counts behind them subtracts the \
                      published values and is left with those of the people who are not published"
                 }
-                Consent::Missing => {
+                false => {
                     "who uses the distributions as beliefs is covered, and nobody's value is left if published values are \
                      subtracted from the counts behind them; what else these counts say is not covered"
                 }
@@ -134,6 +134,20 @@ fn counts_of_distributions(policy: &Policy, people: u64) -> Option<ScopeLine> {
         covered,
         words: words.to_string(),
         people: Some(people),
+    })
+}
+
+/// Whether somebody is missing depends on values; how many are is for the owner.
+fn left_out(policy: &Policy) -> Option<ScopeLine> {
+    let share = &policy.privacy.suppress;
+    share.allows_some().then(|| ScopeLine {
+        topic: "people left out",
+        covered: ScopeVerdict::Open,
+        words: format!(
+            "up to {} of the people may be left out because of their values, and what that tells is not covered",
+            share.in_words()
+        ),
+        people: None,
     })
 }
 

@@ -184,7 +184,7 @@ enum Style {
 fn compare_with_mondrian(setting: &ExperimentSetting<'_>, findings: &mut ExperimentFindings) -> Result<()> {
     let names: Vec<&str> = QUASI.into_iter().chain([adult::OCCUPATION]).collect();
     let mut columns = adult::read(setting.adult, &names)?;
-    let step = setting.scale.pick(4, 10, 10);
+    let step = setting.scale.pick(1, 10, 10);
     columns.iter_mut().for_each(|column| column.codes = column.codes.iter().copied().step_by(step).collect());
     let Some((sensitive, quasi)) = columns.split_last() else { return Ok(()) };
     let rows = CodedRows { quasi: quasi.iter().collect(), sensitive };
@@ -222,9 +222,10 @@ fn compare_with_mondrian(setting: &ExperimentSetting<'_>, findings: &mut Experim
 }
 
 fn what_is_compared(step: usize, people: usize) -> [String; 2] {
+    let who = if step == 1 { "everybody".to_string() } else { format!("every {step}th person") };
     [
         format!(
-            "Adult: every {step}th person, {people} in all; occupation sensitive. The adversary knows the distribution of \
+            "Adult: {who}, {people} in all; occupation sensitive. The adversary knows the distribution of \
              occupations by education and sex, and by workclass and sex, as they are in the table. ART with Delta (as \
              printed), with the ratio condition and with exact posteriors; Mondrian with median cuts, six quasi-identifiers \
              and probabilistic r-diversity (no value above a share 1/r)."

@@ -205,6 +205,93 @@ fn a_table_of_many_subtrees_is_private_and_the_same_for_any_memory_and_row_order
     assert_eq!((code, &report["safe"]), (Some(0), &true.into()));
 }
 
+/// Eight kinds of 30 people, each of which is a group in which nothing moves, and two people of a kind of their own, who are
+/// too few for a group; and a policy that allows a share of them to be left out.
+fn few_are_left_out(folder: &Path, share: &str, style: &str) -> [PathBuf; 3] {
+    let mut lines: Vec<String> = Vec::new();
+    for kind in 0..8 {
+        let value = |at: usize| if at < 3 + 2 * kind { "a" } else { ["b", "c"][at % 2] };
+        lines.extend((0..30).map(|at| format!("k{kind},{}", value(at))));
+    }
+    lines.extend(["other,a".to_string(), "other,b".to_string()]);
+    let forward = text_file(folder, "forward.csv", &format!("kind,v\n{}\n", lines.join("\n")));
+    lines.reverse();
+    let backward = text_file(folder, "backward.csv", &format!("kind,v\n{}\n", lines.join("\n")));
+    let policy = format!(
+        "[columns]\nsensitive = \"v\"\nquasi = [\"kind\"]\n[privacy]\nmodel = \"beliefs\"\nk_anonymity = 3\n\
+         suppress = \"{share}\"\n[[privacy.beliefs]]\nbandwidth = 0.5\nt = 0\n[publish]\nstyle = \"{style}\"\n"
+    );
+    [forward, backward, text_file(folder, "policy.toml", &policy)]
+}
+
+#[test]
+fn people_for_whom_no_group_is_proved_are_left_out_as_far_as_the_policy_allows() {
+    for style in ["generalized", "bucketized"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [forward, backward, policy] = few_are_left_out(folder.path(), "20%", style);
+        let make = |table: &Path, name: &str, threads: &str| {
+            let out = folder.path().join(name);
+            let arguments = ["anonymize", text(table), "--policy", text(&policy), "--out", text(&out)];
+            let (told, code) = json(&[&arguments[..], &["--threads", threads, "--json"]].concat());
+            assert_eq!(code, Some(0));
+            (out, told)
+        };
+        let ((one, told), (other, _)) = (make(&forward, "one", "1"), make(&backward, "other", "3"));
+        let suppressed = told["suppressed"].as_u64().unwrap();
+        assert!((2..=48).contains(&suppressed) && told["groups"].as_u64().unwrap() >= 7, "{told}");
+        assert_eq!(told["records"].as_u64().unwrap() + suppressed, 242);
+        let read = |path: PathBuf| std::fs::read(path).unwrap();
+        assert_eq!(read(one.join("manifest.json")), read(other.join("manifest.json")));
+        assert_eq!(read(beside(&one, ".tree")), read(beside(&other, ".tree")));
+        // The list is that of the input: the same people, wherever their rows are.
+        let listed = |name: &str| -> Vec<u64> {
+            let list = std::fs::read_to_string(folder.path().join(format!("{name}.suppressed.csv"))).unwrap();
+            list.lines().skip(1).map(|row| row.parse().unwrap()).collect()
+        };
+        let mut turned: Vec<u64> = listed("other").iter().map(|row| 243 - row).collect();
+        turned.sort_unstable();
+        assert_eq!((listed("one").len() as u64, listed("one")), (suppressed, turned));
+        let receipt: Value = serde_json::from_slice(&read(folder.path().join("one.receipt.json"))).unwrap();
+        assert_eq!(receipt["suppressed"]["rows"], suppressed);
+        // How many are missing is for the owner; that some may be, and why, is for everybody.
+        let manifest: Value = serde_json::from_slice(&read(one.join("manifest.json"))).unwrap();
+        assert!(manifest["not_covered"].as_str().unwrap().contains("people are left out"), "{manifest}");
+        assert_eq!(manifest.get("suppressed"), None);
+
+        let (report, code) = json(&["check", text(&one), "--original", text(&forward), "--json"]);
+        assert_eq!((code, &report["safe"]), (Some(0), &true.into()), "{report}");
+        let beliefs = &report["beliefs"][0];
+        assert_eq!((&beliefs["left_out"], &beliefs["people"]), (&suppressed.into(), &told["records"]));
+        assert!(beliefs["left_out_as_group"].is_boolean());
+        // Nobody who is listed has a row: without them the table has exactly the published people.
+        let rows = std::fs::read_to_string(&forward).unwrap();
+        let missing = listed("one");
+        let kept = rows.lines().enumerate().filter(|(row, _)| !missing.contains(&(*row as u64)));
+        let kept: Vec<&str> = kept.map(|(_, line)| line).collect();
+        assert_eq!(kept.len() as u64, 243 - suppressed);
+        // More people than the policy allows are another table.
+        let half = kept.len() / 2;
+        let more = [&rows.lines().collect::<Vec<_>>()[..], &kept[1..half]].concat().join("\n");
+        let more = text_file(folder.path(), "more.csv", &more);
+        let error = refused(&["check", text(&one), "--original", text(&more)]);
+        assert!(error.contains("not the table that the release was made from"), "{error}");
+    }
+}
+
+#[test]
+fn more_people_than_the_policy_allows_are_not_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let [forward, _, policy] = few_are_left_out(folder.path(), "1/242", "generalized");
+    let out = folder.path().join("out");
+    let error = refused(&["anonymize", text(&forward), "--policy", text(&policy), "--out", text(&out)]);
+    assert!(
+        error.contains("people fit in no safe group, and by the policy at most 0.42% may be left out"),
+        "{error}"
+    );
+    assert!(error.contains("suppress = \""), "{error}");
+    assert!(!out.exists() && !beside(&out, ".suppressed.csv").exists());
+}
+
 #[test]
 fn t_closeness_and_l_diversity_hold_and_are_checked() {
     let folder = tempfile::tempdir().unwrap();

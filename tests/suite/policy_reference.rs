@@ -22,8 +22,9 @@ fn documented() -> Keys {
             keys.entry(section.to_string()).or_default().insert(name.to_string());
         }
     }
-    let of_a_column =
-        |name: &&String| !["k_anonymity", "minimum_group_size", "column"].contains(&name.as_str());
+    let of_a_column = |name: &&String| {
+        !["k_anonymity", "minimum_group_size", "suppress", "column"].contains(&name.as_str())
+    };
     let of_a_column = keys["privacy"].iter().filter(of_a_column).cloned().collect();
     keys.insert("privacy.column.NAME".to_string(), of_a_column);
     // A function names columns, so no key is unknown there.

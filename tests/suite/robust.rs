@@ -41,11 +41,11 @@ impl Place {
         Place { folder, table, policy }
     }
 
-    /// The policy accepts people who are left out and do not pass as a group.
-    fn accepting(self) -> Self {
+    /// The policy allows this share of the people to be left out.
+    fn suppressing(self, share: &str) -> Self {
         let policy = std::fs::read_to_string(&self.policy).unwrap();
-        let accepting = policy.replace("\"repeated ids\"", "\"repeated ids\", \"suppressed people\"");
-        std::fs::write(&self.policy, accepting).unwrap();
+        let suppressing = policy.replace("[privacy]", &format!("[privacy]\nsuppress = \"{share}\""));
+        std::fs::write(&self.policy, suppressing).unwrap();
         self
     }
 
@@ -108,7 +108,7 @@ fn a_release_is_robust_and_the_same_for_any_memory_threads_order_and_format() {
 
 #[test]
 fn by_default_pairs_of_columns_are_known_as_far_as_their_people_support_it() {
-    let place = Place::new(1200, "r = 2").accepting();
+    let place = Place::new(1200, "r = 2").suppressing("99%");
     place.released("default", &[]);
     let checked = place.check("default", &["--json"]);
     assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
@@ -152,7 +152,7 @@ fn parts_give_robust_groups_that_are_the_same_for_any_memory_threads_and_order()
 }
 
 fn expect_the_same_parts(privacy: &str) {
-    let place = Place::new(1500, privacy).accepting();
+    let place = Place::new(1500, privacy).suppressing("20%");
     let policy = std::fs::read_to_string(&place.policy).unwrap();
     let census = std::fs::read_to_string(&place.table).unwrap();
     let (head, rows) = census.split_once('\n').unwrap();
@@ -183,13 +183,26 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
     let refused = place.anonymize("out", &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
-    assert!(printed(&refused).contains("suppressed people: people fit in no group"), "{}", printed(&refused));
+    assert!(
+        printed(&refused).contains("fit in no safe group, and by the policy nobody may be left out"),
+        "{}",
+        printed(&refused)
+    );
     assert_eq!(
         std::fs::read_dir(place.folder.path()).unwrap().count(),
         2,
         "only the table and the policy are left"
     );
-    let place = place.accepting();
+    let place = place.suppressing("1%");
+    let refused = place.anonymize("out", &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
+    assert!(printed(&refused).contains("at most 1% may be left out"), "{}", printed(&refused));
+    // The share that the message names is enough.
+    let told = printed(&refused);
+    let (_, needed) = told.split_once("suppress = \"").unwrap();
+    let (needed, _) = needed.split_once('"').unwrap();
+    let stated = std::fs::read_to_string(&place.policy).unwrap().replace("\"1%\"", &format!("\"{needed}\""));
+    std::fs::write(&place.policy, stated).unwrap();
     let output = place.anonymize("out", &["--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let summary = json(&output);
@@ -329,7 +342,7 @@ impl Given {
         place.distributions(&format!("sig,value,probability\n{rows}"));
         let policy = format!(
             "[columns]\nsensitive = \"disease\"\nquasi = [\"sig\", \"who\"]\ndrop = [\"group\"]\n\
-             [privacy]\nmodel = \"robust\"\nknown = [[\"sig\"]]\ndistributions = \"known.csv\"\n{privacy}\n\
+             [privacy]\nmodel = \"robust\"\nknown = [[\"sig\"]]\ndistributions = \"known.csv\"\nsuppress = \"99%\"\n{privacy}\n\
              [publish]\nstyle = \"bucketized\"\n"
         );
         std::fs::write(place.path("policy.toml"), policy).unwrap();
@@ -476,13 +489,17 @@ fn expect_groups(given: &Given, result: &Value) {
     groups.iter_mut().for_each(|group| group.sort());
     groups.sort();
     let (vectors, larger): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| expected.contains(group));
-    assert_eq!(vectors, expected);
+    // Whole groups may be dissolved to take somebody in.
+    let dissolved: Vec<String> =
+        expected.iter().filter(|group| !vectors.contains(group)).flatten().cloned().collect();
     let listed = std::fs::read_to_string(given.path("out.suppressed.csv")).unwrap();
     let listed = listed.lines().skip(1).map(|row| format!("t{:02}", row.parse::<u64>().unwrap() - 1));
     let mut left: Vec<String> = larger.concat().into_iter().chain(listed).collect();
     left.sort();
-    let suppressed: Vec<String> = result["suppressed"].as_array().unwrap().iter().map(name).collect();
-    assert_eq!(left, suppressed);
+    let suppressed = result["suppressed"].as_array().unwrap().iter().map(name);
+    let mut without_group: Vec<String> = suppressed.chain(dissolved).collect();
+    without_group.sort();
+    assert_eq!(left, without_group);
 }
 
 #[test]
@@ -736,7 +753,7 @@ fn distributions_times_counts_minus_published_values_give_nobody_away() {
                 continue;
             }
             Err(why) => {
-                assert!(why.to_string().contains("suppressed people"), "{why}");
+                assert!(why.to_string().contains("fit in no safe group"), "{why}");
                 withheld += 1;
                 continue;
             }
@@ -764,9 +781,9 @@ fn people_who_are_missing_from_a_table_are_judged_as_a_group() {
     let at = |name: &str| directory.path().join(name);
     let people: Vec<String> = (0..201).map(|i| format!("m,{},{}\n", i / 3, ["a", "b", "c"][i % 3])).collect();
     std::fs::write(at("original.csv"), format!("sex,g,v\n{}", people.concat())).unwrap();
-    let check = |rows: &[String], accept: &str| {
+    let check = |rows: &[String], suppress: &str| {
         let policy = format!(
-            "{accept}[columns]\nsensitive = \"v\"\ndrop = [\"g\"]\n[columns.quasi.sex]\n[privacy]\nmodel = \"robust\"\nr = 2\n\
+            "[columns]\nsensitive = \"v\"\ndrop = [\"g\"]\n[columns.quasi.sex]\n[privacy]\nmodel = \"robust\"\nr = 2\n{suppress}\
              known = [[\"sex\"]]\n[publish]\nstyle = \"bucketized\"\n"
         );
         std::fs::write(at("p.toml"), policy).unwrap();
@@ -789,8 +806,11 @@ fn people_who_are_missing_from_a_table_are_judged_as_a_group() {
         people.iter().filter(|row| !["m,0,a\n", "m,1,a\n"].contains(&row.as_str())).cloned().collect();
     let (code, text, stdout) = check(&without, "");
     assert_eq!((code, told(&stdout)), (Some(1), (2.into(), false.into())), "{text}");
-    let (code, text, stdout) = check(&without, "accept = [\"suppressed people\"]\n");
-    assert_eq!((code, told(&stdout)), (Some(0), (2.into(), false.into())), "{text}");
+    // Two of 201 are a little less than 1 %.
+    for (share, expected) in [("1%", 0), ("1/101", 1)] {
+        let (code, text, stdout) = check(&without, &format!("suppress = \"{share}\"\n"));
+        assert_eq!((code, told(&stdout)), (Some(expected), (2.into(), false.into())), "{share}: {text}");
+    }
     // Somebody who is not in the original.
     let more = [&people[..], &["m,67,a\n".to_string(), "m,67,b\n".to_string()]].concat();
     let (code, text, _) = check(&more, "");

@@ -8,7 +8,6 @@ mod ends;
 mod found;
 mod kept;
 mod nights;
-mod suppressed;
 mod unprotected;
 mod values;
 

@@ -43,7 +43,7 @@ impl Exposure {
         resources: &Resources<'_>,
     ) -> Result<Self> {
         let known = Original::read(original, roles, resources)?;
-        release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows()))?;
+        release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows(), &roles.suppress))?;
         let (people, published) = release.parts(original, &known, roles, resources)?;
         let null = known.sensitive.null_text();
         let texts = known.sensitive.texts();

@@ -5,7 +5,7 @@
 //! a release. Everything is brought together by group, out of core.
 //!
 //! Memory: half of the remaining budget for the tally; then one group at a time. Invariant: everyone in the
-//! original is in exactly one group, and a group has as many values as people and none that they cannot have;
+//! original is in exactly one group, or left out if so many may be, and a group has as many values as people and none that they cannot have;
 //! anything else is an error, because a release must not be judged by a table other than its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::group::Member;
 use crate::math::skyline::Values;
+use crate::model::beliefs::Roles;
 use crate::model::beliefs::judge::Gathered;
 use crate::model::beliefs::original::{Original, codes_of, other_table};
 use crate::resources::Resources;
@@ -52,15 +53,16 @@ pub enum PublishedValues<'a> {
 const PERSON: u8 = 0;
 const VALUE: u8 = 1;
 
-/// Brings people and values together and hands every group to `each`.
+/// Brings people and values together and hands every group to `each`. Returns who is left out, of whom there are at most as
+/// many as the roles allow.
 pub fn gather(
     original: &Original,
     people: &PeopleSource<'_>,
     published: &PublishedValues<'_>,
-    roles: &crate::model::beliefs::Roles,
+    roles: &Roles,
     resources: &Resources<'_>,
     mut each: impl FnMut(Gathered) -> Result<()>,
-) -> Result<()> {
+) -> Result<Option<Gathered>> {
     let spill = Arc::new(resources.new_spill()?);
     let tally = Mutex::new(Tally::new(&spill, &resources.budget, 2)?);
     add_people(original, people, roles, &tally, resources)?;
@@ -68,6 +70,7 @@ pub fn gather(
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let table = &original.combinations;
     let mut seen = vec![0u64; table.len()];
+    let mut held = vec![0u64; original.sensitive.len()];
     let mut wide = Vec::new();
     let numbered = match people {
         PeopleSource::Grouped(table, [group]) => table.kind(group)? == ColumnKind::Integer,
@@ -106,13 +109,31 @@ pub fn gather(
         if !can_be(&group, table) {
             return Err(other_table("a group has other sensitive values than its people there"));
         }
+        held.iter_mut().zip(&group.counts).for_each(|(all, own)| *all = all.saturating_add(*own));
         each(group)
     })?;
-    let rows = |combination: usize| rows_of(table, combination);
-    match (0..table.len()).all(|combination| rows(combination) == seen[combination]) {
-        true => Ok(()),
-        false => Err(other_people()),
+    let left = left_out(table, &seen, &held).ok_or_else(other_people)?;
+    match left.members.iter().map(|member| member.rows).sum() {
+        0 => Ok(None),
+        people if roles.suppress.allows(people, original.rows()) && can_be(&left, table) => Ok(Some(left)),
+        _ => Err(other_people()),
     }
+}
+
+/// The people and values of the original that no group has; `None` if a group has others.
+fn left_out(table: &Combinations, seen: &[u64], published: &[u64]) -> Option<Gathered> {
+    let mut left = Gathered { number: None, members: Vec::new(), counts: vec![0; published.len()] };
+    for (combination, seen) in seen.iter().enumerate() {
+        let rows = rows_of(table, combination).checked_sub(*seen)?;
+        if rows > 0 {
+            left.members.push(Member { combination, rows });
+        }
+        table.histogram(combination).for_each(|(value, count)| left.counts[value as usize] += count);
+    }
+    for (own, published) in left.counts.iter_mut().zip(published) {
+        *own = own.checked_sub(*published)?;
+    }
+    Some(left)
 }
 
 fn rows_of(table: &Combinations, combination: usize) -> u64 {
@@ -142,7 +163,7 @@ fn other_people() -> Error {
 fn add_people(
     original: &Original,
     people: &PeopleSource<'_>,
-    roles: &crate::model::beliefs::Roles,
+    roles: &Roles,
     tally: &Mutex<Tally>,
     resources: &Resources<'_>,
 ) -> Result<()> {
@@ -172,7 +193,11 @@ fn add_people(
                 KeysOfPeople::Labels(labels) => {
                     wide.clear();
                     wide.extend(rows.columns.iter().map(|codes| u32::from(codes.get(row))));
-                    tally.add(&integer_key(labels.group(&wide)?), &item, 1)?;
+                    let group = match roles.suppress.allows_some() {
+                        true => labels.find(&wide)?,
+                        false => Some(labels.group(&wide)?),
+                    };
+                    group.map_or(Ok(()), |group| tally.add(&integer_key(group), &item, 1))?;
                 }
             }
         }
@@ -189,7 +214,7 @@ enum KeysOfPeople<'a> {
 fn add_values(
     original: &Original,
     published: &PublishedValues<'_>,
-    roles: &crate::model::beliefs::Roles,
+    roles: &Roles,
     tally: &Mutex<Tally>,
     resources: &Resources<'_>,
 ) -> Result<()> {

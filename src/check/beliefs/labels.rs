@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::beliefs::original::{Original, Roles, other_table};
 use crate::release::covers::{LabelCover, PublishedLabels, unfit};
 use crate::release::rows::GROUP;
@@ -114,8 +114,13 @@ impl LabelledGroups {
         Ok(LabelledGroups { groups, nodes, _room: room })
     }
 
-    /// The number of the group with these codes.
+    /// The number of the group with these codes, in which everybody must be.
     pub fn group(&self, codes: &[u32]) -> Result<i64> {
+        self.find(codes)?.ok_or_else(not_everybody)
+    }
+
+    /// The number of the group with these codes; `None` if there is none.
+    pub fn find(&self, codes: &[u32]) -> Result<Option<i64>> {
         let mut node = 0;
         let range = loop {
             match &self.nodes[node] {
@@ -129,13 +134,21 @@ impl LabelledGroups {
         let one = |covers: &dyn Fn(&LabelledGroup) -> bool| {
             let mut found = groups.iter().filter(|group| covers(group)).map(|group| group.number);
             let first = found.next()?;
-            found.all(|other| other == first).then_some(first)
+            Some(found.all(|other| other == first).then_some(first))
         };
-        let surely = one(&|group| group.surely_covers(codes));
-        surely.or_else(|| one(&|group| group.covers(codes))).ok_or_else(|| {
-            other_table("the labels of the release do not put everybody of this table into one group")
-        })
+        match one(&|group| group.surely_covers(codes)) {
+            Some(Some(surely)) => Ok(Some(surely)),
+            _ => match one(&|group| group.covers(codes)) {
+                Some(None) => Err(not_everybody()),
+                Some(found) => Ok(found),
+                None => Ok(None),
+            },
+        }
     }
+}
+
+fn not_everybody() -> Error {
+    other_table("the labels of the release do not put everybody of this table into one group")
 }
 
 const STAGE: &str = "the labels of the groups";

@@ -25,6 +25,7 @@ use crate::math::beliefs::group::{BeliefAdversary, MOST_STATES};
 use crate::model::beliefs::judge::{AttackReport, BeliefsJudge, Gathered};
 use crate::model::beliefs::original::{Original, other_table};
 use crate::model::beliefs::{Question, Roles, priors_of};
+use crate::model::suppression::SuppressedShare;
 use crate::release::manifest::Manifest;
 use crate::resources::Resources;
 use crate::resources::threads::thread_pool;
@@ -58,7 +59,7 @@ pub fn attack(
 ) -> Result<AttackReport> {
     let roles = &question.roles;
     let known = Original::read(original, roles, resources)?;
-    release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows()))?;
+    release.manifest.map_or(Ok(()), |manifest| expect_rows(manifest, known.rows(), &roles.suppress))?;
     let comparison = question.comparison(&known.sensitive)?;
     let priors = priors_of(&known, question, resources)?;
     let adversaries: Vec<BeliefAdversary<'_>> =
@@ -74,7 +75,7 @@ pub fn attack(
         parts.into_iter().for_each(|part| found.merge(part));
         waiting.clear();
     };
-    groups::gather(&known, &people, &published, roles, resources, |group| {
+    let left_out = groups::gather(&known, &people, &published, roles, resources, |group| {
         members += group.members.len();
         waiting.push(group);
         if members >= MEMBERS_AT_ONCE {
@@ -84,7 +85,8 @@ pub fn attack(
         Ok(())
     })?;
     flush(&mut waiting);
-    Ok(AttackReport { combinations: known.combinations.len() as u64, ..found })
+    let left_out = roles.suppress.allows_some().then(|| judge.left_out(left_out.as_ref()));
+    Ok(AttackReport { combinations: known.combinations.len() as u64, left_out, ..found })
 }
 
 impl<'a> GroupTables<'a> {
@@ -115,12 +117,13 @@ impl<'a> GroupTables<'a> {
     }
 }
 
-/// Fails unless the original has as many rows as the release has people.
-fn expect_rows(manifest: &Manifest, rows: u64) -> Result<()> {
+/// Fails unless the original has as many rows as the release has people, or a few more if these may be left out.
+fn expect_rows(manifest: &Manifest, rows: u64, suppress: &SuppressedShare) -> Result<()> {
     let people = number_of(manifest.individuals, "person", "people");
     match rows.cmp(&manifest.individuals) {
         Ordering::Equal => Ok(()),
         Ordering::Less => Err(other_table(&format!("the release has {people}, this one has {rows}"))),
+        Ordering::Greater if suppress.allows(rows - manifest.individuals, rows) => Ok(()),
         Ordering::Greater => Err(Error::missing(
             format!(
                 "this is not the table that the release was made from: the release has {people}, this one has {rows}"

@@ -39,7 +39,7 @@ impl LargerGroups<'_> {
         let few = 2 * (self.requirement.smallest_group() as usize).max(4);
         let mut left = people.to_vec();
         if people.len() > few {
-            self.sort(people);
+            sort_by_widest(self.priors, self.tuples, people);
             let (below, from) = people.split_at_mut(people.len() / 2);
             left = self.group(below, groups);
             left.extend(self.group(from, groups));
@@ -90,27 +90,27 @@ impl LargerGroups<'_> {
             held[value] -= 1;
         }
     }
+}
 
-    /// Sorts the people by the prior that varies most among some of them.
-    fn sort(&self, people: &mut [u32]) {
-        let Tuples { signatures, .. } = self.tuples;
-        let prior = |set: usize, value: u32, tuple: u32| {
-            self.priors.levels.near(self.priors.rank(set, signatures[set][tuple as usize], value))
-        };
-        let step = (people.len() / SAMPLE).max(1);
-        let mut widest = (0.0, 0, 0);
-        for set in 0..self.priors.sets() {
-            for value in 0..self.priors.values() as u32 {
-                let sample = people.iter().step_by(step).map(|tuple| prior(set, value, *tuple));
-                let (many, sum, squares) = sample
-                    .fold((0.0, 0.0, 0.0), |(many, sum, squares), p| (many + 1.0, sum + p, squares + p * p));
-                let varies = squares - sum * sum / many;
-                if varies > widest.0 {
-                    widest = (varies, set, value);
-                }
+/// Sorts the people by the prior that varies most among some of them.
+pub(super) fn sort_by_widest(priors: &Priors, tuples: Tuples<'_>, people: &mut [u32]) {
+    let Tuples { signatures, .. } = tuples;
+    let prior = |set: usize, value: u32, tuple: u32| {
+        priors.levels.near(priors.rank(set, signatures[set][tuple as usize], value))
+    };
+    let step = (people.len() / SAMPLE).max(1);
+    let mut widest = (0.0, 0, 0);
+    for set in 0..priors.sets() {
+        for value in 0..priors.values() as u32 {
+            let sample = people.iter().step_by(step).map(|tuple| prior(set, value, *tuple));
+            let (many, sum, squares) = sample
+                .fold((0.0, 0.0, 0.0), |(many, sum, squares), p| (many + 1.0, sum + p, squares + p * p));
+            let varies = squares - sum * sum / many;
+            if varies > widest.0 {
+                widest = (varies, set, value);
             }
         }
-        let (_, set, value) = widest;
-        people.sort_by(|a, b| prior(set, value, *a).total_cmp(&prior(set, value, *b)).then(a.cmp(b)));
     }
+    let (_, set, value) = widest;
+    people.sort_by(|a, b| prior(set, value, *a).total_cmp(&prior(set, value, *b)).then(a.cmp(b)));
 }

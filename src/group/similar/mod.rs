@@ -10,24 +10,26 @@
 //! | `nearest` | which ungrouped tuple fits a group best? |
 //! | `leftover` | which finished group can accept a left-over tuple? |
 //! | `larger` | which larger groups can hold the people who are left over? |
-//! | `taken_in` | which groups are dissolved to take in the people whom no group could hold? |
+//! | `mixing` | which groups are dissolved to take in the people whom no group could hold? |
+//! | `kept_back` | which finished groups may still be dissolved? |
 //!
 //! Invariant: the condition is per group, so tables may be processed in parts.
 //! Not here: the conditions themselves (`crate::math::robust`), what the adversary knows (`crate::model::robust`).
 
 mod art;
 mod classes;
+mod kept_back;
 mod larger;
 mod leftover;
+mod mixing;
 mod nearest;
 mod parts;
 mod people;
 mod rounds;
-mod taken_in;
 #[cfg(test)]
 mod tests;
 
 pub use art::group;
 pub use parts::parts;
 pub use people::{PersonColumns, read_people};
-pub use rounds::{PlacedPeople, SimilarPeople, Unheld};
+pub use rounds::{PlacedPeople, SimilarPeople};

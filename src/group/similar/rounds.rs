@@ -2,8 +2,8 @@
 //!
 //! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
 //! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
-//! once more. Those who are still left form larger groups; who fits in none of these is taken in by groups that are dissolved,
-//! or suppressed.
+//! again, for as long as that helps. Those who are still left form larger groups; who fits in none of these is taken in by
+//! groups that are dissolved, or suppressed.
 //!
 //! Memory: [`SimilarPeople::working_bytes`], the records of the collected parts and the memory for grouping each of
 //! them.
@@ -15,17 +15,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
+use super::kept_back::{GroupRecords, GroupsKeptBack, published};
 use super::larger::LargerGroups;
+use super::mixing::{Mixed, Mixing};
 use super::parts::parts;
 use super::people::PersonRecord;
-use super::taken_in::{GroupsKeptBack, published};
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
-use crate::math::robust::{PublishedGroup, RobustVerdict};
 use crate::math::robust::{Requirement, Test, Tuples};
-use crate::model::robust::judge::assessed;
 use crate::model::robust::{Bound, KnownDistributions};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -36,7 +35,10 @@ use crate::resources::spill::Spill;
 const PERSON_BYTES: u64 = 768;
 
 /// Memory for a person who is kept back or taken in, in addition to the record.
-const KEPT_BYTES: u64 = 64;
+const KEPT_BYTES: u64 = 512;
+
+/// The most rounds in which people are sorted into new parts.
+const ROUNDS: usize = 8;
 
 /// How people are grouped.
 pub struct SimilarPeople<'a> {
@@ -50,8 +52,6 @@ pub struct SimilarPeople<'a> {
     pub test: Test,
     /// The most people in a part.
     pub part_people: u64,
-    /// What becomes of people whom no group can hold.
-    pub unheld: Unheld,
     /// The number of parts that are grouped in parallel.
     pub at_once: usize,
     /// Threads to group on.
@@ -80,15 +80,6 @@ pub enum PlacedPeople<'a> {
         /// The number of the row, from 0.
         row: u64,
     },
-}
-
-/// What becomes of people whom no group can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unheld {
-    /// Groups are dissolved to take them in, because the table was counted with them.
-    AreTakenIn,
-    /// They are left out.
-    AreLeftOut,
 }
 
 /// What becomes of the people of a part who fit in no group of different values.
@@ -144,7 +135,7 @@ impl SimilarPeople<'_> {
         let mut left = Vec::new();
         let mut collect = |person: PersonRecord<'_>, sink: &mut Sink<'_>| match left.len() as u64 {
             // More people than a part holds are not tried as one group.
-            many if self.unheld == Unheld::AreTakenIn && many <= self.part_people => {
+            many if many <= self.part_people => {
                 left.push(person.record());
                 Ok(())
             }
@@ -153,24 +144,22 @@ impl SimilarPeople<'_> {
         if count <= 1 {
             self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         } else {
-            let mut again = Sorter::new(self.budget, self.spill)?;
-            let mut left = vec![0u64; weights.len()];
-            self.round(sorter, Leftovers::AreTriedAgain, &mut finished, sink, &mut |person, _| {
-                left[person.combination as usize] += 1;
-                person.push(&mut again)
-            })?;
-            let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
-            let mut sorter = Sorter::new(self.budget, self.spill)?;
-            again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut sorter))?;
-            self.progress.start("grouping who was left", Some(left.iter().sum()));
+            let (mut sorter, mut waiting) = (sorter, people);
+            for _ in 0..ROUNDS {
+                let (dealt, open) = self.exchange(sorter, weights.len(), &mut finished, sink)?;
+                sorter = dealt;
+                self.progress.start("grouping who was left", Some(open));
+                // In one part everybody has met, and a few who found a group are not worth a round.
+                let helps = open <= waiting - waiting / 16;
+                if open <= self.part_people || !helps {
+                    break;
+                }
+                waiting = open;
+            }
             self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
         let FinishedGroups { kept, mut number, values } = finished;
-        let (groups, left) = match left.iter().any(|record| self.is_certain(&PersonRecord::read(record))) {
-            // Nobody can hide somebody whose value is known before.
-            true => (kept.groups, left),
-            false => kept.take_in(left, &|people| self.passes(people))?,
-        };
+        let (groups, left) = self.take_in(kept.groups, left)?;
         let mut sorted: Vec<_> = groups.iter().map(|group| published(group)).collect();
         sorted.sort_unstable();
         for (people, held) in &sorted {
@@ -190,25 +179,79 @@ impl SimilarPeople<'_> {
         own.iter().enumerate().any(|(set, &signature)| priors.is_certain(set, signature))
     }
 
-    /// Whether these people are robust as one group.
-    fn passes(&self, people: &[&[u8]]) -> Result<bool> {
-        self.progress.go_on()?;
-        if (people.len() as u64) < self.requirement.smallest_group() {
-            return Ok(false);
+    /// Groups the parts of a sorter; whoever is left is sorted into new parts. Returns these, and how many people there are.
+    fn exchange<'s>(
+        &'s self,
+        sorter: Sorter<'_>,
+        combinations: usize,
+        finished: &mut FinishedGroups,
+        sink: &mut Sink<'_>,
+    ) -> Result<(Sorter<'s>, u64)> {
+        let mut again = Sorter::new(self.budget, self.spill)?;
+        let mut left = vec![0u64; combinations];
+        self.round(sorter, Leftovers::AreTriedAgain, finished, sink, &mut |person, _| {
+            left[person.combination as usize] += 1;
+            person.push(&mut again)
+        })?;
+        let (places, _) = parts(self.known.priors(), &self.bound.signatures, &left, self.part_people);
+        let mut dealt = Sorter::new(self.budget, self.spill)?;
+        again.finish(|record| PersonRecord::read(record).dealt(&places).push(&mut dealt))?;
+        Ok((dealt, left.iter().sum()))
+    }
+
+    /// Dissolves groups to take in people who are left; returns the groups, and who is still left.
+    fn take_in(
+        &self,
+        groups: Vec<GroupRecords>,
+        left: GroupRecords,
+    ) -> Result<(Vec<GroupRecords>, GroupRecords)> {
+        // Nobody can hide somebody whose value is known before.
+        let (mut out, mut records): (GroupRecords, GroupRecords) =
+            left.into_iter().partition(|record| self.is_certain(&PersonRecord::read(record)));
+        let many = records.len();
+        let mut numbers: Vec<Vec<u32>> = Vec::with_capacity(groups.len());
+        for group in groups {
+            let first = records.len() as u32;
+            numbers.push((first..first + group.len() as u32).collect());
+            records.extend(group);
         }
+        let (values, signatures) = self.tuples(records.iter().map(|record| PersonRecord::read(record)));
+        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+        let (priors, signatures) = self.known.priors().of_tuples(&signatures);
+        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+        let mixing = Mixing {
+            priors: &priors,
+            requirement: self.requirement,
+            tuples: Tuples { values: &values, signatures: &signatures },
+            left: many,
+            groups: &numbers,
+            go_on: &|| self.progress.go_on(),
+        };
+        let Mixed { groups: made, dissolved, left } = mixing.mix()?;
+        let mut dissolved = dissolved.into_iter().peekable();
+        let mut all: Vec<Vec<u32>> = Vec::with_capacity(numbers.len());
+        for (number, group) in numbers.into_iter().enumerate() {
+            if dissolved.next_if_eq(&number).is_none() {
+                all.push(group);
+            }
+        }
+        all.extend(made);
+        let mut take = |person: u32| std::mem::take(&mut records[person as usize]);
+        out.extend(left.into_iter().map(&mut take));
+        let groups = all.into_iter().map(|group| group.into_iter().map(&mut take).collect()).collect();
+        Ok((groups, out))
+    }
+
+    /// The values of these people, and their signatures in each attribute set.
+    fn tuples<'p>(&self, people: impl Iterator<Item = PersonRecord<'p>>) -> (Vec<u32>, Vec<Vec<u32>>) {
         let sets = self.known.priors().sets();
-        let mut counts = vec![0u32; self.known.priors().values()];
-        let mut signatures = Vec::with_capacity(people.len() * sets);
-        for record in people {
-            let person = PersonRecord::read(record);
-            counts[self.bound.values[usize::from(person.value)] as usize] += 1;
-            signatures
-                .extend_from_slice(&self.bound.signatures[person.combination as usize * sets..][..sets]);
+        let (mut values, mut signatures) = (Vec::new(), vec![Vec::new(); sets]);
+        for person in people {
+            values.push(self.bound.values[usize::from(person.value)]);
+            let own = &self.bound.signatures[person.combination as usize * sets..][..sets];
+            signatures.iter_mut().zip(own).for_each(|(all, &own): (&mut Vec<u32>, _)| all.push(own));
         }
-        let values: Vec<(u32, u32)> = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
-        let group = PublishedGroup { signatures: &signatures, values: &values };
-        let verdict = assessed(self.known, self.requirement, group)?.verdict;
-        Ok(matches!(verdict, RobustVerdict::Robust(_)))
+        (values, signatures)
     }
 
     /// Groups the parts of a sorter; `leave` receives the people who fit nowhere.
@@ -253,15 +296,7 @@ impl SimilarPeople<'_> {
 
     fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
         let priors = self.known.priors();
-        let sets = priors.sets();
-        let mut values = Vec::with_capacity(part.ends.len());
-        let mut signatures: Vec<Vec<u32>> = vec![Vec::with_capacity(part.ends.len()); sets];
-        for at in 0..part.ends.len() as u32 {
-            let person = part.person(at);
-            values.push(self.bound.values[usize::from(person.value)]);
-            let own = &self.bound.signatures[person.combination as usize * sets..][..sets];
-            signatures.iter_mut().zip(own).for_each(|(all, &own)| all.push(own));
-        }
+        let (values, signatures) = self.tuples((0..part.ends.len() as u32).map(|at| part.person(at)));
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
         let mut found = group_part(priors, self.requirement, self.test, tuples)?;

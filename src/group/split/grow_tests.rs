@@ -53,6 +53,10 @@ impl GroupSink for Told {
         Ok(())
     }
 
+    fn left_out(&mut self, _extent: &[std::ops::Range<u32>], _people: u64) -> Result<()> {
+        panic!("nobody may be left out")
+    }
+
     fn end_node(&mut self) {
         self.nodes.push(self.groups.len());
     }
@@ -86,6 +90,7 @@ impl Told {
             match tree.leaf(tree.tree.find(|column| codes[column])) {
                 TreeLeaf::Group(group) => return group,
                 TreeLeaf::Line(next) => line = next as usize,
+                TreeLeaf::LeftOut => panic!("nobody may be left out"),
             }
         }
     }

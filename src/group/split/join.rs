@@ -4,7 +4,9 @@
 //! columns in the order of preference. A cut with a part that fails is not made. A cut with a part for which this
 //! cannot be decided is made only if no other cut has only parts that pass, in the hope that smaller parts will pass.
 //! In the end, a group that does not pass is joined with its siblings, up to the lowest node that passes as one group.
-//! So every group passes; nothing is claimed about whether smaller groups would.
+//! So every group passes; nothing is claimed about whether smaller groups would. If people may be left out, groups that do
+//! not pass are left out of the lowest node that neither passes nor has too many such people; to separate them, a node that
+//! does not pass is cut even if a part fails.
 
 use super::frontier::OpenNode;
 use super::leaf::rows_of_parts;
@@ -43,39 +45,78 @@ pub(super) fn judge_parts(
     passes
 }
 
+/// The nodes of a subtree that are not split.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// They pass, and become groups.
+    pub(super) groups: Vec<OpenNode>,
+    /// They do not, and their people are left out.
+    pub(super) left_out: Vec<OpenNode>,
+}
+
 /// Joins leaves that do not pass with their siblings, from the leaves upwards. Returns the nodes that become groups, or
-/// `None` if not even their common root passes. `inner` are the nodes that were split, parents before children.
+/// `None` if not even their common root passes and nobody may be left out; whether too many are is for the caller to see.
+/// `inner` are the nodes that were split, parents before children.
 pub(super) fn join(
     rows: &Rows,
     leaves: Vec<OpenNode>,
     inner: Vec<OpenNode>,
     tree: &mut CutTree,
     criterion: &dyn SplitTest,
-) -> Option<Vec<OpenNode>> {
+) -> Option<Joined> {
+    let suppress = criterion.suppress();
     let passes = |node: &OpenNode| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
     let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
-    let mut failing: BTreeSet<NodeId> = BTreeSet::new();
+    // The people of the nodes that do not pass.
+    let mut failing: BTreeMap<NodeId, u64> = BTreeMap::new();
     let mut kept: BTreeMap<NodeId, OpenNode> = BTreeMap::new();
     for (leaf, passes) in leaves.into_iter().zip(passing) {
         if !passes {
-            failing.insert(leaf.id);
+            failing.insert(leaf.id, leaf.part.people);
         }
         kept.insert(leaf.id, leaf);
     }
+    let mut settled: BTreeSet<NodeId> = BTreeSet::new();
     for node in inner.into_iter().rev() {
-        let children = tree.children(node.id).unwrap_or(0..0);
-        if children.clone().all(|child| !failing.contains(&child)) {
+        if failing.is_empty() {
+            break;
+        }
+        let below = tree.groups_below(node.id);
+        let open: Vec<NodeId> = below.iter().copied().filter(|group| failing.contains_key(group)).collect();
+        if open.is_empty() {
             continue;
         }
-        for group in tree.groups_below(node.id) {
+        if let Some(share) = suppress {
+            let people = open.iter().filter_map(|group| failing.get(group)).sum();
+            if share.allows(people, node.part.people) {
+                failing.retain(|group, _| !open.contains(group));
+                settled.extend(open);
+                continue;
+            }
+        }
+        let passes = passes(&node);
+        // If somebody may be left out, the groups below stay as they are until a node passes.
+        if !passes && suppress.is_some() {
+            continue;
+        }
+        for group in below {
             failing.remove(&group);
+            settled.remove(&group);
             kept.remove(&group);
         }
         tree.join(node.id);
-        if !passes(&node) {
-            failing.insert(node.id);
+        if !passes {
+            failing.insert(node.id, node.part.people);
         }
         kept.insert(node.id, node);
     }
-    failing.is_empty().then(|| kept.into_values().collect())
+    if suppress.is_none() && !failing.is_empty() {
+        return None;
+    }
+    let mut joined = Joined::default();
+    for (id, node) in kept {
+        let left_out = settled.contains(&id) || failing.contains_key(&id);
+        if left_out { joined.left_out.push(node) } else { joined.groups.push(node) }
+    }
+    Some(joined)
 }

@@ -153,21 +153,24 @@ fn on_columns<C: Sync, T: Send>(
     }
 }
 
-/// The first cut whose parts all pass; otherwise, the first cut for which this cannot be decided.
+/// The first cut whose parts all pass; otherwise, the first cut for which this cannot be decided; and if people may be left
+/// out and the node does not pass itself, the first cut, which separates people for whom there is no group from the others.
 fn first_that_passes(
     rows: &Rows,
     node: &OpenNode,
     proposals: Vec<ProposedCut>,
     criterion: &dyn SplitTest,
 ) -> Option<JudgedCut> {
-    let mut perhaps = None;
+    let (mut perhaps, mut fails) = (None, None);
     for proposal in proposals {
         let passes = judge_parts(rows, node, &proposal, criterion);
         match passes.iter().fold(Passes::Yes, |all, part| all.and(*part)) {
             Passes::Yes => return Some(JudgedCut { proposal, passes }),
             Passes::Unknown if perhaps.is_none() => perhaps = Some(JudgedCut { proposal, passes }),
+            Passes::No if fails.is_none() => fails = Some(JudgedCut { proposal, passes }),
             _ => {}
         }
     }
-    perhaps
+    let separates = criterion.suppress().is_some() && node.passes != Passes::Yes;
+    perhaps.or(fails.filter(|_| separates))
 }

@@ -24,7 +24,7 @@ impl SplitPlan<'_> {
         criterion.accept(&[Part::of(whole)]);
         let mut rows = InMemory::new(self.columns, rows);
         let root = OpenNode::root(self.columns, whole);
-        let Some(Subtree { tree, leaves }) = self.finish(&mut rows, root, criterion)? else {
+        let Some(Subtree { tree, leaves, .. }) = self.finish(&mut rows, root, criterion)? else {
             return Ok(None);
         };
         let groups: Result<_> = leaves.into_iter().map(|node| group(&rows, &tree, node)).collect();

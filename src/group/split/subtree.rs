@@ -2,7 +2,7 @@
 
 use super::frontier::OpenNode;
 use super::grow::group;
-use super::join::{join, settle};
+use super::join::{Joined, join, settle};
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::InMemory;
 use crate::encode::group_counts::Part;
@@ -20,6 +20,8 @@ pub struct Subtree {
     pub tree: CutTree,
     /// The nodes that become groups, in tree order.
     pub leaves: Vec<OpenNode>,
+    /// The nodes whose people are left out.
+    pub left_out: Vec<OpenNode>,
 }
 
 /// A node that was grown against what had been accepted at some time.
@@ -60,7 +62,7 @@ impl GrownNode<'_> {
 
     /// The cuts of the node, and its groups in tree order; `None` if there are people whom no group passes.
     pub(super) fn into_groups(self) -> Result<Option<(CutTree, Vec<Group>)>> {
-        let Some(Subtree { tree, leaves }) = self.subtree else { return Ok(None) };
+        let Some(Subtree { tree, leaves, .. }) = self.subtree else { return Ok(None) };
         let groups = leaves.into_iter().map(|leaf| group(&self.rows, &tree, leaf)).collect::<Result<_>>()?;
         Ok(Some((tree, groups)))
     }
@@ -95,9 +97,10 @@ impl SplitPlan<'_> {
             root.passes = settle(&rows.rows, &root, &*criterion);
         }
         let SplitNodes { mut leaves, inner, .. } = self.split(rows, root, &mut tree, criterion)?;
+        let mut left_out = Vec::new();
         if criterion.asks_for_rows() {
             match join(&rows.rows, leaves, inner, &mut tree, &*criterion) {
-                Some(joined) => leaves = joined,
+                Some(joined) => Joined { groups: leaves, left_out } = joined,
                 None => return Ok(None),
             }
         }
@@ -109,6 +112,6 @@ impl SplitPlan<'_> {
             .map(|(place, node)| (node, place))
             .collect();
         leaves.sort_unstable_by_key(|node| place[&node.id]);
-        Ok(Some(Subtree { tree, leaves }))
+        Ok(Some(Subtree { tree, leaves, left_out }))
     }
 }

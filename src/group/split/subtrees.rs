@@ -89,6 +89,15 @@ impl Grown<'_, '_> {
         }
     }
 
+    /// The nodes whose people are left out.
+    fn left_out(&self) -> &[OpenNode] {
+        match self {
+            Grown::Here(node) => node.subtree.as_ref().map_or(&[], |subtree| &subtree.left_out),
+            // An engine has no rows to judge by.
+            Grown::Elsewhere(_) => &[],
+        }
+    }
+
     /// Passes every group to `publish`, which gives it a number; returns the cuts with the numbers.
     fn publish(self, mut publish: impl FnMut(Group) -> Result<u64>) -> Result<CutTree> {
         let mut number = |tree: &mut CutTree, group: Group| {
@@ -97,7 +106,7 @@ impl Grown<'_, '_> {
         };
         match self {
             Grown::Here(GrownNode { rows, subtree, .. }) => {
-                let Some(Subtree { mut tree, leaves }) = subtree else { return Ok(CutTree::default()) };
+                let Some(Subtree { mut tree, leaves, .. }) = subtree else { return Ok(CutTree::default()) };
                 for leaf in leaves {
                     let group = group(&rows, &tree, leaf)?;
                     number(&mut tree, group)?;
@@ -237,6 +246,9 @@ impl<'w, 's> Subtrees<'w, 's> {
             match step {
                 PartNode::Giant(giant) => tree.number(node, publisher.publish(giant)? - self.before),
                 PartNode::Node(grown) => {
+                    for node in grown.left_out() {
+                        publisher.sink.left_out(&node.extent, node.part.people)?;
+                    }
                     let own = grown.publish(|group| Ok(publisher.publish(group)? - self.before))?;
                     tree.graft(node, own);
                 }

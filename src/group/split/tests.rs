@@ -216,7 +216,7 @@ fn planned(sample: &Sample) -> (CutTree, Vec<Group>) {
     };
     let root = OpenNode::root(&sample.columns, &whole);
     let mut rows = InMemory::new(&sample.columns, rows);
-    let Subtree { tree, leaves } = plan.finish(&mut rows, root, &mut *criterion).unwrap().unwrap();
+    let Subtree { tree, leaves, .. } = plan.finish(&mut rows, root, &mut *criterion).unwrap().unwrap();
     let groups = leaves.into_iter().map(|node| group(&rows, &tree, node).unwrap()).collect();
     (tree, groups)
 }

@@ -8,6 +8,7 @@
 //! | `ranges` | between which priors does a group lie? |
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `enclosure` | how large can the posteriors of a large group be? |
+//! | `tilted` | which posteriors can be expected in a large group? |
 //! | `judge` | what may be said about a published group? |
 //! | `counted` | what may be said about all groups, if the counts are known? |
 //!
@@ -28,6 +29,7 @@ mod requirement;
 mod spread;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tilted;
 mod tuples;
 
 pub use conditions::{Test, delta_ceiling};
@@ -38,4 +40,5 @@ pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};
 pub use requirement::Requirement;
 pub(crate) use spread::{PriorLevels, Rank, Spread};
+pub use tilted::TiltedGroup;
 pub use tuples::Tuples;

@@ -36,6 +36,31 @@ pub struct AttackReport {
     pub smooth: Option<Rational>,
     /// One for each requested adversary.
     pub points: Vec<PointReport>,
+    /// Who is missing, if somebody may be.
+    pub left_out: Option<LeftOutPeople>,
+}
+
+/// The people of the original who are in no group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOutPeople {
+    /// How many.
+    pub people: u64,
+    /// Whether all beliefs about them would certainly stay within their thresholds if they were a group: who knows all
+    /// values of the table subtracts those of the groups.
+    pub as_group: bool,
+}
+
+impl LeftOutPeople {
+    fn in_words(&self) -> String {
+        let people = number_of(self.people, "person is", "people are");
+        match (self.people, self.as_group) {
+            (0, _) => "nobody is left out".to_string(),
+            (_, true) => format!(
+                "{people} left out; as a group, beliefs about them would move no further than they may"
+            ),
+            (_, false) => format!("{people} left out; as a group, beliefs about them would move too far"),
+        }
+    }
 }
 
 /// What one adversary learns.
@@ -126,6 +151,7 @@ impl AttackReport {
         });
         finding.add(claims.collect());
         finding.notes.push(Note::Summary(self.summary()));
+        finding.notes.extend(self.left_out.iter().map(|own| Note::Summary(own.in_words())));
         if let Some(smooth) = &self.smooth {
             let moves: Vec<String> = self.points.iter().map(|point| moved_text(point.unsmoothed)).collect();
             let moves = moves.join(", ");
@@ -158,13 +184,17 @@ impl AttackReport {
     /// All results, for machine-readable output.
     pub fn fields(&self) -> Vec<(&'static str, Datum)> {
         let smooth = self.smooth.as_ref().map(Rational::to_string);
-        vec![
+        let mut fields = vec![
             ("people", self.rows.into()),
             ("groups", self.groups.into()),
             ("combinations", self.combinations.into()),
             ("smooth", Datum::of(smooth)),
             ("points", Datum::list(self.points.iter().map(PointReport::datum))),
-        ]
+        ];
+        if let Some(LeftOutPeople { people, as_group }) = self.left_out {
+            fields.extend([("left_out", people.into()), ("left_out_as_group", as_group.into())]);
+        }
+        fields
     }
 }
 
@@ -282,6 +312,15 @@ impl<'a> BeliefsJudge<'a> {
             combinations: 0,
             smooth: self.smooth.cloned(),
             points: self.points.iter().map(point).collect(),
+            left_out: None,
+        }
+    }
+
+    /// Judges the people who are in no group as if they were one.
+    pub fn left_out(&self, gathered: Option<&Gathered>) -> LeftOutPeople {
+        match gathered.map(|gathered| self.observe(gathered)) {
+            Some(report) => LeftOutPeople { people: report.rows, as_group: report.is_private() },
+            None => LeftOutPeople { people: 0, as_group: true },
         }
     }
 
@@ -400,7 +439,14 @@ mod tests {
             unsmoothed: moved,
             omega: f64::from(more),
         };
-        AttackReport { rows: people, groups: 1, combinations: 0, smooth: None, points: vec![point] }
+        AttackReport {
+            rows: people,
+            groups: 1,
+            combinations: 0,
+            smooth: None,
+            points: vec![point],
+            left_out: None,
+        }
     }
 
     proptest! {

@@ -26,6 +26,7 @@ use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::distance::Distance;
 use crate::math::exact::{Rational, parse_fraction};
 use crate::math::skyline::Values;
+use crate::model::suppression::SuppressedShare;
 use crate::model::{Policy, Target};
 use crate::policy::hierarchy::Hierarchy;
 use crate::policy::{Nearness, Quasi, QuasiShape};
@@ -47,6 +48,8 @@ pub struct Roles {
     pub null_is: Option<String>,
     /// The distances between its values.
     pub nearness: Nearness,
+    /// How many people of the original may be missing from a release.
+    pub suppress: SuppressedShare,
 }
 
 impl Roles {
@@ -80,6 +83,7 @@ impl Roles {
             sensitive: name.clone(),
             null_is: declared.and_then(|column| column.null_is.clone()),
             nearness: declared.map_or(Nearness::Equal, |column| column.nearness.clone()),
+            suppress: policy.privacy.suppress.clone(),
         })
     }
 
@@ -90,6 +94,7 @@ impl Roles {
             sensitive: sensitive.to_string(),
             null_is: None,
             nearness: Nearness::Equal,
+            suppress: SuppressedShare::NOBODY,
         }
     }
 

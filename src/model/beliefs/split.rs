@@ -25,6 +25,7 @@ use crate::math::beliefs::group::{BeliefGroup, Member, Passes, passes};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Effort, Scratch, SplitTest};
+use crate::model::suppression::SuppressedShare;
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
@@ -56,6 +57,7 @@ struct PriorBeliefs {
     combinations: Combinations,
     adversaries: Vec<(KernelPriors, Threshold)>,
     comparison: BeliefComparison,
+    suppress: SuppressedShare,
     _reservation: Reservation,
 }
 
@@ -93,7 +95,9 @@ impl BeliefsTest {
             })?;
             adversaries.push((priors, Threshold::new(threshold.clone())));
         }
-        let beliefs = PriorBeliefs { combinations, adversaries, comparison, _reservation: reservation };
+        let suppress = question.roles.suppress.clone();
+        let beliefs =
+            PriorBeliefs { combinations, adversaries, comparison, suppress, _reservation: reservation };
         Ok(BeliefsTest { beliefs: Arc::new(beliefs) })
     }
 }
@@ -162,6 +166,10 @@ impl SplitTest for BeliefsTest {
 
     fn asks_for_rows(&self) -> bool {
         true
+    }
+
+    fn suppress(&self) -> Option<&SuppressedShare> {
+        Some(&self.beliefs.suppress).filter(|share| share.allows_some())
     }
 
     fn judge(&self, rows: &Rows, of: &[u32], part: &Part, effort: Effort) -> Passes {

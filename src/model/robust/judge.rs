@@ -13,9 +13,10 @@ use crate::error::{Error, Result, number_of};
 use crate::math::exact::{Rational, decimal_at_least};
 use crate::math::robust::{Assessment, Proof, PublishedGroup, Requirement, RobustVerdict, assess};
 use crate::model::finding::{
-    Amount, Claim, ClaimSubject, ClaimVerdict, Consent, Datum, Finding, Limit, Measurement, Note, Side,
-    Total, WorstByValue,
+    Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Finding, Limit, Measurement, Note, Side, Total,
+    WorstByValue,
 };
+use crate::model::suppression::SuppressedShare;
 
 /// Posteriors of groups with up to this many states (twelve different values) are always computed.
 const STATES: u64 = 1 << 12;
@@ -31,8 +32,8 @@ pub struct Robustness {
     pub model: RobustModel,
     /// No posterior may be above 1/r.
     pub requirement: Requirement,
-    /// Whether the owner accepts that people are left out who do not pass as a group.
-    pub consent: Consent,
+    /// How many people the owner allows to be left out, whether or not they pass as a group.
+    pub suppress: SuppressedShare,
 }
 
 impl Robustness {
@@ -123,10 +124,10 @@ impl RobustJudge {
         }
     }
 
-    /// Adds what follows from the people who are left out; unless the owner accepts it, they must be robust as a group,
-    /// and the counts of a small table must give nothing away.
-    fn add_subtracted(&mut self, subtracted: &Subtracted, consent: Consent) {
-        if consent == Consent::Given {
+    /// Adds what follows from the people who are left out; if the owner does not allow so many, they must be robust as a
+    /// group, and the counts of a small table must give nothing away.
+    fn add_subtracted(&mut self, subtracted: &Subtracted, suppress: &SuppressedShare) {
+        if subtracted.left_out > 0 && suppress.allows(subtracted.left_out, subtracted.people) {
             return;
         }
         match subtracted.as_group.as_ref().map(|assessment| assessment.verdict) {
@@ -155,7 +156,7 @@ impl RobustJudge {
             ));
         }
         if let Some(subtracted) = subtracted {
-            self.add_subtracted(subtracted, robustness.consent);
+            self.add_subtracted(subtracted, &robustness.suppress);
         }
         let worst = texts.iter().zip(&self.worst);
         let mut worst: Vec<(String, f64)> =

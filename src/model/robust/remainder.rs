@@ -116,6 +116,8 @@ pub enum ByCounts {
 /// What is known about the people who are not published, and about everybody once the counts are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subtracted {
+    /// The people of the table.
+    pub people: u64,
     /// How many people are not published.
     pub left_out: u64,
     /// Whether they are robust as a group.
@@ -223,7 +225,8 @@ impl<'a> Remainder<'a> {
             groups.extend((left_out > 0).then_some((signatures, values)));
             groups
         });
-        Ok(Subtracted { left_out, as_group, by_counts: self.by_counts(groups, known, robustness) })
+        let people = self.counted.people.iter().sum();
+        Ok(Subtracted { people, left_out, as_group, by_counts: self.by_counts(groups, known, robustness) })
     }
 
     fn by_counts(

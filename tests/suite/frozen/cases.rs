@@ -139,12 +139,11 @@ fn census_robust() {
     let mut family = Family::new("census-robust");
     let table = dataset("census.csv");
     family.add("as it is", release(&table, &Stated::of("census-robust.toml"), &[]));
-    let accepting = || {
-        Stated::of("census-robust.toml").replace("[columns]", "accept = [\"suppressed people\"]\n[columns]")
-    };
-    let policy = accepting().replace("r     = 2 ", "r     = \"7/2\" ");
+    let suppressing =
+        || Stated::of("census-robust.toml").replace("[privacy]", "[privacy]\nsuppress = \"50%\"");
+    let policy = suppressing().replace("r     = 2 ", "r     = \"7/2\" ");
     family.add("stricter", release(&table, &policy, &[]));
-    let policy = accepting().replace("[[\"sex\", \"marital\"], [\"education\"]]", "[[\"age\"]]");
+    let policy = suppressing().replace("[[\"sex\", \"marital\"], [\"education\"]]", "[[\"age\"]]");
     family.add("ages", release(&table, &policy, &[]));
     family.compare();
 }

@@ -38,7 +38,9 @@ pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
 pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
 pub use tasks::{EngineTask, PageTask};
-pub use trial::{PolicyEstimate, ReplayReport, SAMPLED_PEOPLE, Trial, TrialTable, untried};
+pub use trial::{
+    PolicyEstimate, ReplayReport, ReplayedCuts, SAMPLED_PEOPLE, Trial, TrialTable, replayed_model, untried,
+};
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;

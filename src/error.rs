@@ -268,6 +268,10 @@ fn io_remedy(source: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => {
             "\n  raise the limit on the size of a file (ulimit -f), or use another file system"
         }
+        io::ErrorKind::NotFound => "\n  correct the path, or make what it names",
+        io::ErrorKind::PermissionDenied => {
+            "\n  give the user who runs this access to it, or choose another path"
+        }
         _ if lacks_handles(source) => {
             "\n  raise the limit on open files (ulimit -n), or give fewer files at once"
         }
@@ -459,16 +463,20 @@ mod tests {
 
     #[test]
     fn limits_of_the_system_have_a_remedy() {
-        for (errno, remedy) in
-            [(Errno::FBIG, "ulimit -f"), (Errno::MFILE, "ulimit -n"), (Errno::NOSPC, "space")]
-        {
+        for (errno, remedy) in [
+            (Errno::FBIG, "ulimit -f"),
+            (Errno::MFILE, "ulimit -n"),
+            (Errno::NOSPC, "space"),
+            (Errno::NOENT, "path"),
+            (Errno::ACCESS, "access"),
+        ] {
             let (problem, told) = io(errno).problem_and_remedy();
             assert!(
                 problem.starts_with("there: ") && told.is_some_and(|told| told.contains(remedy)),
                 "{errno}"
             );
         }
-        assert_eq!(io(Errno::NOENT).problem_and_remedy().1, None);
+        assert_eq!(io(Errno::IO).problem_and_remedy().1, None);
     }
 
     #[test]

@@ -436,6 +436,7 @@ impl Withdrawal<'_> {
             penalties: None,
             binds: Vec::new(),
             tried: None,
+            attacks: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept: &kept,
         });

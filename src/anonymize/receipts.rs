@@ -81,6 +81,7 @@ impl OwnersFiles {
             distributions,
             waited: workplace.continued.as_ref().filter(|own| own.by_values).map(|_| WAITED.to_string()),
             audit: written.audit.take(),
+            attacks: None,
             resources: json!({
                 "seconds": start.elapsed().as_secs_f64(),
                 "peak_memory_bytes": peak_resident_bytes(),

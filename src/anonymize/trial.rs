@@ -8,7 +8,7 @@
 mod replay;
 mod sample;
 
-pub use replay::ReplayReport;
+pub use replay::{ReplayReport, ReplayedCuts, replayed_model};
 
 use super::splitting::plan;
 use crate::encode::attribute::{Attribute, Coding};

@@ -174,6 +174,7 @@ impl Written {
             penalties: None,
             binds: Vec::new(),
             tried: None,
+            attacks: None,
             compared: Compared::Not(WITHOUT_ORIGINAL),
             kept,
         });

@@ -73,7 +73,7 @@ pub(super) fn count(
 ) -> Result<ClusteredScan> {
     let wanted = columns.requests(None);
     let evidence = Mutex::new(SharedEvidence::new(charge, &resources.budget)?);
-    let mut joined = Joined::new(Worker::new(charge, &evidence), resources);
+    let mut joined = JoinedParts::new(Worker::new(charge, &evidence), resources);
     let mut returned = Returned::Never;
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
@@ -188,7 +188,7 @@ impl Open {
 }
 
 /// The parts of a table, joined in table order.
-pub(super) struct Joined<'e> {
+pub(super) struct JoinedParts<'e> {
     judge: Worker<'e>,
     finished: Finished,
     /// The last group, which may continue in the next part.
@@ -197,11 +197,11 @@ pub(super) struct Joined<'e> {
     gaps: Gaps,
 }
 
-impl<'e> Joined<'e> {
+impl<'e> JoinedParts<'e> {
     /// No parts yet.
     pub fn new(judge: Worker<'e>, resources: &Resources<'_>) -> Self {
         let finished = Finished::new(&resources.budget);
-        Joined { judge, finished, border: None, rows: 0, gaps: Gaps::default() }
+        JoinedParts { judge, finished, border: None, rows: 0, gaps: Gaps::default() }
     }
 
     /// Adds the next part of the table.

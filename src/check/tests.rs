@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
-use super::clustered::{Joined, count_part};
+use super::clustered::{JoinedParts, count_part};
 use super::evidence::{SharedEvidence, Worker};
 use super::job::ColumnRoles;
 use super::recurrence::Returned;
@@ -58,7 +58,7 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let charge = charge(requirements, &codes);
     let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
     let worker = || Worker::new(&charge, &evidence);
-    let mut joined = Joined::new(worker(), &resources);
+    let mut joined = JoinedParts::new(worker(), &resources);
     let mut first_row = 0;
     for part in parts {
         let batches = part.chunks(2).map(|rows| Ok(batch(rows)));

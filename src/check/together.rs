@@ -96,7 +96,7 @@ pub fn together(
     rule: &JointRule,
     resources: &Resources<'_>,
 ) -> Result<JointReport> {
-    let mut joined = Joined::new(resources)?;
+    let mut joined = JoinedReleases::new(resources)?;
     for (number, release) in releases.iter().enumerate() {
         joined.add_values(release, resources)?;
         joined.add_people(number, release, person, resources)?;
@@ -106,7 +106,7 @@ pub fn together(
 }
 
 /// Everybody's groups so far, and the values of all groups.
-struct Joined {
+struct JoinedReleases {
     hasher: CellHasher,
     values: Hashed<u32>,
     groups: Vec<ValueCounts>,
@@ -122,9 +122,9 @@ struct Joined {
 const NOWHERE: u32 = u32::MAX;
 const STAGE: &str = "the people of several releases";
 
-impl Joined {
+impl JoinedReleases {
     fn new(resources: &Resources<'_>) -> Result<Self> {
-        Ok(Joined {
+        Ok(JoinedReleases {
             hasher: CellHasher::new(&FingerprintKey::random()?, b"skyveil: several releases"),
             values: Hashed::default(),
             groups: Vec::new(),

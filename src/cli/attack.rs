@@ -11,6 +11,7 @@ use super::suite::Suite;
 use super::terminal::{print, visible, with_progress};
 use super::verdict::aligned;
 use super::{Answer, attack_several, replay};
+use crate::anonymize::ReplayedCuts;
 use crate::check::Subject;
 use crate::check::beliefs::{Exposure, GroupTables, Membership, attack};
 use crate::check::release::{self, is_release};
@@ -21,6 +22,7 @@ use crate::math::replay::ReplayEffort;
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
+use crate::release::receipt::Receipt;
 use crate::table::read::Table;
 
 /// How many people does each of several attacks on a release affect?
@@ -37,6 +39,7 @@ Examples:
   skyveil attack release --original people.parquet
   skyveil attack release --original people.parquet --bandwidth 0.3 --t 0.2
   skyveil attack release --original people.parquet --replay
+  skyveil attack release --original people.parquet --replay --receipt release.receipt.json --record
   skyveil attack theirs.csv --group class --quasi age,sex --sensitive disease --bandwidth 0.2 --t 0.1,0.25")]
 pub struct AttackArgs {
     /// A release directory; or Parquet, Arrow IPC or CSV files that hold the original quasi-identifiers and a
@@ -48,10 +51,17 @@ pub struct AttackArgs {
     pub original: Vec<PathBuf>,
     #[command(flatten)]
     receipt: ReceiptFlags,
+    /// Write the table of attacks into the receipt, where the owner's report finds it.
+    #[arg(long, requires = "receipt")]
+    pub record: bool,
     /// Also repeat the choice of the groups: how many people does somebody become sure of who knows the algorithm
     /// and everybody's quasi-identifiers?
     #[arg(long)]
     pub replay: bool,
+    /// Let the replay also use the cuts that were refused where several groups were still one; slower, and for points with
+    /// m = 0.
+    #[arg(long, requires = "replay")]
+    pub above: bool,
     /// Arrangements of each group's values that a replay tries.
     #[arg(long, value_name = "N", default_value_t = 2000, requires = "replay", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub samples: u64,
@@ -129,10 +139,13 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
     }
     let policy = args.policy.as_ref().map(Policy::read).transpose()?;
     let suite = match &args.paths[..] {
-        [directory] if is_release(directory) => match on_release(args, directory, policy)? {
-            Some(suite) => suite,
-            None => return Ok(Answer::No),
-        },
+        [directory] if is_release(directory) => {
+            let Some(suite) = on_release(args, directory, policy)? else { return Ok(Answer::No) };
+            if let (true, Some(receipt)) = (args.record, &args.receipt.receipt) {
+                Receipt::record(receipt, directory, suite.table())?;
+            }
+            suite
+        }
         _ => on_table(args, policy)?,
     };
     match args.json {
@@ -174,8 +187,9 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     let mut suite = follow(args, &original, &tables, asked)?;
     if args.replay {
         let effort = ReplayEffort { enumerated: args.samples, drawn: args.samples, odds: 20 };
+        let cuts = if args.above { ReplayedCuts::AboveGroups } else { ReplayedCuts::OfGroups };
         let report = with_progress(|progress| {
-            replay::replay(&original, &release, &policy, effort, &args.resources.all(progress))
+            replay::replay(&original, &release, &policy, cuts, effort, &args.resources.all(progress))
         })?;
         suite.replay = Some(report);
     }

@@ -3,6 +3,7 @@
 use super::Answer;
 use super::attack::AttackArgs;
 use super::flags::{open_table, read_options};
+use super::suite::{SEVERAL_RELEASES, lines_to_text};
 use super::terminal::{print, with_progress};
 use super::verdict::aligned;
 use crate::check::Subject;
@@ -14,6 +15,7 @@ use crate::model::Policy;
 use crate::model::beliefs::Roles;
 use crate::model::judge::Requirements;
 use crate::model::skyline::judge::SkylinePoints;
+use crate::release::attacks::{AttackTable, Sureness};
 use crate::release::chain::Chain;
 use crate::table::read::Table;
 use serde_json::{Value, json};
@@ -157,9 +159,10 @@ fn to_text(report: &JointReport) -> String {
     let head = head.map(str::to_string);
     let table = aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     let mut text = format!(
-        "{} in {}\n\n{table}",
+        "{} in {}\n\n{}\n{table}",
         number_of(report.people, "person", "people"),
-        number_of(report.after.len() as u64, "release", "releases")
+        number_of(report.after.len() as u64, "release", "releases"),
+        lines_to_text(&attacks(report))
     );
     match first_exposing(report) {
         Some(number) => text.push_str(&format!(
@@ -168,6 +171,20 @@ fn to_text(report: &JointReport) -> String {
         None => text.push_str("\nnobody is certain; who is not determined is not called safe\n"),
     }
     text
+}
+
+/// What all releases together give away, as lines of the table of attacks.
+fn attacks(report: &JointReport) -> AttackTable {
+    let last = report.after.last().copied().unwrap_or_default();
+    let mut table = AttackTable::new(report.people, last.cells);
+    for (needs, people) in [
+        ("all of them, and who is in which: certain of a value", last.certain),
+        ("all of them, and who is in which: reaches a confidence", last.violating),
+    ] {
+        let at_most = (people + last.not_determined).min(report.people);
+        table.push(SEVERAL_RELEASES, needs, [people, at_most], Sureness::Sure);
+    }
+    table
 }
 
 /// The first release after which somebody is certain who was not before.
@@ -188,5 +205,10 @@ fn to_json(report: &JointReport) -> Value {
             "cells": after.cells,
         })
     });
-    json!({"people": report.people, "after": after.collect::<Vec<_>>(), "first_exposing": first_exposing(report)})
+    json!({
+        "people": report.people,
+        "attacks": attacks(report).attacks,
+        "after": after.collect::<Vec<_>>(),
+        "first_exposing": first_exposing(report),
+    })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::verdict::aligned;
-use crate::anonymize::{ReplayReport, TrialTable};
+use crate::anonymize::{ReplayReport, ReplayedCuts, TrialTable, replayed_model};
 use crate::check::release::Release;
 use crate::error::{Error, Result, number_of};
 use crate::math::exact::{decimal_at_least, ratio};
@@ -17,16 +17,21 @@ pub(super) fn replay(
     original: &Table,
     release: &Release,
     policy: &Policy,
+    cuts: ReplayedCuts,
     effort: ReplayEffort,
     resources: &Resources<'_>,
 ) -> Result<ReplayReport> {
-    let report = TrialTable::read(original, policy, u64::MAX, resources)?.replay(policy, effort)?;
+    replayed_model(policy)?;
+    // Groups do not depend on whether their people are published with labels or one by one.
+    let policy = policy.generalized();
+    let report = TrialTable::read(original, &policy, u64::MAX, resources)?.replay(&policy, cuts, effort)?;
     let published = release.manifest();
     match (report.people, report.groups) == (published.individuals, published.groups) {
         true => Ok(report),
         false => Err(Error::input(
             "this table and policy give other groups than the release has",
-            "give the table that the release was made from, and the version that made it",
+            "give the table that the release was made from, and the version that made it; groups that were chosen among given \
+             functions, by a lattice or night after night are not replayed",
         )),
     }
 }
@@ -42,8 +47,12 @@ pub(super) fn to_text(report: &ReplayReport) -> String {
         row("at most", reached.at_most),
         row("with certainty", report.certain),
     ];
+    let others = match report.knows_others {
+        true => "others             not known; whoever has what k and m of the points allow may reach more\n",
+        false => "",
+    };
     format!(
-        "\n{}\n\
+        "\n{}\n{others}\
          an estimate        from the cuts that each group refused; cuts refused before them could tell more\n\
          groups             {} rule something out; all arrangements of {} were tried, {} of each other one were drawn\n\
          undecided          {}: nothing that was drawn is possible\n\
@@ -69,6 +78,7 @@ pub(super) fn to_json(report: &ReplayReport) -> Value {
             "at_most": report.reached.at_most,
         },
         "certain": report.certain,
+        "ignores_known_people": report.knows_others,
         "groups_that_tell": report.telling,
         "groups_exhaustive": report.exhaustive,
         "groups_undecided": report.undecided,

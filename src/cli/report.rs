@@ -11,12 +11,11 @@ use super::terminal::{print, print_file, visible_path, with_progress};
 use crate::anonymize::{PolicyEstimate, Trial, untried};
 use crate::check::policy::Task;
 use crate::check::{Check, JudgedColumn, Order, Skylines, Subject, Verdict};
-use crate::error::{Error, Result, Setting, number_of};
+use crate::error::{Error, Result, number_of};
 use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
 use crate::model::judge::{Adversary, Requirements};
 use crate::model::skyline::ProtectedValues;
-use crate::release::manifest::{MANIFEST, hash};
 use crate::release::receipt::Receipt;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
@@ -141,8 +140,19 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
     let binds = receipt.as_ref().map_or(Vec::new(), BoundPeople::of);
     let reader =
         if args.original.is_empty() && args.receipt.is_none() { Reader::Public } else { Reader::Owner };
-    let contents =
-        Contents { verdict: &verdict, asked, reader, origin, penalties, binds, tried, compared, kept: &kept };
+    let attacks = receipt.and_then(|receipt| receipt.attacks);
+    let contents = Contents {
+        verdict: &verdict,
+        asked,
+        reader,
+        origin,
+        penalties,
+        binds,
+        tried,
+        attacks,
+        compared,
+        kept: &kept,
+    };
     let safe = verdict.holds_as_far_as_judged();
     Ok(MadePage {
         html: to_html(&contents),
@@ -176,15 +186,7 @@ fn judge(
 /// The receipt, if it is that of the release.
 fn receipt(args: &ReportArgs, opened: &Opened) -> Result<Option<Receipt>> {
     let (Some(path), Opened::Release(_)) = (&args.receipt, opened) else { return Ok(None) };
-    let receipt = Receipt::read(path)?;
-    match hash(&args.subject.paths[0].join(MANIFEST))?.1 == receipt.manifest_sha256 {
-        true => Ok(Some(receipt)),
-        false => Err(Error::missing(
-            format!("{} is the receipt of another release", path.display()),
-            "give the receipt of this release",
-            Setting::Receipt,
-        )),
-    }
+    Receipt::read_for(path, &args.subject.paths[0]).map(Some)
 }
 
 /// The policy as it is, and each change.

@@ -7,8 +7,9 @@ use super::verdict::aligned_by;
 use crate::anonymize::ReplayReport;
 use crate::check::beliefs::{CLOSE_PERCENT, Exposure};
 use crate::error::number_of;
-use crate::math::exact::{decimal_at_least, f64_at_least, ratio};
+use crate::math::exact::decimal_at_least;
 use crate::model::beliefs::judge::AttackReport;
+use crate::release::attacks::{AttackLine, AttackTable, Sureness};
 use crate::release::findings;
 
 /// What the attacks found.
@@ -20,95 +21,59 @@ pub(super) struct Suite {
     pub replay: Option<ReplayReport>,
 }
 
-/// One attack.
-struct AttackLine {
-    name: &'static str,
-    needs: String,
-    /// `None` if it was not run.
-    people: Option<u64>,
-    sureness: Sureness,
-}
-
-/// How sure the number of people is.
-#[derive(Clone, Copy)]
-enum Sureness {
-    Sure,
-    Estimated,
-    /// What would have to be given.
-    NotRun(&'static str),
-}
-
 impl Suite {
-    fn lines(&self) -> Vec<AttackLine> {
-        let sure = |name, needs: &str, people| AttackLine {
-            name,
-            needs: needs.to_string(),
-            people: Some(people),
-            sureness: Sureness::Sure,
-        };
-        let missing = |name, needs: &str, what| AttackLine {
-            name,
-            needs: needs.to_string(),
-            people: None,
-            sureness: Sureness::NotRun(what),
-        };
+    /// One line for each attack.
+    pub(super) fn table(&self) -> AttackTable {
         let found = &self.exposure;
-        let mut lines = vec![sure("certainty", "the release: a group has one value only", found.certain)];
-        lines.push(match found.close {
+        let mut table = AttackTable::new(found.people, found.groups);
+        table.push_sure("certainty", "the release: a group has one value only", found.certain);
+        match found.close {
             Some(close) => {
                 let needs = format!("the release: numbers of a group within {CLOSE_PERCENT} %");
-                sure("closeness of numbers", &needs, close)
+                table.push_sure("closeness of numbers", &needs, close);
             }
-            None => missing("closeness of numbers", "the release", "values are no numbers"),
-        });
-        let others = "the quasi-identifiers of all others";
-        lines.push(sure("range ends", &format!("{others}: alone at an end"), found.at_ends));
+            None => table.push_missing("closeness of numbers", "the release", "values are no numbers"),
+        }
+        let others = "the quasi-identifiers of all others: alone at an end";
+        table.push_sure("range ends", others, found.at_ends);
         let own = "the quasi-identifiers: nobody else has them";
-        lines.push(sure("lookalikes", own, found.without_lookalikes));
+        table.push_sure("lookalikes", own, found.without_lookalikes);
         let correlations = "the correlations in the data";
         match &self.correlations {
-            None => lines.push(missing("correlations", correlations, "needs --bandwidth")),
+            None => table.push_missing("correlations", correlations, "needs --bandwidth"),
             Some(report) => {
                 for at in report.points.iter().flat_map(|point| &point.thresholds) {
                     let needs = format!("{correlations}: beliefs move by more than {}", at.t);
-                    lines.push(sure("correlations", &needs, at.vulnerable));
+                    let most = at.vulnerable + at.undecided;
+                    table.push("correlations", &needs, [at.vulnerable, most], Sureness::Sure);
                 }
             }
         }
         let algorithm = "everybody's quasi-identifiers and the algorithm";
-        lines.push(match &self.replay {
-            None => missing("replay", algorithm, "needs --replay"),
-            Some(report) => AttackLine {
-                name: "replay",
-                needs: format!("{algorithm}: reaches a confidence"),
-                people: Some(report.reached.estimated),
-                sureness: Sureness::Estimated,
-            },
-        });
-        lines
+        match &self.replay {
+            None => table.push_missing("replay", algorithm, "needs --replay"),
+            Some(report) => {
+                let needs = match report.knows_others {
+                    true => format!("{algorithm}, nothing of others: reaches a confidence"),
+                    false => format!("{algorithm}: reaches a confidence"),
+                };
+                let reached = [report.reached.estimated, report.reached.at_most];
+                table.push("replay", &needs, reached, Sureness::Estimated);
+                table.replay = Some(replay::to_json(report));
+            }
+        }
+        table.push_missing(SEVERAL_RELEASES, "other releases of the same people", "needs --person");
+        table
     }
 
     /// A table of all attacks, then the details of those that have some.
     pub(super) fn to_text(&self, of_correlations: impl Fn(&AttackReport) -> String) -> String {
-        let people = self.exposure.people;
-        let head = ["attack", "the adversary needs", "people", "share", ""].map(str::to_string);
-        let row = |line: AttackLine| {
-            let share = |affected| decimal_at_least(&ratio(affected, people.max(1)), 4);
-            let (affected, share) =
-                line.people.map_or_else(Default::default, |affected| (affected.to_string(), share(affected)));
-            let sureness = match line.sureness {
-                Sureness::Sure => "sure",
-                Sureness::Estimated => "estimated",
-                Sureness::NotRun(why) => why,
-            };
-            [line.name.to_string(), line.needs, affected, share, sureness.to_string()]
-        };
-        let rows: Vec<[String; 5]> = std::iter::once(head).chain(self.lines().into_iter().map(row)).collect();
+        let table = self.table();
         let mut text = format!(
             "{} in {}\n\n{}",
-            number_of(people, "person", "people"),
-            number_of(self.exposure.groups, "group", "groups"),
-            aligned_by(&rows, |column| column != 2 && column != 3)
+            number_of(table.people, "person", "people"),
+            number_of(table.groups, "group", "groups"),
+            lines_to_text(&table)
         );
         if let Some(report) = &self.correlations {
             text.push_str(&format!("\ncorrelations\n{}", of_correlations(report)));
@@ -121,20 +86,6 @@ impl Suite {
 
     /// For programs.
     pub(super) fn to_json(&self) -> Value {
-        let people = self.exposure.people;
-        let line = |line: AttackLine| {
-            json!({
-                "attack": line.name,
-                "needs": line.needs,
-                "people": line.people,
-                "share": line.people.map(|affected| f64_at_least(&ratio(affected, people.max(1)))),
-                "sureness": match line.sureness {
-                    Sureness::Sure => "sure",
-                    Sureness::Estimated => "estimated",
-                    Sureness::NotRun(_) => "not run",
-                },
-            })
-        };
         let mut object: serde_json::Map<String, Value> = match &self.correlations {
             Some(report) => {
                 let fields = report.fields().into_iter();
@@ -142,12 +93,30 @@ impl Suite {
             }
             None => serde_json::Map::new(),
         };
-        object.insert("people".to_string(), json!(people));
-        object.insert("groups".to_string(), json!(self.exposure.groups));
-        object.insert("attacks".to_string(), self.lines().into_iter().map(line).collect());
-        if let Some(report) = &self.replay {
-            object.insert("replay".to_string(), replay::to_json(report));
+        if let Value::Object(table) = json!(self.table()) {
+            object.extend(table);
         }
         Value::Object(object)
     }
+}
+
+/// The name of an attack that follows people from release to release.
+pub(super) const SEVERAL_RELEASES: &str = "several releases";
+
+/// The lines of a table, side by side.
+pub(super) fn lines_to_text(table: &AttackTable) -> String {
+    let head = ["attack", "the adversary needs", "people", "share", "at most", ""].map(str::to_string);
+    let row = |line: &AttackLine| {
+        let share = |affected| decimal_at_least(&table.share(affected), 4);
+        [
+            line.attack.clone(),
+            line.needs.clone(),
+            line.people.map_or_else(String::new, |affected| affected.to_string()),
+            line.people.map_or_else(String::new, share),
+            line.at_most.map_or_else(String::new, |affected| affected.to_string()),
+            line.remark().to_string(),
+        ]
+    };
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(table.attacks.iter().map(row)).collect();
+    aligned_by(&rows, |column| !(2..5).contains(&column))
 }

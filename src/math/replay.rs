@@ -68,17 +68,23 @@ impl Reached {
 }
 
 impl ReplayedGroup {
-    /// Tries the arrangements of a group's values; `possible` says which of them the replay leaves.
+    /// Tries the arrangements of the values of some groups, each within its group; `possible` says which of them, one group
+    /// after the other, the replay leaves.
     pub fn new(
-        codes: &[u16],
+        groups: &[Vec<u16>],
         values: usize,
         effort: &ReplayEffort,
         random: &mut Random,
         mut possible: impl FnMut(&[u16]) -> bool,
     ) -> Self {
-        let mut codes = codes.to_vec();
-        codes.sort_unstable();
-        let exhaustive = arrangements(&codes).is_some_and(|all| all <= effort.enumerated);
+        let mut groups = groups.to_vec();
+        groups.iter_mut().for_each(|codes| codes.sort_unstable());
+        let all = groups
+            .iter()
+            .try_fold(1u64, |all, codes| arrangements(codes).and_then(|own| own.checked_mul(all)));
+        let exhaustive = all.is_some_and(|all| all <= effort.enumerated);
+        let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+        let codes = groups.concat();
         let mut group = ReplayedGroup {
             counts: vec![0; codes.len() * values],
             codes,
@@ -91,15 +97,13 @@ impl ReplayedGroup {
         match exhaustive {
             true => loop {
                 group.see(&arranged, possible(&arranged));
-                if !next_arrangement(&mut arranged) {
+                if !next_of_groups(&mut arranged, &sizes) {
                     break;
                 }
             },
             false => {
                 for _ in 0..effort.drawn {
-                    for last in (1..arranged.len()).rev() {
-                        arranged.swap(last, random.below_unbiased(last as u64 + 1) as usize);
-                    }
+                    in_groups(&mut arranged, &sizes).for_each(|own| shuffle(own, random));
                     group.see(&arranged, possible(&arranged));
                 }
             }
@@ -181,6 +185,33 @@ fn arrangements(sorted: &[u16]) -> Option<u64> {
     u64::try_from(ways).ok()
 }
 
+/// The codes of each group.
+fn in_groups<'a>(codes: &'a mut [u16], sizes: &'a [usize]) -> impl Iterator<Item = &'a mut [u16]> {
+    let mut rest = codes;
+    sizes.iter().map(move |&size| {
+        let (own, later) = std::mem::take(&mut rest).split_at_mut(size);
+        rest = later;
+        own
+    })
+}
+
+fn shuffle(codes: &mut [u16], random: &mut Random) {
+    for last in (1..codes.len()).rev() {
+        codes.swap(last, random.below_unbiased(last as u64 + 1) as usize);
+    }
+}
+
+/// The next arrangement of the groups, of which the first changes fastest; false after the last one.
+fn next_of_groups(codes: &mut [u16], sizes: &[usize]) -> bool {
+    for own in in_groups(codes, sizes) {
+        if next_arrangement(own) {
+            return true;
+        }
+        own.sort_unstable();
+    }
+    false
+}
+
 /// The next arrangement in the order of codes; false after the last one.
 fn next_arrangement(codes: &mut [u16]) -> bool {
     let Some(rises) = codes.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
@@ -205,7 +236,7 @@ mod tests {
     fn every_arrangement_is_tried_once_where_they_are_few() {
         let mut seen = std::collections::BTreeSet::new();
         let mut random = Random::new(1);
-        let group = ReplayedGroup::new(&[1, 0, 2, 0, 1], 3, &EFFORT, &mut random, |codes| {
+        let group = ReplayedGroup::new(&[vec![1, 0, 2, 0, 1]], 3, &EFFORT, &mut random, |codes| {
             assert!(seen.insert(codes.to_vec()));
             codes[0] == codes[1]
         });
@@ -217,13 +248,37 @@ mod tests {
         assert_eq!(reached(1, ratio(2, 3)).surely, 2);
         assert_eq!(reached(1, ratio(1, 2)).surely, 5);
         assert_eq!((group.certain(), group.tells_something()), (0, true));
-        let sure = ReplayedGroup::new(&[0, 0, 1], 2, &EFFORT, &mut random, |codes| codes[2] == 1);
+        let sure = ReplayedGroup::new(&[vec![0, 0, 1]], 2, &EFFORT, &mut random, |codes| codes[2] == 1);
         assert_eq!((sure.certain(), sure.left), (3, 1));
     }
 
     #[test]
+    fn values_stay_in_their_groups() {
+        let groups = [vec![1, 0, 0], vec![2, 1]];
+        let fits = |codes: &[u16]| {
+            let [mut first, mut second] = [&codes[..3], &codes[3..]].map(<[u16]>::to_vec);
+            first.sort_unstable();
+            second.sort_unstable();
+            (first, second) == (vec![0, 0, 1], vec![1, 2])
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        let mut random = Random::new(3);
+        let all = ReplayedGroup::new(&groups, 3, &EFFORT, &mut random, |codes| {
+            assert!(seen.insert(codes.to_vec()) && fits(codes));
+            codes[2] == codes[3]
+        });
+        assert_eq!((all.tried, all.left, all.exhaustive), (6, 1, true));
+        let drawn = ReplayEffort { enumerated: 5, ..EFFORT };
+        let some = ReplayedGroup::new(&groups, 3, &drawn, &mut random, |codes| {
+            assert!(fits(codes));
+            codes[2] == codes[3]
+        });
+        assert!(!some.exhaustive && (some.left as f64 / some.tried as f64 - 1.0 / 6.0).abs() < 0.02);
+    }
+
+    #[test]
     fn what_is_drawn_comes_with_an_interval_that_holds() {
-        let codes: Vec<u16> = (0..20).map(|person| person % 3).collect();
+        let codes = [(0..20).map(|person| person % 3).collect::<Vec<u16>>()];
         let mut random = Random::new(2);
         let group = ReplayedGroup::new(&codes, 3, &EFFORT, &mut random, |codes| codes[0] == codes[1]);
         assert!(!group.exhaustive && group.left > 3_000);

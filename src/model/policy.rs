@@ -12,7 +12,7 @@ use super::privacy::{Privacy, Target};
 use super::robust::RobustModel;
 use crate::error::{Error, Mistake, Result};
 use crate::math::skyline::Values;
-use crate::policy::{AcceptedRisk, Document, Grid, TableRules, parse_toml};
+use crate::policy::{AcceptedRisk, Document, Grid, Style, TableRules, parse_toml};
 use crate::resources::whole_file::{POLICY_BYTES, read_at_most};
 
 /// A policy without mistakes.
@@ -44,6 +44,13 @@ impl Policy {
     pub fn with_grid(&self, quasi: usize, grid: Grid) -> Policy {
         let mut policy = self.clone();
         policy.rules.columns.quasi[quasi].grid = Some(grid);
+        policy
+    }
+
+    /// The same policy for a release in one table with labels; its groups are the same.
+    pub fn generalized(&self) -> Policy {
+        let mut policy = self.clone();
+        policy.rules.publish.style = Style::Generalized;
         policy
     }
 

@@ -3,9 +3,11 @@
 //! A private file next to the release, never inside: it binds the release to its input, and holds what depends on more
 //! than the published rows. It is in place before the release appears, and names the manifest by its hash.
 
+use super::attacks::AttackTable;
 use super::manifest::{MANIFEST, hash};
 use super::penalty::{Penalty, Utility};
 use super::private_file::{Older, PrivateFile, next_of, refuse_inside, settle, with_ending};
+use super::staging::Turn;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
 use crate::model::obstacle::{Binding, BindingRequirement};
@@ -169,6 +171,9 @@ pub struct Receipt {
     /// What is not covered because people waited: they were enough, and not safe as one group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<String>,
+    /// Whom attacks on the release affect, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacks: Option<AttackTable>,
     /// What the run used.
     #[serde(default)]
     pub resources: Value,
@@ -226,6 +231,31 @@ impl Receipt {
             path: path.to_path_buf(),
             problem: format!("this is not the receipt of a release (line {})", error.line()),
         })
+    }
+
+    /// Writes down what attacks on a release found, in the place of what an earlier attack did. The receipt must be that of
+    /// the release.
+    pub fn record(path: &Path, release: &Path, attacks: AttackTable) -> Result<()> {
+        let _turn = Turn::take(release)?;
+        let receipt = Receipt { attacks: Some(attacks), ..Receipt::read_for(path, release)? };
+        let mut file = PrivateFile::newer(path, "the receipt")?;
+        receipt.write(&mut file)?;
+        file.place()?;
+        file.keep();
+        Ok(())
+    }
+
+    /// Reads the receipt of a release; an error if it is that of another one.
+    pub fn read_for(path: &Path, release: &Path) -> Result<Self> {
+        let receipt = Receipt::read(path)?;
+        match hash(&release.join(MANIFEST))?.1 == receipt.manifest_sha256 {
+            true => Ok(receipt),
+            false => Err(Error::missing(
+                format!("{} is the receipt of another release", path.display()),
+                "give the receipt of this release",
+                Setting::Receipt,
+            )),
+        }
     }
 
     /// Writes the receipt, which is not yet in place.

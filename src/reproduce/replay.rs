@@ -3,7 +3,7 @@
 //! Memory: the rows of one table as codes, and the tallies of its groups.
 
 use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
-use crate::anonymize::{ReplayReport, TrialTable};
+use crate::anonymize::{ReplayReport, ReplayedCuts, TrialTable};
 use crate::error::Result;
 use crate::generate::{Generator, SyntheticTable, write};
 use crate::math::replay::ReplayEffort;
@@ -128,7 +128,7 @@ fn replay(
     let resources =
         Resources { temp: setting.temp.to_path_buf(), ..Resources::new(Budget::new(1 << 30), &progress) };
     let table = Table::open(&[path.to_path_buf()], &ReadOptions::default())?;
-    TrialTable::read(&table, policy, u64::MAX, &resources)?.replay(policy, effort)
+    TrialTable::read(&table, policy, u64::MAX, &resources)?.replay(policy, ReplayedCuts::OfGroups, effort)
 }
 
 fn row(

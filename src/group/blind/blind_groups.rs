@@ -18,8 +18,8 @@ use crate::resources::budget::Budget;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Candidates have up to this many times the people of the largest ones below them; those for which too little can be
-/// proved are left out.
+/// Candidates between the root and the leaves have up to so many times the people of the smallest leaf; in a large table up
+/// to the square root of the number of leaves: there are more of them, and each must fail more rarely.
 const SIZE_STEP: u64 = 16;
 
 /// The inputs of a blind choice of groups.
@@ -83,8 +83,9 @@ impl BlindGroups<'_> {
             nodes.iter().map(|node| of_leaves.remove(node).unwrap_or_default()).collect();
         candidates.add_up(&mut counts);
         let publication = candidates.publish(&counts, points, limits);
+        let smallest = leaves.iter().map(|&leaf| grown.people[leaf as usize]).min().unwrap_or(1);
         let expected_failures =
-            leaves.iter().map(|&leaf| limits.chance_of_failure(grown.people[leaf as usize])).sum();
+            leaves.iter().map(|&leaf| limits.chance_of_failure(grown.people[leaf as usize], smallest)).sum();
         let published = publication.nodes.map(|published| {
             let mut tree = std::mem::take(&mut grown.tree);
             published.iter().for_each(|&place| tree.join(nodes[place]));
@@ -168,10 +169,12 @@ impl BlindGroups<'_> {
 }
 
 impl BoxTree {
-    /// The candidates with their nodes: the root, the leaves, and every node that is the first on its path to have
-    /// fewer people than a step of sizes.
+    /// The candidates with their nodes: the root, the leaves, and between them the first node on each path that is small
+    /// enough.
     fn candidates(&self, least: u64) -> (CandidateTree, Vec<NodeId>) {
-        let step = |people: u64| (people / least).max(1).ilog(SIZE_STEP);
+        let leaves = self.people[CutTree::ROOT as usize] / least;
+        let small = least.saturating_mul(SIZE_STEP.max(leaves.isqrt()));
+        let step = |people: u64| u32::from(people >= small);
         // Every node with the candidate above it; children after their parents.
         let mut order: Vec<(NodeId, Option<usize>)> = vec![];
         let mut open: Vec<(NodeId, Option<usize>, u32)> = vec![(CutTree::ROOT, None, u32::MAX)];

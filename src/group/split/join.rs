@@ -47,7 +47,7 @@ pub(super) fn judge_parts(
 
 /// The nodes of a subtree that are not split.
 #[derive(Debug, Default)]
-pub(super) struct Joined {
+pub(super) struct JoinedLeaves {
     /// They pass, and become groups.
     pub(super) groups: Vec<OpenNode>,
     /// They do not, and their people are left out.
@@ -63,7 +63,7 @@ pub(super) fn join(
     inner: Vec<OpenNode>,
     tree: &mut CutTree,
     criterion: &dyn SplitTest,
-) -> Option<Joined> {
+) -> Option<JoinedLeaves> {
     let suppress = criterion.suppress();
     let passes = |node: &OpenNode| node.passes == Passes::Yes || settle(rows, node, criterion) == Passes::Yes;
     let passing: Vec<bool> = leaves.par_iter().map(passes).collect();
@@ -113,7 +113,7 @@ pub(super) fn join(
     if suppress.is_none() && !failing.is_empty() {
         return None;
     }
-    let mut joined = Joined::default();
+    let mut joined = JoinedLeaves::default();
     for (id, node) in kept {
         let left_out = settled.contains(&id) || failing.contains_key(&id);
         if left_out { joined.left_out.push(node) } else { joined.groups.push(node) }

@@ -2,7 +2,7 @@
 
 use super::frontier::OpenNode;
 use super::grow::group;
-use super::join::{Joined, join, settle};
+use super::join::{JoinedLeaves, join, settle};
 use super::plan::{SplitNodes, SplitPlan};
 use super::rows::InMemory;
 use crate::encode::group_counts::Part;
@@ -100,7 +100,7 @@ impl SplitPlan<'_> {
         let mut left_out = Vec::new();
         if criterion.asks_for_rows() {
             match join(&rows.rows, leaves, inner, &mut tree, &*criterion) {
-                Some(joined) => Joined { groups: leaves, left_out } = joined,
+                Some(joined) => JoinedLeaves { groups: leaves, left_out } = joined,
                 None => return Ok(None),
             }
         }

@@ -1,8 +1,9 @@
 //! A rule for large trees: limits per value, for which safety is proved once for all tables.
 //!
 //! The shares of every value y must stay below h_y on the published set of tables; h is chosen so that this implies
-//! the points. A node is bad if some value has more people than its limit u. A leaf with h_y n people would reach the
-//! share, and its limit is somewhat lower. The limits of inner nodes are lower still, as shares, level by level.
+//! the points. A node is bad if some value has more people than its limit u. The limits of the nodes next above leaves
+//! come first: a share that stays below h by half a standard deviation of the smallest leaf. A leaf has the highest limit
+//! for which the proof then holds, and every other node the highest that its parts allow.
 //!
 //! Proof that an inner node v within its limits is safe. Fix a value and a leaf of n people below v, and let
 //! T = h n and X the leaf's count. Wanted: E[(X - T); some child of v fails] < 0. Given the counts of the child a
@@ -21,15 +22,20 @@
 //! all counts first; every way to place them is tested. A node that fails the test never publishes itself: its
 //! children then count as children of its parent. All of this depends on sizes and on the policy alone.
 
+use super::known::PlacedKnown;
 use super::point::BlindPoint;
-use super::tail::{Dealing, binomial_above};
+use super::tail::{binomial_above, highest_with_mean_below};
 use super::tree::CandidateTree;
 use crate::error::{Error, Result};
 
-/// The limit of a leaf, between the usual share (0) and the allowed one (1).
-const LEAF_LIMIT: f64 = 0.8;
-/// How much closer to the usual share the limits of the next level are.
-const PER_LEVEL: f64 = 0.7;
+/// How far the nodes next above leaves stay below the allowed share, in standard deviations of the smallest leaf.
+const GAP: f64 = 0.5;
+/// How far the limit of an inner node is below what is proved about it, in standard deviations of its count.
+const DISTANCE: f64 = 1.0;
+/// The part of the gap that leaves leave to the proof.
+const KEPT: f64 = 0.3;
+/// The limits of inner nodes that are tried: so many steps of the way from the usual share to that above leaves.
+const PLACES: std::ops::RangeInclusive<u32> = 2..=20;
 /// Values that are declared rarer than this, or not at all, get the limit of such a share.
 const LEAST_USUAL: f64 = 0.05;
 /// The most known people for whom every placement is tested.
@@ -38,6 +44,12 @@ const MOST_KNOWN: usize = 5;
 const MARGIN: f64 = 1e-9;
 /// The leaves that may be expected to fail in a table whose values have the declared shares.
 const EXPECTED_FAILURES: f64 = 0.01;
+/// The more leaves, the more likely one of them has other shares than the rest.
+const MOST_LEAVES: u64 = 1000;
+/// Parts of a table differ: values may have shares half way from the usual to the allowed one.
+const REGION: f64 = 0.5;
+/// How many of the leaves may be expected to fail where one value has such a share.
+const REGION_FAILURES: f64 = 0.05;
 
 /// How large the share of each value may become, and how large it usually is.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,25 +120,33 @@ impl ShareLimits {
         Ok(ShareLimits { values: (0..usual.len()).map(limit).collect(), declared, known })
     }
 
-    /// The limit of a code; codes beyond the declared ones belong to values that nobody declared.
-    fn of(&self, code: usize) -> &ValueLimit {
-        &self.values[code.min(self.values.len() - 1)]
-    }
-
     /// An upper bound of the chance that a leaf of so many people fails if their values are drawn by the declared
-    /// shares.
-    pub fn chance_of_failure(&self, people: u64) -> f64 {
-        let above = |(value, &share): (&ValueLimit, &f64)| {
-            binomial_above(people, share, value.most(0, people, self.known))
+    /// shares; no leaf has fewer than `least` people.
+    pub fn chance_of_failure(&self, people: u64, least: u64) -> f64 {
+        let above = |(value, &share): (&ValueLimit, &f64)| match value.bounded(self.known, least) {
+            Some(limit) => binomial_above(people, share, limit.of_leaf(people)),
+            None => 0.0,
         };
         self.values.iter().zip(&self.declared).map(above).sum::<f64>().min(1.0)
+    }
+
+    /// Whether leaves of so many people rarely fail where one value has more than its usual share.
+    fn suit_regions(&self, people: u64) -> bool {
+        let suits = |value: &ValueLimit| {
+            value.bounded(self.known, people).is_none_or(|limit| {
+                let share = value.usual + REGION * (limit.allowed - value.usual);
+                binomial_above(people, share, limit.of_leaf(people)) <= REGION_FAILURES
+            })
+        };
+        self.values.iter().all(suits)
     }
 }
 
 /// The fewest people of a leaf such that hardly any leaf of a table of so many people fails.
 pub fn least_leaf(people: u64, limits: &ShareLimits) -> u64 {
-    let mut leaf = 2;
-    while leaf < people && people as f64 / leaf as f64 * limits.chance_of_failure(leaf) > EXPECTED_FAILURES {
+    let fails = |leaf: u64| people as f64 / leaf as f64 * limits.chance_of_failure(leaf, leaf);
+    let mut leaf = people.div_ceil(MOST_LEAVES).max(2);
+    while leaf < people && (fails(leaf) > EXPECTED_FAILURES || !limits.suit_regions(leaf)) {
         leaf += leaf.div_ceil(20);
     }
     leaf.min(people)
@@ -155,40 +175,81 @@ fn implied(point: &BlindPoint, allowed: &[f64]) -> bool {
 }
 
 impl ValueLimit {
-    /// The share at a place between the usual (0) and the allowed one (1), as people.
-    fn people_at(&self, place: f64, people: u64) -> i64 {
-        match self.allowed {
-            Some(allowed) => (people as f64 * (self.usual + place * (allowed - self.usual))).floor() as i64,
-            None => people as i64,
-        }
+    /// The limits of nodes, if there are any; no leaf has fewer than `least` people.
+    fn bounded(&self, known: usize, least: u64) -> Option<BoundedValue> {
+        let allowed = self.allowed?;
+        let (known, least) = (known as f64, least.max(1) as f64);
+        let deviation = (allowed * (1.0 - allowed).max(0.0) / least).sqrt();
+        let above_leaves = (allowed - GAP * deviation - known / least).max(0.0);
+        Some(BoundedValue { usual: self.usual.min(above_leaves), above_leaves, allowed, known })
     }
+}
 
-    /// The most people with this value that a node of a level may have.
-    fn most(&self, level: i32, people: u64, known: usize) -> i64 {
-        let place = LEAF_LIMIT * PER_LEVEL.powi(level);
-        // Known people are not published; the others must be safe among themselves.
-        self.people_at(place, people)
-            .min(self.bound(people, known).map_or(people as i64, |bound| bound.ceil() as i64 - 1))
-    }
+/// The limits of a value in nodes of any size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct BoundedValue {
+    /// Inner nodes have at least this share for a limit.
+    usual: f64,
+    /// And at most this share.
+    above_leaves: f64,
+    /// Shares must stay below this.
+    allowed: f64,
+    /// People whose values are known.
+    known: f64,
+}
 
-    /// Up to this many people a node of a level is proved to be safe.
-    fn proved(&self, level: i32, people: u64) -> i64 {
-        let place = 0.5 * LEAF_LIMIT * (PER_LEVEL.powi(level) + PER_LEVEL.powi(level - 1));
-        self.people_at(place, people)
-    }
-
+impl BoundedValue {
     /// What the mean count of a leaf must stay below.
-    fn bound(&self, people: u64, known: usize) -> Option<f64> {
-        self.allowed.map(|allowed| allowed * (people as f64 - known as f64))
+    fn bound(&self, people: u64) -> f64 {
+        self.allowed * (people as f64 - self.known)
     }
+
+    /// The most people below the bound. Known people are not published; the others must be safe among themselves.
+    fn below_bound(&self, people: u64) -> i64 {
+        self.bound(people).ceil() as i64 - 1
+    }
+
+    /// The most people of a leaf.
+    fn of_leaf(&self, people: u64) -> i64 {
+        let bound = self.bound(people) - self.known;
+        let kept = KEPT * (bound - self.above_leaves * people as f64);
+        highest_with_mean_below(people, self.above_leaves, bound - kept).min(self.below_bound(people))
+    }
+
+    /// Up to this many people an inner node is proved to be safe.
+    fn proved(&self, place: u32, people: u64) -> i64 {
+        let way = f64::from(place) / f64::from(*PLACES.end());
+        (people as f64 * (self.usual + way * (self.above_leaves - self.usual))).floor() as i64
+    }
+
+    /// The most people of an inner node.
+    fn of_inner(&self, place: u32, people: u64) -> i64 {
+        let proved = self.proved(place, people) as f64;
+        let deviation = (proved * (1.0 - proved / people as f64).max(0.0)).sqrt();
+        ((proved - DISTANCE * deviation).floor() as i64).min(self.below_bound(people))
+    }
+}
+
+/// Whether a node may publish itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Leaf,
+    /// With its place in [`PLACES`].
+    Inner(u32),
+    Never,
 }
 
 /// The limits of every node of a tree.
 pub(super) struct LimitRule<'a> {
     limits: &'a ShareLimits,
+    /// The different limits of values.
+    classes: Vec<BoundedValue>,
+    /// By code: the place of its limits; the last stands for all later codes.
+    class_of: Vec<Option<usize>>,
     people: Vec<u64>,
-    /// The level of each node that may publish itself, leaves being 0.
-    levels: Vec<Option<i32>>,
+    standing: Vec<Standing>,
+    /// The most people of each node, by class; they count only while it may publish itself.
+    most: Vec<Vec<i64>>,
 }
 
 /// What is proved about a node, per value.
@@ -213,101 +274,147 @@ enum Unproved {
 impl<'a> LimitRule<'a> {
     pub(super) fn new(tree: &CandidateTree, limits: &'a ShareLimits) -> Self {
         let people: Vec<u64> = tree.nodes().iter().map(|node| node.people).collect();
-        let mut rule = LimitRule { limits, people, levels: vec![] };
-        let mut classes: Vec<ValueLimit> = vec![];
-        for value in limits.values.iter().filter(|value| value.allowed.is_some()) {
-            if !classes.contains(value) {
-                classes.push(*value);
-            }
-        }
+        let least = tree.leaves().into_iter().map(|leaf| people[leaf]).min().unwrap_or(1);
+        let mut classes: Vec<BoundedValue> = vec![];
+        let mut class_of = |value: &ValueLimit| {
+            let bounded = value.bounded(limits.known, least)?;
+            let place = classes.iter().position(|class| *class == bounded);
+            place.or_else(|| {
+                classes.push(bounded);
+                Some(classes.len() - 1)
+            })
+        };
+        let class_of = limits.values.iter().map(&mut class_of).collect();
+        let mut rule = LimitRule { limits, classes, class_of, people, standing: vec![], most: vec![] };
         // The nodes that may publish themselves next below each node.
         let mut below: Vec<Vec<usize>> = vec![];
         let mut proofs: Vec<Vec<Proved>> = vec![];
         for (at, node) in tree.nodes().iter().enumerate() {
-            let standing = |&child: &usize| match rule.levels[child] {
-                Some(_) => vec![child],
-                None => below[child].clone(),
+            let standing = |&child: &usize| match rule.standing[child] {
+                Standing::Never => below[child].clone(),
+                _ => vec![child],
             };
             let mut parts: Vec<usize> = node.children.iter().flat_map(standing).collect();
-            if parts.is_empty() {
-                let widest = node.people as f64;
-                proofs.push(
-                    classes.iter().map(|_| Proved { ln_left: 0.0, widest, narrowest: widest }).collect(),
-                );
-                rule.levels.push(Some(0));
-                below.push(parts);
-                continue;
-            }
-            // A part that leaves too little room for a proof never publishes itself; its own parts take its place.
-            let (level, proof) = loop {
-                let level =
-                    parts.iter().filter_map(|&part| rule.levels[part]).max().map_or(0, |level| level + 1);
-                let of_class = |(class, value): (usize, &ValueLimit)| {
-                    rule.prove(value, (at, level), &parts, |part| proofs[part][class])
-                };
-                match classes.iter().enumerate().map(of_class).collect::<Result<Vec<Proved>, Unproved>>() {
-                    Ok(proof) => break (level, Some(proof)),
-                    Err(Unproved::Part(part)) => {
-                        rule.levels[part] = None;
-                        let place = parts.iter().position(|&own| own == part).unwrap_or(0);
-                        parts.splice(place..=place, below[part].clone());
-                    }
-                    Err(Unproved::Node) => break (level, None),
-                }
+            let (standing, proof) = match parts.is_empty() {
+                true => (Standing::Leaf, rule.proof_of_leaf(at)),
+                false => rule.place(at, &mut parts, &proofs, &below),
             };
-            rule.levels.push(proof.is_some().then_some(level));
+            rule.most.push(rule.most_of(at, standing));
+            rule.standing.push(standing);
             below.push(parts);
-            proofs.push(proof.unwrap_or_default());
+            proofs.push(proof);
         }
         rule
     }
 
+    /// The limits of a node by class.
+    fn most_of(&self, node: usize, standing: Standing) -> Vec<i64> {
+        let people = self.people[node];
+        let alone = self.people.len() == 1;
+        let most = |class: &BoundedValue| match standing {
+            // Nothing above it depends on whether it fails.
+            Standing::Leaf if alone => class.below_bound(people),
+            Standing::Leaf => class.of_leaf(people),
+            Standing::Inner(place) => class.of_inner(place, people),
+            Standing::Never => -1,
+        };
+        self.classes.iter().map(most).collect()
+    }
+
+    fn proof_of_leaf(&self, node: usize) -> Vec<Proved> {
+        let widest = self.people[node] as f64;
+        self.classes.iter().map(|_| Proved { ln_left: 0.0, widest, narrowest: widest }).collect()
+    }
+
+    /// The highest limits that are proved for an inner node. A part that leaves too little room for a proof never publishes
+    /// itself; its own parts take its place.
+    fn place(
+        &mut self,
+        node: usize,
+        parts: &mut Vec<usize>,
+        proofs: &[Vec<Proved>],
+        below: &[Vec<usize>],
+    ) -> (Standing, Vec<Proved>) {
+        loop {
+            let prove = |place: u32| -> Result<Vec<Proved>, Unproved> {
+                let of_class = |class: usize| self.prove(class, (node, place), parts, proofs);
+                (0..self.classes.len()).map(of_class).collect()
+            };
+            match prove(*PLACES.start()) {
+                Ok(proof) => {
+                    // What is proved for a limit is proved for all lower ones.
+                    let (mut proved, mut unproved) = ((*PLACES.start(), proof), *PLACES.end() + 1);
+                    while unproved - proved.0 > 1 {
+                        let middle = proved.0.midpoint(unproved);
+                        match prove(middle) {
+                            Ok(proof) => proved = (middle, proof),
+                            Err(_) => unproved = middle,
+                        }
+                    }
+                    return (Standing::Inner(proved.0), proved.1);
+                }
+                Err(Unproved::Node) => return (Standing::Never, vec![]),
+                Err(Unproved::Part(part)) => {
+                    self.standing[part] = Standing::Never;
+                    let place = parts.iter().position(|&own| own == part).unwrap_or(0);
+                    parts.splice(place..=place, below[part].clone());
+                }
+            }
+        }
+    }
+
     /// Whether a node with these counts may not publish itself.
     pub(super) fn is_bad(&self, node: usize, counts: &[u64]) -> bool {
-        let Some(level) = self.levels[node] else { return true };
-        let above = |(value, &count): (usize, &u64)| {
-            count as i64 > self.limits.of(value).most(level, self.people[node], self.limits.known)
+        if self.standing[node] == Standing::Never {
+            return true;
+        }
+        let above = |(value, &count): (usize, &u64)| match self.class(value) {
+            Some(class) => count as i64 > self.most[node][class],
+            None => false,
         };
         counts.iter().enumerate().any(above)
     }
 
-    /// Proves one value of a node within its limits, given what is proved about its parts.
+    /// The class of a code, if its share is limited.
+    fn class(&self, code: usize) -> Option<usize> {
+        self.class_of[code.min(self.class_of.len() - 1)]
+    }
+
+    /// Proves the values of a class for a node within its limits, given what is proved about its parts.
     fn prove(
         &self,
-        value: &ValueLimit,
-        (node, level): (usize, i32),
+        class: usize,
+        (node, place): (usize, u32),
         parts: &[usize],
-        proved: impl Fn(usize) -> Proved,
+        proofs: &[Vec<Proved>],
     ) -> Result<Proved, Unproved> {
-        let known = self.limits.known;
+        let (value, known) = (&self.classes[class], self.limits.known);
         let people = self.people[node];
-        let highest = value.proved(level, people);
-        let lowest = value.most(level, people, known) + 1;
+        let highest = value.proved(place, people);
+        let lowest = value.of_inner(place, people) + 1;
         let mut left = Proved { ln_left: f64::INFINITY, widest: 0.0, narrowest: f64::INFINITY };
         for &part in parts {
-            let part_level = self.levels[part].ok_or(Unproved::Part(part))?;
-            let bound = value.bound(self.people[part], known).ok_or(Unproved::Node)?;
-            let own = proved(part);
+            let (part_people, near) = (self.people[part], self.most[part][class]);
+            let own = proofs[part][class];
             for placed in PlacedKnown::all(known) {
-                let part_people = self.people[part];
-                let near = value.most(part_level, part_people, known);
                 let at = |having| placed.dealing(people, having, part_people);
                 let shift = placed.having_in_part as i64;
                 // A placement that is impossible at the highest possible count is impossible below it.
                 let Some(high) = at(highest.min(placed.most_having(people))) else { continue };
-                let share = match part_level {
-                    0 => match high.mean_above(near - shift) {
+                let share = match self.standing[part] {
+                    Standing::Never => return Err(Unproved::Part(part)),
+                    Standing::Leaf => match high.mean_above(near - shift) {
                         None => None,
                         Some(mean) => {
-                            let short = bound - (mean + shift as f64);
+                            let short = value.bound(part_people) - (mean + shift as f64);
                             if short.is_nan() || short <= MARGIN * part_people as f64 {
                                 return Err(Unproved::Node);
                             }
                             Some(short.ln())
                         }
                     },
-                    _ => {
-                        let far = value.proved(part_level, part_people).max(near);
+                    Standing::Inner(part_place) => {
+                        let far = value.proved(part_place, part_people).max(near);
                         let farther = high.ln_farther(near - shift, far - shift);
                         // ln(d / (d + n)), without forming d.
                         let limit = own.ln_left - ln_add(own.ln_left, own.widest.ln());
@@ -331,60 +438,13 @@ impl<'a> LimitRule<'a> {
             left.narrowest = left.narrowest.min(own.narrowest);
         }
         // Where another child fails, the mean of the leaf's count must be below its bound by as much.
-        let (known, allowed) = (known as f64, value.allowed.ok_or(Unproved::Node)?);
-        let mean = known + highest as f64 * left.narrowest / (people as f64 - known);
-        let short = allowed * (left.narrowest - known) - mean;
+        let mean = value.known + highest as f64 * left.narrowest / (people as f64 - value.known);
+        let short = value.allowed * (left.narrowest - value.known) - mean;
         if short.is_nan() || short <= MARGIN * people as f64 {
             return Err(Unproved::Node);
         }
         left.ln_left = left.ln_left.min(short.ln());
         Ok(left)
-    }
-}
-
-/// Where the known people of a node sit, and how many of them have the value.
-#[derive(Debug, Clone, Copy)]
-struct PlacedKnown {
-    in_part: u64,
-    having_in_part: u64,
-    elsewhere: u64,
-    having_elsewhere: u64,
-}
-
-impl PlacedKnown {
-    fn all(known: usize) -> impl Iterator<Item = PlacedKnown> {
-        let known = known as u64;
-        (0..=known).flat_map(move |in_part| {
-            (0..=in_part).flat_map(move |having_in_part| {
-                (0..=known - in_part).flat_map(move |elsewhere| {
-                    (0..=elsewhere).map(move |having_elsewhere| PlacedKnown {
-                        in_part,
-                        having_in_part,
-                        elsewhere,
-                        having_elsewhere,
-                    })
-                })
-            })
-        })
-    }
-
-    /// The most people who can have the value: all but those who are known not to.
-    fn most_having(&self, people: u64) -> i64 {
-        let lacking = self.in_part + self.elsewhere - self.having_in_part - self.having_elsewhere;
-        people as i64 - lacking as i64
-    }
-
-    /// How the people who are not known are dealt; `None` if there are not so many.
-    fn dealing(&self, people: u64, having: i64, part: u64) -> Option<Dealing> {
-        let people_left = people.checked_sub(self.in_part + self.elsewhere)?;
-        let having_left =
-            u64::try_from(having).ok()?.checked_sub(self.having_in_part + self.having_elsewhere)?;
-        let dealt = part.checked_sub(self.in_part)?;
-        (having_left <= people_left && dealt <= people_left).then_some(Dealing {
-            people: people_left,
-            having: having_left,
-            dealt,
-        })
     }
 }
 

@@ -9,6 +9,7 @@
 //! which safety is proved once for all tables. Which of the two applies depends on the counts of the root alone.
 
 mod exact;
+mod known;
 mod limits;
 mod point;
 mod tail;

@@ -117,6 +117,28 @@ pub(super) fn binomial_above(people: u64, share: f64, limit: i64) -> f64 {
     (ln_first.exp() * sum).min(1.0)
 }
 
+/// The largest limit above which the mean count of `people` independent people, each with the value with chance `share`, is
+/// below `mean`; -1 if even the mean of all counts is not.
+pub(super) fn highest_with_mean_below(people: u64, share: f64, mean: f64) -> i64 {
+    if share <= 0.0 || share >= 1.0 {
+        return -1;
+    }
+    let odds = (1.0 - share) / share;
+    let (mut term, mut sum, mut moment) = (1.0, 0.0, 0.0);
+    for count in (0..=people).rev() {
+        sum += term;
+        moment += term * count as f64;
+        if moment < mean * sum {
+            return count as i64 - 1;
+        }
+        term *= count as f64 / (people - count + 1) as f64 * odds;
+        if sum > 1e200 {
+            (term, moment, sum) = (term / sum, moment / sum, 1.0);
+        }
+    }
+    -1
+}
+
 fn ln_choose(all: u64, some: u64) -> f64 {
     ln_factorial(all) - ln_factorial(some) - ln_factorial(all - some)
 }

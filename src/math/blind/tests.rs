@@ -482,6 +482,35 @@ fn shares_in_trees_of_hundreds_of_people_stay_below_the_confidence() {
     assert!(proved >= 6, "{proved}");
 }
 
+/// The same in trees of any shape, in which chains of nodes are proved.
+#[test]
+fn shares_in_random_trees_stay_below_the_confidence() {
+    let mut random = Random::new(16);
+    let (mut proved, mut chains) = (0, 0);
+    for round in 0..60 {
+        let confidence = ["1/2", "3/5", "4/5"][round % 3];
+        let nested = Nested::random(200 + 4 * round, 10 + round % 21, &mut random);
+        let points = [point_of_one([0, 0, 0], confidence)];
+        let limits = ShareLimits::new(&points, &[Some(0.05 * (1 + round % 6) as f64)]).unwrap();
+        let rule = LimitRule::new(&nested.tree, &limits);
+        let nodes = nested.tree.nodes();
+        let stands =
+            |&node: &usize| !nodes[node].children.is_empty() && !rule.is_bad(node, &[0, nodes[node].people]);
+        let standing: Vec<usize> = (0..nodes.len()).filter(stands).collect();
+        proved += standing.len();
+        chains += standing.iter().filter(|&&node| nodes[node].children.iter().any(stands)).count();
+        let bound = parse_fraction(confidence).unwrap().to_f64().value();
+        let leaves = nested.tree.leaves();
+        for leaf in [leaves[0], leaves[leaves.len() / 2]] {
+            let mut largest = 0.0;
+            let shares = Shares { tree: &nested.tree, known: BTreeMap::new(), leaf };
+            shares.ways(&rule, nested.tree.root(), &mut largest);
+            assert!(largest < bound, "round {round}: {largest}");
+        }
+    }
+    assert!(proved >= 100 && chains >= 20, "{proved} {chains}");
+}
+
 #[test]
 fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
     let points = [point([1, 0, 0], "1/2")];
@@ -521,6 +550,43 @@ fn limits_of_a_large_tree_are_proved_and_follow_the_declared_shares() {
     let mut expected: Vec<usize> = tree.leaves().into_iter().skip(16).collect();
     expected.insert(0, blocks[0]);
     assert_eq!((published.nodes, published.failed_leaves), (Some(expected), 1));
+}
+
+/// Failures that climb from a leaf to the third level: the proof of a chain is used, not only that of nodes above leaves.
+#[test]
+fn a_chain_of_failures_ends_at_a_node_that_is_proved() {
+    let points = [point([1, 0, 0], "1/2")];
+    let limits = ShareLimits::new(&points, &[Some(0.23), Some(0.1), Some(0.1)]).unwrap();
+    let (leaf, mut nodes, mut blocks, mut regions) = (600, vec![], vec![], vec![]);
+    for _ in 0..6 {
+        let first_block = blocks.len();
+        for _ in 0..12 {
+            let first = nodes.len();
+            nodes.extend((0..12).map(|_| CandidateNode { people: leaf, children: vec![] }));
+            blocks.push(nodes.len());
+            nodes.push(CandidateNode { people: 12 * leaf, children: (first..first + 12).collect() });
+        }
+        regions.push(nodes.len());
+        nodes.push(CandidateNode { people: 144 * leaf, children: blocks[first_block..].to_vec() });
+    }
+    nodes.push(CandidateNode { people: 864 * leaf, children: regions.clone() });
+    let tree = CandidateTree::new(nodes);
+    let rule = LimitRule::new(&tree, &limits);
+    let stands = |node: &&usize| !rule.is_bad(**node, &[0; 12]);
+    let proved = [&blocks[..], &regions[..], &[tree.root()]].map(|nodes| nodes.iter().filter(stands).count());
+    assert_eq!(proved, [72, 6, 1]);
+    // Twelve values; the second block has far too many people with the first one.
+    let usual = [138, 60, 60, 38, 38, 38, 38, 38, 38, 38, 38, 38];
+    let many = [300, 60, 60, 20, 20, 20, 20, 20, 20, 20, 20, 20];
+    assert!(usual.iter().sum::<u64>() == leaf && many.iter().sum::<u64>() == leaf);
+    let mut counts: Vec<Vec<u64>> = tree.nodes().iter().map(|_| usual.to_vec()).collect();
+    tree.nodes()[blocks[1]].children.iter().for_each(|&leaf| counts[leaf] = many.to_vec());
+    tree.add_up(&mut counts);
+    assert!(rule.is_bad(blocks[1], &counts[blocks[1]]) && !rule.is_bad(regions[0], &counts[regions[0]]));
+    let published = tree.publish(&counts, &points, &limits);
+    let mut expected = vec![regions[0]];
+    expected.extend(tree.leaves().into_iter().skip(144));
+    assert_eq!((published.nodes, published.failed_leaves), (Some(expected), 12));
 }
 
 #[test]

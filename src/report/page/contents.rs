@@ -3,6 +3,7 @@
 use super::binds::{BoundPeople, PolicyChanges};
 use crate::check::Verdict;
 use crate::model::Policy;
+use crate::release::attacks::AttackTable;
 use crate::release::receipt::Receipt;
 use crate::report::comparison::Comparison;
 use crate::report::kept::KeptColumn;
@@ -28,6 +29,8 @@ pub struct Contents<'a> {
     pub binds: Vec<BoundPeople>,
     /// What other policies would give, if they were tried on the original.
     pub tried: Option<PolicyChanges>,
+    /// Whom attacks affect, if the owner recorded them.
+    pub attacks: Option<AttackTable>,
     /// How far it is from the original.
     pub compared: Compared,
     /// The columns that are published unchanged.

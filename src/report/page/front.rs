@@ -8,7 +8,7 @@ use super::contents::{Asked, Contents, Origin, Reader};
 use super::data::PageData;
 use super::explorer::{self, Explored};
 use super::values::{PLACES, ValueRows, size};
-use super::{binds, claims, distributions, origin, scope, unchanged, worth};
+use super::{attacks, binds, claims, distributions, origin, scope, unchanged, worth};
 use crate::check::JudgedColumn;
 use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least};
@@ -38,6 +38,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
         }
         (safety(contents, &data))
         (scope::section(contents))
+        (attacks::section(contents))
         (worth::section(contents))
         (binds::section(contents))
         (unchanged::section(contents))

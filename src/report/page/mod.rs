@@ -6,10 +6,11 @@
 //!
 //! There is a file per section: `front` puts them in order, `claims` shows what was required and what was found,
 //! `distributions` what someone who knows distributions learns, `explorer` how sure an adversary could become of each of the
-//! `values`, `data` what scripts compute with, `scope` what the policy covers, `worth` the utility, `binds` why groups are not finer, `unchanged` the kept columns, and `origin` where the release comes from.
+//! `values`, `data` what scripts compute with, `scope` what the policy covers, `attacks` whom attacks affect, `worth` the utility, `binds` why groups are not finer, `unchanged` the kept columns, and `origin` where the release comes from.
 //!
 //! Memory: the page; at most 2 MB of data and 40 rows of a table.
 
+mod attacks;
 mod binds;
 mod claims;
 mod contents;

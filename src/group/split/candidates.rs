@@ -159,7 +159,8 @@ impl Candidates<'_> {
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
         let SweepRoom { lower, upper, swept, cuts, scratch } = room;
-        let ranked = self.spread.cuts(order, criterion.least_people());
+        let least = criterion.least_people();
+        let ranked = self.spread.cuts(order, least, least);
         cuts.clear();
         cuts.extend(ranked.filter(|cut| self.is_better(cut.rank, best)));
         let mut lower = self.growing(Side::Lower, criterion, lower);
@@ -245,7 +246,10 @@ impl Candidates<'_> {
         room: &mut SweepRoom,
     ) -> Option<Objection> {
         let starts = match &self.spread.column.splitting {
-            Splitting::Ordered => vec![self.spread.cuts(order, least).max_by(RankedCut::cmp)?.start],
+            Splitting::Ordered => {
+                let ranked = self.spread.cuts(order, least, criterion.least_people());
+                vec![ranked.max_by(RankedCut::cmp)?.start]
+            }
             Splitting::Tree(_) => self.spread.children()?.0,
         };
         criterion.objection(&self.parts_between(&starts, &mut room.swept), &mut room.scratch)

@@ -256,7 +256,7 @@ proptest! {
             .filter(large)
             .map(|start| RankedCut { start, rank: spread.rank(&[start], sample.order, least) })
             .collect();
-        let cuts: Vec<RankedCut> = spread.cuts(sample.order, least).collect();
+        let cuts: Vec<RankedCut> = spread.cuts(sample.order, least, least).collect();
         prop_assert_eq!(cuts, expected);
     }
 }

@@ -50,7 +50,9 @@ impl SplitPlan<'_> {
             if spread.runs.len() > 1 && rule == ObstructingRule::NothingToCut {
                 rule = ObstructingRule::People;
             }
-            let own = spread.best(self.order, self.least_people).map(|rank| CutStanding { rank, column });
+            let own = spread
+                .best(self.order, self.least_people, criterion.least_people())
+                .map(|rank| CutStanding { rank, column });
             best = match (best, own) {
                 (Some(best), Some(own)) if own.cmp(&best).is_gt() => Some(own),
                 (best, own) => best.or(own),

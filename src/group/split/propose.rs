@@ -92,7 +92,7 @@ impl SplitPlan<'_> {
         }
         let bound = |room: &mut ProposalRoom, column: usize| {
             let spread = rows.spread(counted, column, &mut room.counter);
-            spread.best(self.order, least).map(|rank| CutStanding { rank, column })
+            spread.best(self.order, least, least).map(|rank| CutStanding { rank, column })
         };
         let propose = |room: &mut ProposalRoom, number: usize, best: Option<CutStanding>| {
             self.propose_column(rows, counted, criterion, number, best, room)

@@ -120,8 +120,8 @@ impl ColumnHistogram<'_> {
         }
     }
 
-    /// The rank of splitting before each of these runs.
-    pub(super) fn rank(&self, starts: &[usize], order: CutOrder, least: u64) -> Rank {
+    /// The rank of splitting before each of these runs, if no group has fewer than `group` people.
+    pub(super) fn rank(&self, starts: &[usize], order: CutOrder, group: u64) -> Rank {
         let mut from = 0;
         let mut outcome = CutOutcome { penalty: 0.0, largest: 0, groups_left: 0.0 };
         let mut groups = 0;
@@ -129,16 +129,17 @@ impl ColumnHistogram<'_> {
             let size = self.people_to(to) - self.people_to(from);
             outcome.penalty += size as f64 * self.width(from, to);
             outcome.largest = outcome.largest.max(size);
-            groups += size / least.max(1);
+            groups += size / group.max(1);
             from = to;
         }
-        outcome.groups_left = share(groups, self.people / least.max(1));
+        outcome.groups_left = share(groups, self.people / group.max(1));
         self.rank_of(order, self.width(0, self.runs.len()), outcome)
     }
 
-    /// All cuts between two runs that leave at least `least` people on either side, in the order of codes.
-    pub(super) fn cuts(&self, order: CutOrder, least: u64) -> impl Iterator<Item = RankedCut> {
-        let (runs, people, each) = (self.runs, self.people, least.max(1));
+    /// All cuts between two runs that leave at least `least` people on either side, in the order of codes, with their ranks
+    /// as in [`Self::rank`].
+    pub(super) fn cuts(&self, order: CutOrder, least: u64, group: u64) -> impl Iterator<Item = RankedCut> {
+        let (runs, people, each) = (self.runs, self.people, group.max(1));
         let end = runs.len();
         let first = runs.partition_point(|run| run.people_below < least).max(1);
         let last = runs.partition_point(|run| people - run.people_below >= least);
@@ -188,11 +189,11 @@ impl ColumnHistogram<'_> {
         (!starts.is_empty()).then_some((starts, codes))
     }
 
-    /// The rank of the best cut of which every part has at least `least` people.
-    pub(super) fn best(&self, order: CutOrder, least: u64) -> Option<Rank> {
+    /// The rank of the best cut of which every part has at least `least` people, as in [`Self::rank`].
+    pub(super) fn best(&self, order: CutOrder, least: u64, group: u64) -> Option<Rank> {
         match &self.column.splitting {
             Splitting::Ordered => {
-                self.cuts(order, least).map(|cut| cut.rank).max_by(|one, other| one.cmp(other))
+                self.cuts(order, least, group).map(|cut| cut.rank).max_by(|one, other| one.cmp(other))
             }
             Splitting::Tree(_) => {
                 let (starts, _) = self.children()?;
@@ -202,7 +203,7 @@ impl ColumnHistogram<'_> {
                     let size = self.people_to(to) - self.people_to(std::mem::replace(&mut from, to));
                     size >= least
                 });
-                large.then(|| self.rank(&starts, order, least))
+                large.then(|| self.rank(&starts, order, group))
             }
         }
     }

@@ -476,7 +476,7 @@ impl Study<'_> {
             series.push(Series::line(format!("b2 = {second}"), points));
         }
         self.findings.charts.push(Chart {
-            title: "Figure 3(b): the same, B = (b1, b1, b1, b2, b2, b2), b' = 0.3".to_string(),
+            title: "Figure 3(b): the same, 3 x b1 and 3 x b2, b' = 0.3".to_string(),
             horizontal: Axis::linear("bandwidth b1"),
             vertical: Axis::from_zero("largest distance"),
             series,

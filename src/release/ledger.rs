@@ -31,7 +31,7 @@ pub const RECORD_BYTES: usize = MARK_BYTES + 8;
 /// Added to the number of a group that was withdrawn.
 pub const WITHDRAWN: u64 = 1 << 63;
 
-const MAGIC: &[u8; 16] = b"skyveil ledger 1";
+const MAGIC: &[u8; 16] = b"skyveil ledger 2";
 
 /// The longest head; it holds a few groups for each value.
 const MOST_HEAD: u32 = 1 << 28;

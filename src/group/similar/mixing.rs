@@ -112,7 +112,7 @@ impl Mixing<'_> {
 
     fn join(&self, pool: &mut Pool, group: usize) {
         pool.joined[group] = true;
-        self.groups[group].iter().for_each(|&person| self.change(pool, person, true));
+        self.groups[group].iter().for_each(|&person| self.enter(pool, person));
     }
 
     fn signatures(&self, person: u32) -> impl Iterator<Item = u32> + '_ {
@@ -149,23 +149,28 @@ impl Mixing<'_> {
                 pool.likely.push(if has { -1.0 } else { mean });
             }
         }
-        (0..self.left as u32).for_each(|person| self.change(&mut pool, person, true));
+        (0..self.left as u32).for_each(|person| self.enter(&mut pool, person));
         pool
     }
 
-    fn change(&self, pool: &mut Pool, person: u32, joins: bool) {
-        if pool.members[person as usize] != joins {
-            pool.members[person as usize] = joins;
-            pool.expected.add(self.signatures(person), self.value(person), if joins { 1.0 } else { -1.0 });
+    fn enter(&self, pool: &mut Pool, person: u32) {
+        if !std::mem::replace(&mut pool.members[person as usize], true) {
+            pool.expected.add(self.signatures(person), self.value(person), 1.0);
+        }
+    }
+
+    fn leave(&self, pool: &mut Pool, person: u32) {
+        if std::mem::replace(&mut pool.members[person as usize], false) {
+            pool.expected.add(self.signatures(person), self.value(person), -1.0);
         }
     }
 
     /// Leaves somebody out, or makes their dissolved group a group again.
     fn send_away(&self, pool: &mut Pool, group_of: &[usize], person: u32) {
         match self.groups.get(group_of[person as usize]) {
-            None => self.change(pool, person, false),
+            None => self.leave(pool, person),
             Some(group) => {
-                group.iter().for_each(|&own| self.change(pool, own, false));
+                group.iter().for_each(|&own| self.leave(pool, own));
                 pool.joined[group_of[person as usize]] = false;
                 pool.may_join[group_of[person as usize]] = false;
             }
@@ -181,8 +186,8 @@ impl Mixing<'_> {
             let mut open: Vec<Exposed> = Vec::new();
             for person in pool.people() {
                 let (posterior, value) = pool.expected.largest(self.signatures(person));
-                // A NaN is not at most the limit.
-                if posterior.is_nan() || posterior > limit {
+                // Only a guide: what is published is proved.
+                if posterior > limit {
                     open.push((person, posterior, value));
                 }
             }

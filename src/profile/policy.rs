@@ -10,7 +10,7 @@ use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::policy::hierarchy::decimal_text;
-use crate::policy::{ColumnType, quoted};
+use crate::policy::{ColumnType, quoted, quoted_key};
 use crate::table::read::Table;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -332,12 +332,6 @@ fn write_types(reading: &ReadingOptions, text: &mut String) -> fmt::Result {
         writeln!(text, "{} = \"{}\"", quoted_key(name), kind.name())?;
     }
     Ok(())
-}
-
-/// A name as a key, without quotes if possible.
-fn quoted_key(name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { name.to_string() } else { quoted(name) }
 }
 
 /// A name in the form allowed in a comment.

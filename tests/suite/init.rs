@@ -337,7 +337,10 @@ fn ages_with_zeros_before_them_are_numbers() {
     std::fs::write(&table, format!("age,zip,disease\n{rows}")).unwrap();
     let policy = runs_as_it_is(&table, &[]);
     assert!(policy.contains("[columns.quasi.age]\ngrid = 2\n") && policy.contains("\nage = \"integer\"\n"));
-    assert!(policy.contains("[columns.quasi.zip]\nprefix") && policy.contains("\nzip = \"text\"\n"), "{policy}");
+    assert!(
+        policy.contains("[columns.quasi.zip]\nprefix") && policy.contains("\nzip = \"text\"\n"),
+        "{policy}"
+    );
     let policy = runs_as_it_is(&table, &["--type", "age=text"]);
     assert!(policy.contains("\nage = \"text\"\n") && !policy.contains("grid"), "{policy}");
 }

@@ -24,11 +24,11 @@ struct Phases {
 }
 
 impl Phases {
-    /// Ends the phase, and begins the next.
-    fn begin(&mut self, name: &'static str, total: Option<u64>, turn: Turn) {
+    /// Ends the phase, and begins the next, or goes on with one of which some steps are done.
+    fn begin(&mut self, name: &'static str, total: Option<u64>, done: u64) {
         self.end();
         let began = Instant::now();
-        let before = self.ended.iter().find(|own| own.name == name).filter(|_| turn == Turn::Next);
+        let before = self.ended.iter().find(|own| own.name == name && done > 0);
         self.current = Some(Phase { name, total, since: before.map_or(began, |own| own.since), began });
     }
 
@@ -36,16 +36,10 @@ impl Phases {
         let Some(Phase { name, since, began, .. }) = self.current.take() else { return };
         let took = began.elapsed();
         match self.ended.iter_mut().find(|own| own.name == name) {
-            Some(own) => own.took += took,
+            Some(own) => *own = EndedPhase { name, since, took: own.took + took },
             None => self.ended.push(EndedPhase { name, since, took }),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    First,
-    Next,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,14 +75,14 @@ impl Progress {
     /// Begins a phase with `total` steps, mostly rows.
     pub fn start(&self, phase: &'static str, total: Option<u64>) {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
-        phases.begin(phase, total, Turn::First);
+        phases.begin(phase, total, 0);
         self.done.store(0, Ordering::Relaxed);
     }
 
     /// Goes on with a phase that takes turns with others, of whose `total` steps `done` are done.
     pub fn resume(&self, phase: &'static str, total: u64, done: u64) {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
-        phases.begin(phase, Some(total), Turn::Next);
+        phases.begin(phase, Some(total), done);
         self.done.store(done, Ordering::Relaxed);
     }
 

@@ -120,12 +120,13 @@ const NOBODY: usize = usize::MAX;
 impl Placements {
     /// For up to `atoms` atoms in `bucket`.
     pub(super) fn new(atoms: usize, bucket: &Bucket) -> Self {
+        let cells = (atoms + 1) * (atoms + 1);
         let mut new = Placements {
             atoms,
             clear_factor: product::clear_factor(atoms.saturating_add(1)),
             bucket: bucket.clone(),
-            best: Vec::new(),
-            choices: Vec::new(),
+            best: Vec::with_capacity(cells),
+            choices: Vec::with_capacity(cells),
         };
         new.place();
         new

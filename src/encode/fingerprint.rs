@@ -168,14 +168,16 @@ impl CellHasher {
     ) -> Result<()> {
         let columns: Vec<Words<'a>> =
             columns.map(|(name, array)| self.words(name, array)).collect::<Result<_>>()?;
+        let (mut lanes, mut next, mut absent) = (SipLanes::EMPTY, [0; LANES], [0; LANES]);
         for first in (0..rows).step_by(LANES) {
             let chunk = first..rows.min(first + LANES);
-            let mut lanes = SipLanes::new(self.start);
-            let (mut next, mut absent) = ([0; LANES], [0; LANES]);
+            lanes.begin(self.start);
+            absent.fill(0);
             for (place, words) in columns.iter().enumerate() {
                 let bit = 1 << (place % 64);
                 if place > 0 && bit == 1 {
-                    lanes.absorb(&std::mem::replace(&mut absent, [0; LANES]));
+                    lanes.absorb(&absent);
+                    absent.fill(0);
                 }
                 match words {
                     Words::One(keys) => {

@@ -47,17 +47,22 @@ impl SipState {
         self.0[0] ^= word;
     }
 
+    #[inline(always)]
+    fn four_rounds(&mut self) -> u64 {
+        self.round();
+        self.round();
+        self.round();
+        self.round();
+        self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
+    }
+
     /// The low and the high half of the hash.
     #[inline(always)]
     fn halves(mut self) -> [u64; 2] {
-        [(2, 0xee), (1, 0xdd)].map(|(place, change): (usize, u64)| {
-            self.0[place] ^= change;
-            self.round();
-            self.round();
-            self.round();
-            self.round();
-            self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
-        })
+        self.0[2] ^= 0xee;
+        let low = self.four_rounds();
+        self.0[1] ^= 0xdd;
+        [low, self.four_rounds()]
     }
 
     /// The hash.
@@ -74,9 +79,12 @@ fn joined([low, high]: [u64; 2]) -> u128 {
 pub(super) struct SipLanes([LaneWords; 4]);
 
 impl SipLanes {
-    /// Messages that all begin like this one.
-    pub fn new(start: SipState) -> Self {
-        SipLanes(start.0.map(|word| [word; LANES]))
+    /// No messages yet.
+    pub const EMPTY: SipLanes = SipLanes([[0; LANES]; 4]);
+
+    /// Begins messages anew, all of them like this one.
+    pub fn begin(&mut self, start: SipState) {
+        self.0.iter_mut().zip(start.0).for_each(|(words, word)| words.fill(word));
     }
 
     /// Adds a word to each message.
@@ -89,8 +97,8 @@ impl SipLanes {
         self.absorb_each(words);
     }
 
-    /// The hashes of the first of the messages.
-    pub fn finish(mut self, messages: usize, mut sink: impl FnMut(u128)) {
+    /// Ends the messages, and passes on the hashes of the first of them.
+    pub fn finish(&mut self, messages: usize, mut sink: impl FnMut(u128)) {
         self.turn_into_halves();
         let [low, high, ..] = &self.0;
         low.iter().zip(high).take(messages).for_each(|(&low, &high)| sink(joined([low, high])));
@@ -164,7 +172,8 @@ mod tests {
                 std::array::from_fn(|lane| (lane as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 + place))
             })
             .collect();
-        let mut lanes = SipLanes::new(start);
+        let mut lanes = SipLanes::EMPTY;
+        lanes.begin(start);
         words.iter().for_each(|words| lanes.absorb(words));
         let mut hashes = Vec::new();
         lanes.finish(LANES, |hash| hashes.push(hash));

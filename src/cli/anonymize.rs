@@ -401,7 +401,9 @@ fn published_text(
     if let (Some(_), Some(missing)) = (policy.robust(), &summary.suppression) {
         return suppression::robust_release(args.out(), summary, missing, &took) + &covered;
     }
-    let release = format!("release of {} people in {} groups", summary.records, summary.groups);
+    let (people, groups) =
+        (number_of(summary.records, "person", "people"), number_of(summary.groups, "group", "groups"));
+    let release = format!("release of {people} in {groups}");
     let mut text = match &summary.unprotected {
         None => format!("safe {release}: {}\n\n", visible_path(args.out())),
         Some(words) => format!("{words}; {release}: {}\n\n", visible_path(args.out())),

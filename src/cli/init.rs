@@ -88,7 +88,7 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     let names = args.paths.iter().map(|path| path.display().to_string());
     let name = names.collect::<Vec<_>>().join(" ");
     let policy = proposal.to_policy(&name, &reading)?;
-    let tried = tried(args, &proposal, &reading);
+    let tried = tried(args, &table, &proposal, &reading);
     if args.json {
         print(&format!("{}\n", to_json(&proposal, &tried)))?;
         return Ok(Answer::Yes);
@@ -113,18 +113,15 @@ struct Tried {
 }
 
 /// Tries policies on a sample. What cannot be tried is no reason not to propose a policy.
-fn tried(args: &InitArgs, proposal: &PolicyProposal<'_>, reading: &ReadingOptions) -> Tried {
-    let read_again =
-        |path: &PathBuf| path != Path::new("-") && (path.is_file() || path.is_dir() || !path.exists());
-    if args.no_trial || !args.paths.iter().all(read_again) {
+fn tried(args: &InitArgs, table: &Table, proposal: &PolicyProposal<'_>, reading: &ReadingOptions) -> Tried {
+    if args.no_trial {
         return Tried::default();
     }
     let outcome = with_progress(|progress| -> Result<Tried> {
         let policies = proposal.strictnesses(reading)?;
         let Some(first) = policies.first() else { return Ok(Tried::default()) };
-        // Notes about its files were printed when the table was opened first.
         let options = read_options(args.delimiter, Some(&first.policy), args.resources.spool());
-        let table = Table::open(&args.paths, &options)?;
+        let table = table.reopened(&options)?;
         let resources = args.resources.all(progress);
         let Some((sample, policies)) = Strictness::try_all(&policies, &table, SAMPLED_PEOPLE, &resources)?
         else {

@@ -125,7 +125,10 @@ fn every_command_reads_pipes() {
         });
     };
     let (input, policy, out) = (text(&pipe), folder.text("policy.toml"), folder.text("r"));
-    feed(&["init", input]);
+    let proposed = folder.text("proposed.toml");
+    feed(&["init", input, "--out", &proposed]);
+    // Policies are tried on what was copied.
+    assert!(std::fs::read_to_string(proposed).unwrap().contains("tried on all 400 people"));
     feed(&["anonymize", input, "--policy", &policy, "--out", &out]);
     feed(&["check", input, "--group", "region", "--sensitive", "diagnosis", "--point", "0,1,0,0.9"]);
     feed(&[

@@ -300,6 +300,7 @@ fn penalties_are_for_the_owner() {
     let words = whole();
     assert!(words.contains("What binds?") && words.contains("What would a change gain?"), "{words}");
     assert!(words.contains("q: grid = 1") && words.contains("k_anonymity = 20"), "{words}");
+    assert!(words.contains("What a finer grid would gain is below."), "{words}");
     std::fs::rename(folder.path("r.receipt.json"), folder.path("elsewhere.json")).unwrap();
     let words = whole();
     assert!(!words.contains("What binds?") && words.contains("q: grid = 1"), "{words}");

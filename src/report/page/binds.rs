@@ -60,6 +60,13 @@ pub struct PolicyChange {
     pub median_error: Option<f64>,
 }
 
+impl PolicyChange {
+    /// Whether only the cells of a column differ.
+    pub(super) fn changes_a_grid(&self) -> bool {
+        self.change.contains(": grid = ")
+    }
+}
+
 /// The policy as it is first, then changes of one line each, best first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyChanges {
@@ -80,6 +87,8 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
 
 /// What each change would gain.
 fn gains(tried: &PolicyChanges) -> Markup {
+    // The best ones, and what is said elsewhere to be here.
+    let shown = |(place, policy): &(usize, &PolicyChange)| *place <= MOST_LINES || policy.changes_a_grid();
     html! {
         h2 { "What would a change gain?" }
         p.soft {
@@ -96,7 +105,7 @@ fn gains(tried: &PolicyChanges) -> Markup {
             table {
                 thead { tr { th { "change" } th { "groups" } th { "penalty" } th { "median error" } } }
                 tbody {
-                    @for policy in tried.policies.iter().take(MOST_LINES + 1) {
+                    @for (_, policy) in tried.policies.iter().enumerate().filter(shown) {
                         tr {
                             th scope="row" { bdi { (policy.change) } }
                             @if policy.groups == 0 {

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::binds::PolicyChange;
 use super::contents::{ColumnPenalties, Compared, Contents, Origin};
 use super::front::facts;
 use crate::error::number_of;
@@ -56,11 +57,15 @@ pub(super) fn section(contents: &Contents<'_>) -> Markup {
                 h3 { "Certainty penalty by column" }
                 p.soft {
                     "The average width of labels, from 0 (exact) to 1 (nothing is known). "
-                    @if contents.tried.is_none() {
-                        code { "skyveil anonymize TABLE --policy FILE --dry-run" }
-                        " estimates what a finer grid would gain."
-                    } @else {
-                        "What a finer grid would gain is below."
+                    @match &contents.tried {
+                        None => {
+                            code { "skyveil anonymize TABLE --policy FILE --dry-run" }
+                            " estimates what a finer grid would gain."
+                        }
+                        Some(tried) if tried.policies.iter().any(PolicyChange::changes_a_grid) => {
+                            "What a finer grid would gain is below."
+                        }
+                        Some(_) => "",
                     }
                 }
                 (penalty_table(&penalties.columns))

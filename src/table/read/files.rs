@@ -15,7 +15,7 @@ use super::csv::{CsvFile, CsvType, OrderedCells};
 use super::input_file::InputFile;
 use super::ipc::{IpcFile, IpcStream};
 use super::keys::KeyColumn;
-use super::open::{open_found, open_pipe};
+use super::open::{open_again, open_found, open_pipe};
 use super::packing::Packing;
 use super::parquet::ParquetFile;
 use super::paths::find;
@@ -243,6 +243,13 @@ impl Table {
             scans: AtomicU64::new(0),
             bytes_read,
         })
+    }
+
+    /// The same files, which must not have changed, read with other options.
+    pub fn reopened(&self, options: &ReadOptions) -> Result<Table> {
+        let bytes_read = Arc::default();
+        let files = self.files.iter().map(|file| open_again(file, options, &bytes_read));
+        Table::of(files.collect::<Result<_>>()?, Vec::new(), options, bytes_read)
     }
 
     /// The same table with only some of its files, by their positions; they keep the types that all files agree on.

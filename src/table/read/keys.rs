@@ -31,6 +31,11 @@ impl KeyColumn {
         &self.name
     }
 
+    /// The key as the name of the folder says it.
+    pub fn key(&self) -> HiveKey {
+        HiveKey { name: self.name.clone(), value: self.cell.clone() }
+    }
+
     /// What its cell says about the type.
     pub fn guess(&self) -> TypeGuess {
         let mut guess = TypeGuess::new();

@@ -53,6 +53,16 @@ pub(super) fn open_pipe(
     open_input(InputFile::spooled(path, source, &options.spool)?, Vec::new(), options, bytes_read)
 }
 
+/// Opens a file again, to read it otherwise; of a pipe, what was copied.
+pub(super) fn open_again(
+    file: &TableFile,
+    options: &ReadOptions,
+    bytes_read: &Arc<AtomicU64>,
+) -> Result<TableFile> {
+    let keys = file.keys.iter().map(KeyColumn::key).collect();
+    open_input(file.input.clone(), keys, options, bytes_read)
+}
+
 fn open_input(
     input: InputFile,
     keys: Vec<HiveKey>,

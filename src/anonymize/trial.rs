@@ -200,8 +200,8 @@ impl TrialTable {
 
 /// Why a trial says nothing about the releases of a policy; `None` if it does.
 pub fn untried(policy: &Policy) -> Result<Option<&'static str>> {
-    let protection = Protection::new(policy)?;
-    Ok(if protection.judges_rows() || policy.grouping() != Grouping::Split {
+    // Only tables that are split have a protection of their parts.
+    Ok(if policy.grouping() != Grouping::Split || Protection::new(policy)?.judges_rows() {
         Some("a release whose groups are not made by counts")
     } else if policy.publish.cuts == Cuts::Blind {
         Some("a release whose cuts are blind")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
 
 from . import _choices, _made, _means
@@ -48,6 +49,12 @@ _PART = "part binary"
 
 _PAGES_AT_ONCE = 16
 """Pages that a task sorts before it passes their rows on."""
+
+_FILES_AT_ONCE = 8
+"""At most so many files are written at once."""
+
+_PIECES = 17
+"""What a task returns that wrote a file: what it found, and at most 8 pieces of each of two tables."""
 
 
 def anonymize(
@@ -132,6 +139,8 @@ class _Tasks:
         """The partitions of the pages of each set."""
         self._sorts: dict[int, int] = {}
         self._next = 1
+        self._writers = ThreadPoolExecutor(max_workers=_FILES_AT_ONCE)
+        self._files: dict[int, Future[Any]] = {}
 
     def columns(self) -> Any:
         """The table of which the run sees the columns."""
@@ -183,14 +192,20 @@ class _Tasks:
 
     def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
         """Sorts the pages of a set into others, and returns the number of the first."""
+        return self._sorted("sort", rows, request, sets, 1 if together else self.tasks_at_once())
+
+    def place(self, rows: int, request: bytes, sets: int) -> int:
+        """Sorts the pages of a set into those of files, and returns the number of the first."""
+        return self._sorted("place", rows, request, sets, 1)
+
+    def _sorted(self, stage: str, rows: int, request: bytes, sets: int, tasks: int) -> int:
         start = self._page_task()
-        tasks = 1 if together else self.tasks_at_once()
 
         def places(number: int, pages: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             task, pages = None, iter(pages)
             while some := list(itertools.islice(pages, _PAGES_AT_ONCE)):
                 task = task or start()
-                for place, page in task.sort(request, some):
+                for place, page in getattr(task, stage)(request, some):
                     # Nothing but the place of a row and its partition decides where it goes: a task that is tried again
                     # may cut pages elsewhere.
                     yield place * tasks + number % tasks, page
@@ -215,6 +230,30 @@ class _Tasks:
 
         grown = pages.mapPartitionsWithIndex(run)
         return self._context.runJob(grown, lambda made: made, list(request_of))
+
+    def begin_file(self, file: int, order: list[bytes], rows: list[int]) -> None:
+        """Lets a task write and check a file, while the run goes on."""
+        self._files[file] = self._writers.submit(self._write, order, [self._pages_of(own) for own in rows])
+
+    def _write(self, order: list[bytes], rows: list[RDD[bytes]]) -> tuple[Any, list[bytes], RDD[bytes] | None]:
+        """Runs the task; what it returned, and if it is large, the rest of it, which the executors store."""
+        start, sent = self._page_task(), self._context.broadcast(order)
+        if not rows:
+            nothing: RDD[bytes] = self._context.parallelize([], 1)
+            return sent, nothing.mapPartitions(lambda pages: start().write(sent.value, pages)).collect(), None
+        own = self._context.union(rows).coalesce(1)
+        pieces = own.mapPartitions(lambda pages: enumerate(start().write(sent.value, pages)))
+        stored = pieces.partitionBy(_PIECES, lambda piece: piece).values()
+        return sent, self._context.runJob(stored, list, [0]), stored
+
+    def finish_file(self, file: int) -> Iterator[bytes]:
+        """What the task returned that wrote a file, piece by piece."""
+        sent, first, stored = self._files.pop(file).result()
+        yield from first
+        if stored is not None:
+            for piece in range(1, _PIECES):
+                yield from self._context.runJob(stored, list, [piece])
+        sent.destroy()
 
     def pages(self, rows: int) -> Iterator[bytes]:
         """The pages of a set, fetched partition by partition."""
@@ -241,6 +280,7 @@ class _Tasks:
 
     def close(self) -> None:
         """Removes what Spark stored for the run."""
+        self._writers.shutdown(cancel_futures=True)
         self._sets.clear()
         if self._all is not None:
             self._all.unpersist(blocking=True)
@@ -249,7 +289,10 @@ class _Tasks:
 
 
 def _start(rows: _Rows, order: Any) -> NativePageTask:
-    return NativePageTask(rows, order.value)
+    *others, means = rows
+    # Spark removes these folders, however an executor ends.
+    folders = os.environ.get("SPARK_LOCAL_DIRS", os.environ.get("LOCAL_DIRS", ""))
+    return NativePageTask((*others, {**means, "temp": folders.split(",")[0] or means["temp"]}), order.value)
 
 
 def _counted(start: Callable[[], NativePageTask], request: bytes, pages: Iterable[bytes]) -> Iterator[bytes]:

@@ -42,18 +42,22 @@ use crate::model::skyline::BlindRequirements;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
+use crate::release::files_elsewhere::FilesElsewhere;
 use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::penalty::Measure;
 use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
-use crate::resources::budget::release_freed;
+use crate::resources::budget::{Budget, release_freed};
+use crate::resources::spill::Extent;
 use crate::resources::threads::thread_pool;
+use crate::table::ColumnKind;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, take a wider bandwidth, or \
@@ -213,8 +217,8 @@ impl<'s> CodedTable<'s> {
             payload,
             groups_before: workplace.groups_before(),
         };
-        let mut files =
-            GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
+        let measure = measure(job.table, source, &self.attributes)?;
+        let mut files = GroupFiles::create(job, workplace, &shape, measure, &self.rows)?;
         files.decisive = self.decisive(job, protection, workplace)?;
         let mut audit = None;
         let grown = match job.search {
@@ -247,7 +251,7 @@ impl<'s> CodedTable<'s> {
         drop(self.rows);
         let GroupFiles { output, measure, obstacles, tree, decisive, left_out, .. } = files;
         expect_allowed(job.policy, left_out.people, people, REMEDY)?;
-        let log = output.finish()?;
+        let (log, evidence) = output.finish()?;
         let suppressed = list_left_out(job, &left_out, source, (&self.attributes, sensitive), workplace)?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
@@ -268,6 +272,7 @@ impl<'s> CodedTable<'s> {
             suppressed,
             accepted: self.accepted,
             night,
+            evidence,
         })))
     }
 }
@@ -310,9 +315,41 @@ fn night_record(
     Ok(Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? }))
 }
 
+/// Who writes the groups.
+enum Writing<'a> {
+    /// This process.
+    Here(Box<Output<'a>>),
+    /// The tasks of an engine, a file each.
+    Elsewhere(Box<FilesElsewhere<'a>>),
+}
+
+impl Writing<'_> {
+    fn push(&mut self, number: u64, group: Group) -> Result<()> {
+        match self {
+            Writing::Here(output) => output.push(number, &group),
+            Writing::Elsewhere(files) => files.push(number, group),
+        }
+    }
+
+    fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
+        match self {
+            Writing::Here(output) => output.push_travelling(rows, budget),
+            Writing::Elsewhere(files) => files.push_travelling(rows),
+        }
+    }
+
+    /// Waits until everything is written; returns who went to which group, and what tasks found in their files.
+    fn finish(self) -> Result<(PersonLog, Option<Vec<Extent>>)> {
+        match self {
+            Writing::Here(output) => Ok((output.finish()?, None)),
+            Writing::Elsewhere(files) => Ok((PersonLog::default(), Some(files.finish()?))),
+        }
+    }
+}
+
 /// Where the groups of a release go while they are found.
 struct GroupFiles<'a> {
-    output: Output<'a>,
+    output: Writing<'a>,
     measure: Measure<'a>,
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
@@ -328,10 +365,21 @@ impl<'a> GroupFiles<'a> {
         workplace: &'a Workplace<'_>,
         shape: &'a ReleaseShape<'a>,
         measure: Measure<'a>,
+        rows: &PartRows<'a>,
     ) -> Result<Self> {
-        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let (folder, spill, options) = (workplace.staging.folder(), &workplace.spill, job.part_options());
+        let output = match rows {
+            PartRows::Here(_) => Writing::Here(Box::new(Output::create(folder, shape, spill, options)?)),
+            PartRows::Elsewhere(held) => Writing::Elsewhere(Box::new(FilesElsewhere::create(
+                folder,
+                shape,
+                held.clone(),
+                spill,
+                &options,
+            )?)),
+        };
         Ok(GroupFiles {
-            output: Output::create(folder, shape, spill, job.part_options())?,
+            output,
             measure,
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
@@ -399,7 +447,7 @@ impl GroupSink for GroupFiles<'_> {
         if let Some(decisive) = &mut self.decisive {
             decisive.observe(&group.part);
         }
-        self.output.push(number, &group)
+        self.output.push(number, group)
     }
 
     fn left_out(&mut self, extent: &[Range<u32>], people: u64) -> Result<()> {
@@ -429,10 +477,18 @@ fn pages_here<'r, 's>(rows: &'r PartRows<'s>) -> Result<&'r PageStore<'s>> {
 }
 
 fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
-    let label = |attribute: &'a Attribute| {
-        Ok((attribute.name.clone(), Labels::new(attribute, table.kind(&attribute.name)?)))
-    };
-    attributes.iter().map(label).collect()
+    Ok(labels_of(attributes, kinds(table, attributes)?))
+}
+
+/// The types of the quasi-identifiers.
+pub(super) fn kinds(table: &Table, attributes: &[Attribute]) -> Result<Vec<ColumnKind>> {
+    attributes.iter().map(|attribute| table.kind(&attribute.name)).collect()
+}
+
+/// How the quasi-identifiers are labelled.
+pub(super) fn labels_of(attributes: &[Attribute], kinds: Vec<ColumnKind>) -> Vec<(String, Labels<'_>)> {
+    let named = attributes.iter().zip(kinds);
+    named.map(|(own, kind)| (own.name.clone(), Labels::new(own, kind))).collect()
 }
 
 fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) -> Result<Measure<'a>> {

@@ -9,9 +9,9 @@
 //! It covers the columns that decide about groups: quasi-identifiers, sensitive columns, and the column that identifies
 //! people or counts rows, in canonical form and in the order of their names.
 //!
-//! Memory: 72 bytes for each row of a batch, 16 for each entry of its dictionaries.
+//! Memory: 16 bytes for each row of a batch and column that holds no numbers, and for each entry of its dictionaries.
 
-use super::cells::{CellTexts, keys};
+use super::cells::{CellKeys, CellTexts, keys};
 use super::scale::Scale;
 use crate::error::{Error, Result};
 use crate::table::ColumnKind;
@@ -113,8 +113,8 @@ impl<'k> RowHasher<'k> {
     /// The fingerprint of the rows of a batch, which begins with the columns in the order of [`RowHasher::new`].
     pub fn hash(&self, batch: &[ArrayRef], rows: usize) -> Result<Fingerprint> {
         let columns = self.columns.iter().map(|(name, place)| (name.as_str(), &batch[*place]));
-        let hashes = self.cells.rows(columns, rows)?;
-        let sum = hashes.into_iter().fold(0u128, |sum, hash| sum.wrapping_add(hash));
+        let mut sum = 0u128;
+        self.cells.each_row(columns, rows, |hash| sum = sum.wrapping_add(hash))?;
         Ok(Fingerprint { rows: rows as u64, sum })
     }
 
@@ -146,45 +146,70 @@ impl CellHasher {
         CellHasher { start: SipState::new(word(0), word(8)) }
     }
 
-    /// The hash of each row of these columns, given with their names. A number is one word; which numbers are missing is a bit
-    /// for each column, one word for every 64 of them.
+    /// The hash of each row of these columns, given with their names.
     pub fn rows<'a>(
         &self,
         columns: impl Iterator<Item = (&'a str, &'a ArrayRef)>,
         rows: usize,
     ) -> Result<Vec<u128>> {
-        let mut states = vec![self.start; rows];
-        let mut absent = vec![0u64; rows];
-        for (place, (name, array)) in columns.enumerate() {
-            let bit = 1 << (place % 64);
-            if place > 0 && bit == 1 {
-                states
-                    .iter_mut()
-                    .zip(&mut absent)
-                    .for_each(|(state, bits)| state.absorb(std::mem::take(bits)));
+        let mut hashes = Vec::with_capacity(rows);
+        self.each_row(columns, rows, |hash| hashes.push(hash))?;
+        Ok(hashes)
+    }
+
+    /// Passes the hash of each row to `sink`, in order. A number is one word; which numbers are missing is a bit for each
+    /// column, one word for every 64 of them.
+    fn each_row<'a>(
+        &self,
+        columns: impl Iterator<Item = (&'a str, &'a ArrayRef)>,
+        rows: usize,
+        mut sink: impl FnMut(u128),
+    ) -> Result<()> {
+        let columns: Vec<Words<'a>> =
+            columns.map(|(name, array)| self.words(name, array)).collect::<Result<_>>()?;
+        let (mut states, mut absent) = ([self.start; CHUNK], [0u64; CHUNK]);
+        for first in (0..rows).step_by(CHUNK) {
+            let chunk = first..rows.min(first + CHUNK);
+            let (states, absent) = (&mut states[..chunk.len()], &mut absent[..chunk.len()]);
+            states.fill(self.start);
+            absent.fill(0);
+            for (place, words) in columns.iter().enumerate() {
+                let bit = 1 << (place % 64);
+                if place > 0 && bit == 1 {
+                    let both = states.iter_mut().zip(absent.iter_mut());
+                    both.for_each(|(state, bits)| state.absorb(std::mem::take(bits)));
+                }
+                match words {
+                    Words::One(keys) => {
+                        for ((state, bits), row) in
+                            states.iter_mut().zip(absent.iter_mut()).zip(chunk.clone())
+                        {
+                            let key = keys.get(row);
+                            *bits |= if key.is_none() { bit } else { 0 };
+                            state.absorb(key.unwrap_or(0) as u64);
+                        }
+                    }
+                    Words::Two(cells) => {
+                        for (state, [high, low]) in states.iter_mut().zip(&cells[chunk.clone()]) {
+                            state.absorb(*high);
+                            state.absorb(*low);
+                        }
+                    }
+                }
             }
-            match ColumnKind::of(array.data_type()).as_ref().and_then(Scale::of) {
-                Some(scale) if !matches!(scale, Scale::Decimal(_)) => {
-                    let keys = keys(array, scale, name)?;
-                    for (row, (state, bits)) in states.iter_mut().zip(&mut absent).enumerate() {
-                        let key = keys.get(row);
-                        *bits |= if key.is_none() { bit } else { 0 };
-                        state.absorb(key.unwrap_or(0) as u64);
-                    }
-                }
-                _ => {
-                    for (state, [high, low]) in states.iter_mut().zip(self.cells(array, name)?) {
-                        state.absorb(high);
-                        state.absorb(low);
-                    }
-                }
+            for (state, bits) in states.iter_mut().zip(absent) {
+                state.absorb(*bits);
+                sink(state.finish());
             }
         }
-        let finish = |(mut state, bits): (SipState, u64)| {
-            state.absorb(bits);
-            state.finish()
-        };
-        Ok(states.into_iter().zip(absent).map(finish).collect())
+        Ok(())
+    }
+
+    fn words<'a>(&self, name: &str, array: &'a ArrayRef) -> Result<Words<'a>> {
+        match ColumnKind::of(array.data_type()).as_ref().and_then(Scale::of) {
+            Some(scale) if !matches!(scale, Scale::Decimal(_)) => Ok(Words::One(keys(array, scale, name)?)),
+            _ => Ok(Words::Two(self.cells(array, name)?)),
+        }
     }
 
     /// Two words for each cell of a canonical column, different for different values.
@@ -239,6 +264,17 @@ impl CellHasher {
         let hash = state.finish();
         [(hash >> 64) as u64, hash as u64]
     }
+}
+
+/// Rows that are hashed together; their states stay in the cache.
+const CHUNK: usize = 512;
+
+/// What the rows of a column add to their hashes.
+enum Words<'a> {
+    /// Numbers, or nothing.
+    One(CellKeys<'a>),
+    /// See [`CellHasher::cells`].
+    Two(Vec<[u64; 2]>),
 }
 
 /// A missing value. No number has these words: whole numbers begin with 0, decimals of 38 digits are smaller.

@@ -1,9 +1,9 @@
 """Make a release of rows that the tasks of Spark read.
 
-The tasks observe the values of their rows, turn rows into codes, count them, sort them and split the nodes that fit in
-memory; the driver decides in the order of the nodes, and writes and checks the release. It sees counts and groups, and
-rows only if columns are kept. The release has the bytes that the same rows give on one machine, whatever the partitions
-are.
+The tasks observe the values of their rows, turn rows into codes, count them, sort them, split the nodes that fit in
+memory, and write and check the files; the driver decides in the order of the nodes, and joins what the checks found. It
+sees counts, groups and finished files, never rows. The release has the bytes that the same rows give on one machine,
+whatever the partitions are.
 
 Needs pyspark, pyarrow and pandas 2.2, and skyveil on every executor.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import pathlib
+import shutil
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
 
@@ -35,6 +37,7 @@ from .progress import Progress, display
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow.dataset import Dataset
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-__all__ = ["anonymize"]
+__all__ = ["anonymize", "upload"]
+
+_MANIFEST = "manifest.json"
 
 _PART = "part binary"
 """The only column that tasks return."""
@@ -58,7 +63,7 @@ _PIECES = 17
 
 
 def anonymize(
-    table: DataFrame | Path | Sequence[Path],
+    table: DataFrame | Dataset | Path | Sequence[Path],
     policy: Path,
     out: Path,
     *,
@@ -81,7 +86,8 @@ def anonymize(
 
     Args:
         table: A frame, whose rows must be the same however often it is computed; or paths, of which each file is read by
-            one task.
+            one task; or a dataset of pyarrow or its address, such as ``s3://bucket/folder``, of which the same holds.
+            Folders ``key=value`` are columns.
         policy: The path of a policy on the driver, or its text. Policies that look at single people (the models "beliefs"
             and "robust", strategies, ``columns.individual``) are refused.
         out: The directory that the release becomes; it must not exist.
@@ -99,8 +105,7 @@ def anonymize(
     text = canonical_policy(policy)
     session = _session(spark)
     means = _means(task_memory, 1, None, trust_disk)
-    is_frame = hasattr(table, "mapInArrow")
-    tasks: _Tasks = _FrameTasks(table, text, means) if is_frame else _FileTasks(session, table, text, means)
+    tasks = _tasks(session, table, text, means)
     choices = _choices(format=format, receipt=receipt, key=key)
     try:
         with display(progress) as show:
@@ -116,6 +121,41 @@ def anonymize(
     finally:
         tasks.close()
     return _made(out, native, summary)
+
+
+def upload(release: Path | Release, address: str) -> None:
+    """Copy a release to a storage of pyarrow, such as ``s3://bucket/folder``; its manifest comes last.
+
+    Nothing is a release without its manifest, so nobody takes a part of one for the whole.
+
+    Raises:
+        InputError: If there is something at the address.
+    """
+    from pyarrow import fs
+
+    folder = pathlib.Path(getattr(release, "path", release))
+    storage, root = fs.FileSystem.from_uri(address)
+    if storage.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True)):
+        raise InputError("there is something at this address", remedy="remove it, or take another address")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest = folder / _MANIFEST
+    for path in [*(path for path in files if path != manifest), manifest]:
+        name = path.relative_to(folder).as_posix()
+        storage.create_dir(f"{root}/{name}".rpartition("/")[0], recursive=True)
+        with open(path, "rb") as own, storage.open_output_stream(f"{root}/{name}") as copy:
+            shutil.copyfileobj(own, copy, 1 << 20)
+
+
+def _tasks(session: SparkSession, table: Any, policy: str, means: dict[str, Any]) -> _Tasks:
+    if hasattr(table, "mapInArrow"):
+        return _FrameTasks(table, policy, means)
+    if isinstance(table, str) and "://" in table:
+        from pyarrow import dataset
+
+        table = dataset.dataset(table, partitioning="hive")
+    if hasattr(table, "get_fragments"):
+        return _DatasetTasks(session, table, policy, means)
+    return _FileTasks(session, table, policy, means)
 
 
 def _session(spark: SparkSession | None) -> SparkSession:
@@ -346,6 +386,32 @@ class _FileTasks(_Tasks):
                 yield from stage((paths, policy, (number, number + 1), means))
 
         return self._context.parallelize(range(files), files).mapPartitions(run)
+
+
+class _DatasetTasks(_Tasks):
+    """A task for each file of a dataset, which pyarrow reads."""
+
+    def __init__(self, session: SparkSession, dataset: Dataset, policy: str, means: dict[str, Any]) -> None:
+        super().__init__(session.sparkContext, policy)
+        self._fragments = list(dataset.get_fragments())
+        self._schema = dataset.schema
+        self._means = means
+
+    def columns(self) -> Any:
+        return self._schema.empty_table()
+
+    def _no_rows(self) -> _Rows:
+        return self.columns(), self._policy, None, self._means
+
+    def _each(self, stage: _Stage) -> RDD[bytes]:
+        policy, means, schema = self._policy, self._means, self._schema
+
+        def run(fragments: Iterable[Any]) -> Iterable[bytes]:
+            for fragment in fragments:
+                reader = fragment.scanner(schema=schema).to_reader()
+                yield from stage((reader, policy, None, means))
+
+        return self._context.parallelize(self._fragments, len(self._fragments)).mapPartitions(run)
 
 
 class _FrameTasks(_Tasks):

@@ -338,6 +338,10 @@ pub struct Summary {
     pub spilled_bytes: u64,
     /// How often the source was read.
     pub source_scans: u64,
+    /// Nodes that were grown ahead of their turn.
+    pub nodes_grown: u64,
+    /// How many of them had to be grown again.
+    pub nodes_grown_again: u64,
     /// The utility of the release.
     pub utility: Utility,
     /// What refuses the best cuts of the groups, most people first.

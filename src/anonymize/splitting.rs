@@ -10,6 +10,7 @@ use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::left_out::LeftOutBoxes;
 use super::lints::Lints;
 use super::suppressed::{Suppressed, SuppressedList, expect_allowed, suppressed_list};
+use super::writing::Writing;
 use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -42,22 +43,19 @@ use crate::model::skyline::BlindRequirements;
 use crate::model::split::{Scratch, SplitTest};
 use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
-use crate::release::files_elsewhere::FilesElsewhere;
 use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
-use crate::release::output::{Output, ReleaseShape};
+use crate::release::output::ReleaseShape;
 use crate::release::penalty::Measure;
 use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
-use crate::resources::budget::{Budget, release_freed};
-use crate::resources::spill::Extent;
+use crate::resources::budget::release_freed;
 use crate::resources::threads::thread_pool;
 use crate::table::ColumnKind;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Why there is no release even though the counts of the whole table would allow one.
 const NOBODY_TO_HIDE_WITH: &str = "for some people no group is known in which beliefs move by at most t; raise t, take a wider bandwidth, or \
@@ -315,38 +313,6 @@ fn night_record(
     Ok(Some(NightRecord { log, decisive, kinds: column_kinds(job.table, job.policy)? }))
 }
 
-/// Who writes the groups.
-enum Writing<'a> {
-    /// This process.
-    Here(Box<Output<'a>>),
-    /// The tasks of an engine, a file each.
-    Elsewhere(Box<FilesElsewhere<'a>>),
-}
-
-impl Writing<'_> {
-    fn push(&mut self, number: u64, group: Group) -> Result<()> {
-        match self {
-            Writing::Here(output) => output.push(number, &group),
-            Writing::Elsewhere(files) => files.push(number, group),
-        }
-    }
-
-    fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
-        match self {
-            Writing::Here(output) => output.push_travelling(rows, budget),
-            Writing::Elsewhere(files) => files.push_travelling(rows),
-        }
-    }
-
-    /// Waits until everything is written; returns who went to which group, and what tasks found in their files.
-    fn finish(self) -> Result<(PersonLog, Option<Vec<Extent>>)> {
-        match self {
-            Writing::Here(output) => Ok((output.finish()?, None)),
-            Writing::Elsewhere(files) => Ok((PersonLog::default(), Some(files.finish()?))),
-        }
-    }
-}
-
 /// Where the groups of a release go while they are found.
 struct GroupFiles<'a> {
     output: Writing<'a>,
@@ -367,17 +333,8 @@ impl<'a> GroupFiles<'a> {
         measure: Measure<'a>,
         rows: &PartRows<'a>,
     ) -> Result<Self> {
-        let (folder, spill, options) = (workplace.staging.folder(), &workplace.spill, job.part_options());
-        let output = match rows {
-            PartRows::Here(_) => Writing::Here(Box::new(Output::create(folder, shape, spill, options)?)),
-            PartRows::Elsewhere(held) => Writing::Elsewhere(Box::new(FilesElsewhere::create(
-                folder,
-                shape,
-                held.clone(),
-                spill,
-                &options,
-            )?)),
-        };
+        let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let output = Writing::begin(rows, folder, shape, spill, job.part_options())?;
         Ok(GroupFiles {
             output,
             measure,

@@ -88,16 +88,15 @@ SMALL = (1 << 13, (1 << 24, 1 << 31), 900)
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Callable[[str], str]]:
     """Addresses in a storage that speaks S3, on loopback."""
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        server.start()
-        host, port = server.get_host_and_port()
-        options = f"?endpoint_override=http%3A%2F%2F{host}%3A{port}&scheme=http&region=us-east-1"
-        options += "&allow_bucket_creation=true"
-        yield lambda path: f"s3://bucket/{path}{options}"
-        server.stop()
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
+    server.start()
+    host, port = server.get_host_and_port()
+    options = f"?endpoint_override=http%3A%2F%2F{host}%3A{port}&scheme=http&region=us-east-1"
+    options += "&allow_bucket_creation=true"
+    yield lambda path: f"s3://key:secret@bucket/{path}{options}"
+    server.stop()
 
 
 def test_tables_and_releases_on_s3(

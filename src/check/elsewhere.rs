@@ -176,3 +176,86 @@ impl FoundByTasks<'_> {
         joined
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::{ColumnRoles, count_with};
+    use super::super::verdict::Order;
+    use super::*;
+    use crate::math::skyline::{Confidence, Knowledge, Point};
+    use crate::model::judge::Requirements;
+    use crate::model::skyline::ProtectedValues;
+    use crate::resources::budget::Budget;
+    use crate::resources::progress::Progress;
+    use crate::table::read::ReadOptions;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    fn task() -> Task {
+        let confidence = Confidence::parse("0.6").unwrap();
+        let point = Point { knowledge: Knowledge { l: 1, k: 1, m: 1 }, confidence };
+        let requirements = Requirements::points(vec![(ProtectedValues::Every, point)]);
+        Task { columns: ColumnRoles::single(vec!["group".into()], "sick".into()), requirements }
+    }
+
+    fn open(folder: &Path, name: &str, rows: &[(usize, char)]) -> Table {
+        let path = folder.join(name);
+        let text: String = rows.iter().map(|(group, value)| format!("{group},{value}\n")).collect();
+        std::fs::write(&path, format!("group,sick\n{text}")).unwrap();
+        Table::open(&[path], &ReadOptions::default()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// A file may even end in the middle of a group.
+        #[test]
+        fn files_that_tasks_checked_give_the_finding_of_the_whole_table(
+            groups in prop::collection::vec(prop::collection::vec(prop::char::range('a', 'e'), 1..6), 1..9),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let rows: Vec<(usize, char)> = groups
+                .iter()
+                .enumerate()
+                .flat_map(|(group, values)| values.iter().map(move |&value| (group, value)))
+                .collect();
+            let cut = 1 + cut.index(rows.len());
+            let (place, progress) = (tempfile::tempdir().unwrap(), Progress::default());
+            let resources = Resources::new(Budget::new(64 << 20), &progress);
+            let (spill, stamp, tasks) = (resources.new_spill().unwrap(), PolicyStamp::new("ab12"), [task()]);
+            let (mut first_row, mut files) = (0, Vec::new());
+            for (number, part) in [&rows[..cut], &rows[cut..]].into_iter().enumerate() {
+                if part.is_empty() {
+                    continue;
+                }
+                let table = open(place.path(), &format!("{number}.csv"), part);
+                let found = FileEvidence::of(&table, first_row, &tasks, &stamp, &resources).unwrap();
+                first_row += part.len() as u64;
+                files.push(spill.append(&found).unwrap());
+            }
+            let whole = open(place.path(), "whole.csv", &rows);
+            let (Task { columns, requirements }, subject) = (&tasks[0], Subject::Table(&whole));
+            let wanted = WantedSkylines::of(requirements.skyline());
+            let judged = |found: Option<&FoundByTasks<'_>>| {
+                let counted = count_with(&subject, (columns, found), requirements, &wanted, &resources)?;
+                counted.finish(columns, requirements)
+            };
+            let evidence = FilesEvidence { spill: &spill, files: &files, stamp: stamp.clone() };
+            let together = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).unwrap();
+            let alone = judged(None).unwrap();
+            prop_assert_eq!(together.order, Order::Clustered);
+            prop_assert_eq!(&together.finding, &alone.finding);
+            prop_assert_eq!(
+                (together.records, together.groups, together.smallest_group, together.sizes),
+                (alone.records, alone.groups, alone.smallest_group, alone.sizes)
+            );
+            // The evidence of a file that is missing, or of another one, is not taken for the whole.
+            files.rotate_left(1);
+            if files.len() > 1 {
+                let evidence = FilesEvidence { spill: &spill, files: &files, stamp };
+                let refused = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).is_err();
+                prop_assert!(refused);
+            }
+        }
+    }
+}

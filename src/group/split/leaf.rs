@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::group::groups::Present;
 use crate::group::tree::{Cut, CutTree, NodeId};
 use crate::resources::budget::{Budget, release_freed};
+use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -252,6 +253,7 @@ pub(super) struct Distribution<'a> {
     pub(super) limits: SubtreeLimits,
     pub(super) budget: &'a Arc<Budget>,
     pub(super) spill: &'a Spill,
+    pub(super) progress: &'a Progress,
 }
 
 impl<'a> Distribution<'a> {
@@ -285,6 +287,8 @@ impl<'a> Distribution<'a> {
             let mut buffers: Vec<Page> = nodes.iter().map(|_| empty(0)).collect();
             let mut sorted = RowsByNode::default();
             while let Some(page) = self.next_shared(&source)? {
+                self.progress.go_on()?;
+                self.progress.advance(page.rows.len() as u64);
                 sorted.sort(&walk, &page.rows, &place_of, nodes.len());
                 let starts = page.payload.starts();
                 let wide = row_bytes + page.payload.bytes.len() / page.rows.len().max(1);

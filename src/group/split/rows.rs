@@ -44,7 +44,7 @@ pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rows: &'a PartRows<'a>,
     pub(super) budget: &'a Arc<Budget>,
-    /// Says whether to go on.
+    /// Says whether to go on, and is told of the rows that were counted, once for each pass.
     pub(super) progress: &'a Progress,
     /// Only larger nodes are split here.
     pub(super) smallest: Smallest,

@@ -7,7 +7,7 @@ use super::group::{RankedGroup, Ranking};
 use super::point::{Knowledge, Point, without_dominated};
 use super::shape::Values;
 use super::size_bars::SizeBars;
-use super::statistics::{Harmless, Statistics};
+use super::statistics::Statistics;
 use crate::math::confidence::ThresholdVerdict;
 use std::sync::Arc;
 
@@ -73,8 +73,6 @@ impl TargetPoint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkylineState {
     entries: Vec<TargetPoint>,
-    /// [`Statistics::harmless`] of each entry, side by side: most tests end here.
-    harmless: Vec<Harmless>,
     /// Where the entries of each code begin, and where the last end.
     starts: Vec<u32>,
     /// None unless each person has a single value.
@@ -107,7 +105,7 @@ impl SkylineState {
         };
         let start = |code: usize| entries.partition_point(|entry| (entry.code as usize) < code) as u32;
         let starts = (0..=distinct).map(start).collect();
-        SkylineState { harmless: all_harmless(&entries), entries, starts, bars }
+        SkylineState { entries, starts, bars }
     }
 
     /// Adds a published group: its people and its count of every sensitive value by code.
@@ -123,11 +121,8 @@ impl SkylineState {
         let mut fell = false;
         for &(code, count) in counts {
             let own = self.entries_of(code);
-            for (entry, harmless) in self.entries[own.clone()].iter_mut().zip(&mut self.harmless[own]) {
-                if !harmless.excludes(group, count) && entry.statistics.observe(group, count, number) {
-                    *harmless = entry.statistics.harmless();
-                    fell = true;
-                }
+            for entry in &mut self.entries[own] {
+                fell |= entry.statistics.observe(group, count, number);
             }
         }
         fell
@@ -140,10 +135,8 @@ impl SkylineState {
             point: entry.point.clone(),
             statistics: Statistics::new(entry.statistics.values(), entry.point.knowledge),
         };
-        let entries: Vec<TargetPoint> = self.entries.iter().map(entry).collect();
         SkylineState {
-            harmless: all_harmless(&entries),
-            entries,
+            entries: self.entries.iter().map(entry).collect(),
             starts: self.starts.clone(),
             bars: self.bars.clone(),
         }
@@ -163,11 +156,7 @@ impl SkylineState {
     /// values that occur in them, sorted by code.
     pub fn admits(&self, groups: &[RankedGroup<'_>], counts: &[GroupCount]) -> bool {
         counts.chunk_by(|one, other| one.code == other.code).all(|same| {
-            let excluded = |harmless: &Harmless| {
-                same.iter().all(|of| harmless.excludes(&groups[of.group as usize], of.count))
-            };
-            self.entries_of(same[0].code)
-                .all(|entry| excluded(&self.harmless[entry]) || self.entries[entry].admits(groups, same))
+            self.entries[self.entries_of(same[0].code)].iter().all(|entry| entry.admits(groups, same))
         })
     }
 
@@ -236,14 +225,10 @@ impl SkylineState {
                 Values::Set => entry.point.knowledge.l.min(u64::from(u16::MAX)),
                 Values::Single | Values::Multiset => 0,
             };
-            (size_of::<TargetPoint>() + size_of::<Harmless>()) as u64 + 40 * top
+            size_of::<TargetPoint>() as u64 + 40 * top
         };
         self.entries.iter().map(entry).sum::<u64>() + 4 * self.starts.len() as u64
     }
-}
-
-fn all_harmless(entries: &[TargetPoint]) -> Vec<Harmless> {
-    entries.iter().map(|entry| entry.statistics.harmless()).collect()
 }
 
 /// The fewest people for whom an even spread over `distinct` values exceeds `ratio`, or fewer.

@@ -31,42 +31,16 @@ pub struct Statistics {
 
 /// With single values, a group whose target is no more frequent, and which has no fewer people and no fewer
 /// of them left without the target and the top values, cannot lower any statistic.
-///
-/// 16 bytes: those of tens of thousands of values stay in the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Harmless {
-    l: u32,
-    target: u32,
-    people: u32,
-    left: u32,
+struct Harmless {
+    target: u64,
+    people: u64,
+    left: u64,
 }
 
 impl Harmless {
-    /// Excludes no group: no target is so rare.
-    const UNKNOWN: Harmless = Harmless { l: 0, target: 0, people: 0, left: 0 };
-
-    /// Excludes nothing if a number is too large for its field.
-    fn new(l: u64, target: u64, people: u64, left: u64) -> Harmless {
-        let narrow = |number: u64| u32::try_from(number).ok();
-        let fields = || {
-            Some(Harmless {
-                l: narrow(l)?,
-                target: narrow(target)?,
-                people: narrow(people)?,
-                left: narrow(left)?,
-            })
-        };
-        fields().unwrap_or(Harmless::UNKNOWN)
-    }
-
-    /// Whether a group in which the target value occurs `target` times certainly changes nothing.
-    #[inline]
-    pub fn excludes(self, group: &RankedGroup<'_>, target: u64) -> bool {
-        target <= u64::from(self.target)
-            && group.people >= u64::from(self.people)
-            && left_over(group.people, target, group.top_sum(u64::from(self.l), target))
-                >= u64::from(self.left)
-    }
+    /// Excludes no group.
+    const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
 }
 
 /// A breach probability.
@@ -240,10 +214,11 @@ impl Statistics {
         if target == 0 {
             return false;
         }
-        if self.harmless.excludes(group, target) {
+        let top_sum = group.top_sum(self.size.l, target);
+        let Harmless { target: rarely, people, left } = self.harmless;
+        if target <= rarely && group.people >= people && left_over(group.people, target, top_sum) >= left {
             return false;
         }
-        let top_sum = group.top_sum(self.size.l, target);
         !(0..self.ratios()).all(|i| self.is_dominated(i, group, target, top_sum))
     }
 
@@ -257,16 +232,11 @@ impl Statistics {
         if self.values != Values::Single || shapes().count() < self.ratios() {
             return Harmless::UNKNOWN;
         }
-        let (target, people, left) = shapes().fold((u64::MAX, 0, 0), |(target, people, left), shape| {
-            let own = left_over(shape.people, shape.target, shape.top_sum);
-            (target.min(shape.target), people.max(shape.people), left.max(own))
-        });
-        Harmless::new(self.size.l, target, people, left)
-    }
-
-    /// The groups that change nothing, as far as a glance can tell.
-    pub fn harmless(&self) -> Harmless {
-        self.harmless
+        shapes().fold(Harmless { target: u64::MAX, people: 0, left: 0 }, |all, shape| Harmless {
+            target: all.target.min(shape.target),
+            people: all.people.max(shape.people),
+            left: all.left.max(left_over(shape.people, shape.target, shape.top_sum)),
+        })
     }
 
     /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.

@@ -34,6 +34,7 @@ class Engine:
         self._table = [str(table)]
         self._means = _means("512MiB", 1, None, False)
         self._sets: dict[int, list[bytes]] = {}
+        self._files: dict[int, list[bytes]] = {}
         self.seconds: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
@@ -64,22 +65,36 @@ class Engine:
         return self._measured("count", lambda: self._task.count(request, self._sets[rows]))
 
     def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
+        return self._sorted("sort", rows, request, sets)
+
+    def _sorted(self, stage: str, rows: int, request: bytes, sets: int) -> int:
         first = max(self._sets) + 1
         self._sets.update((first + place, []) for place in range(sets))
 
         def sort() -> list[bytes]:
-            pieces = self._task.sort(request, self._sets[rows])
+            pieces = getattr(self._task, stage)(request, self._sets[rows])
             for place, page in pieces:
                 self._sets[first + place].append(page)
             return [page for _, page in pieces]
 
-        self._measured("sort", sort)
+        self._measured(stage, sort)
         return first
 
     def grow(self, nodes: list[tuple[int, bytes]]) -> list[bytes]:
         return self._measured(
             "grow", lambda: [self._task.grow(request, self._sets[rows]) for rows, request in nodes]
         )
+
+    def place(self, rows: int, request: bytes, sets: int) -> int:
+        return self._sorted("place", rows, request, sets)
+
+    def begin_file(self, file: int, order: list[bytes], rows: list[int]) -> None:
+        pages = [page for own in rows for page in self._sets[own]]
+        self.bytes["groups to tasks"] += sum(map(len, order))
+        self._files[file] = self._measured("write, check", lambda: self._task.write(order, pages))
+
+    def finish_file(self, file: int) -> list[bytes]:
+        return self._files.pop(file)
 
     def pages(self, rows: int) -> list[bytes]:
         return self._sets[rows]

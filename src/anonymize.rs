@@ -32,6 +32,7 @@ mod splitting;
 mod suppressed;
 mod tasks;
 mod trial;
+mod writing;
 mod written;
 
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
@@ -121,6 +122,7 @@ impl Anonymize<'_> {
             },
         );
         let (judged, spilled_bytes) = (verdict.first(), workplace.spill.bytes());
+        let (nodes_grown, nodes_grown_again) = workplace.resources.progress.nodes();
         let suppression = written.suppressed.as_ref().map(|list| {
             Box::new(Suppression {
                 input_rows: written.input_rows,
@@ -149,6 +151,8 @@ impl Anonymize<'_> {
             groups: judged.groups,
             spilled_bytes,
             source_scans: self.table.scans(),
+            nodes_grown,
+            nodes_grown_again,
             utility: written.utility,
             binds: written.binds,
             searched: written.searched,

@@ -27,7 +27,8 @@ class Release:
     Attributes:
         path: The directory.
         summary: What only the owner may know, if this call made the release: where the private receipt is
-            (``receipt``), notes on the policy, accepted risks, the certainty penalty. ``None`` for a release that was
+            (``receipt``), notes on the policy, accepted risks, the certainty penalty, and how many nodes were grown
+            ahead of their turn and again (``nodes_grown``, ``nodes_grown_again``). ``None`` for a release that was
             opened.
     """
 

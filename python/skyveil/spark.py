@@ -1,9 +1,9 @@
 """Make a release of rows that the tasks of Spark read.
 
-The tasks observe the values of their rows, turn rows into codes, count them, sort them and split the nodes that fit in
-memory; the driver decides in the order of the nodes, and writes and checks the release. It sees counts and groups, and
-rows only if columns are kept. The release has the bytes that the same rows give on one machine, whatever the partitions
-are.
+The tasks observe the values of their rows, turn rows into codes, count them, sort them, split the nodes that fit in
+memory, and write and check the files; the driver decides in the order of the nodes, and joins what the checks found. It
+sees counts, groups and finished files, never rows. The release has the bytes that the same rows give on one machine,
+whatever the partitions are.
 
 Needs pyspark, pyarrow and pandas 2.2, and skyveil on every executor.
 """
@@ -13,6 +13,9 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import pathlib
+import shutil
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
 
 from . import _choices, _made, _means
@@ -34,6 +37,7 @@ from .progress import Progress, display
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow.dataset import Dataset
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
@@ -41,7 +45,9 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-__all__ = ["anonymize"]
+__all__ = ["anonymize", "upload"]
+
+_MANIFEST = "manifest.json"
 
 _PART = "part binary"
 """The only column that tasks return."""
@@ -49,9 +55,15 @@ _PART = "part binary"
 _PAGES_AT_ONCE = 16
 """Pages that a task sorts before it passes their rows on."""
 
+_FILES_AT_ONCE = 8
+"""At most so many files are written at once."""
+
+_PIECES = 17
+"""What a task returns that wrote a file: what it found, and at most 8 pieces of each of two tables."""
+
 
 def anonymize(
-    table: DataFrame | Path | Sequence[Path],
+    table: DataFrame | Dataset | Path | Sequence[Path],
     policy: Path,
     out: Path,
     *,
@@ -74,7 +86,8 @@ def anonymize(
 
     Args:
         table: A frame, whose rows must be the same however often it is computed; or paths, of which each file is read by
-            one task.
+            one task; or a dataset of pyarrow or its address, such as ``s3://bucket/folder``, of which the same holds.
+            Folders ``key=value`` are columns.
         policy: The path of a policy on the driver, or its text. Policies that look at single people (the models "beliefs"
             and "robust", strategies, ``columns.individual``) are refused.
         out: The directory that the release becomes; it must not exist.
@@ -92,8 +105,7 @@ def anonymize(
     text = canonical_policy(policy)
     session = _session(spark)
     means = _means(task_memory, 1, None, trust_disk)
-    is_frame = hasattr(table, "mapInArrow")
-    tasks: _Tasks = _FrameTasks(table, text, means) if is_frame else _FileTasks(session, table, text, means)
+    tasks = _tasks(session, table, text, means)
     choices = _choices(format=format, receipt=receipt, key=key)
     try:
         with display(progress) as show:
@@ -109,6 +121,41 @@ def anonymize(
     finally:
         tasks.close()
     return _made(out, native, summary)
+
+
+def upload(release: Path | Release, address: str) -> None:
+    """Copy a release to a storage of pyarrow, such as ``s3://bucket/folder``; its manifest comes last.
+
+    Nothing is a release without its manifest, so nobody takes a part of one for the whole.
+
+    Raises:
+        InputError: If there is something at the address.
+    """
+    from pyarrow import fs
+
+    folder = pathlib.Path(getattr(release, "path", release))
+    storage, root = fs.FileSystem.from_uri(address)
+    if storage.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True)):
+        raise InputError("there is something at this address", remedy="remove it, or take another address")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest = folder / _MANIFEST
+    for path in [*(path for path in files if path != manifest), manifest]:
+        name = path.relative_to(folder).as_posix()
+        storage.create_dir(f"{root}/{name}".rpartition("/")[0], recursive=True)
+        with open(path, "rb") as own, storage.open_output_stream(f"{root}/{name}") as copy:
+            shutil.copyfileobj(own, copy, 1 << 20)
+
+
+def _tasks(session: SparkSession, table: Any, policy: str, means: dict[str, Any]) -> _Tasks:
+    if hasattr(table, "mapInArrow"):
+        return _FrameTasks(table, policy, means)
+    if isinstance(table, str) and "://" in table:
+        from pyarrow import dataset
+
+        table = dataset.dataset(table, partitioning="hive")
+    if hasattr(table, "get_fragments"):
+        return _DatasetTasks(session, table, policy, means)
+    return _FileTasks(session, table, policy, means)
 
 
 def _session(spark: SparkSession | None) -> SparkSession:
@@ -132,6 +179,8 @@ class _Tasks:
         """The partitions of the pages of each set."""
         self._sorts: dict[int, int] = {}
         self._next = 1
+        self._writers = ThreadPoolExecutor(max_workers=_FILES_AT_ONCE)
+        self._files: dict[int, Future[Any]] = {}
 
     def columns(self) -> Any:
         """The table of which the run sees the columns."""
@@ -183,14 +232,20 @@ class _Tasks:
 
     def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
         """Sorts the pages of a set into others, and returns the number of the first."""
+        return self._sorted("sort", rows, request, sets, 1 if together else self.tasks_at_once())
+
+    def place(self, rows: int, request: bytes, sets: int) -> int:
+        """Sorts the pages of a set into those of files, and returns the number of the first."""
+        return self._sorted("place", rows, request, sets, 1)
+
+    def _sorted(self, stage: str, rows: int, request: bytes, sets: int, tasks: int) -> int:
         start = self._page_task()
-        tasks = 1 if together else self.tasks_at_once()
 
         def places(number: int, pages: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             task, pages = None, iter(pages)
             while some := list(itertools.islice(pages, _PAGES_AT_ONCE)):
                 task = task or start()
-                for place, page in task.sort(request, some):
+                for place, page in getattr(task, stage)(request, some):
                     # Nothing but the place of a row and its partition decides where it goes: a task that is tried again
                     # may cut pages elsewhere.
                     yield place * tasks + number % tasks, page
@@ -215,6 +270,30 @@ class _Tasks:
 
         grown = pages.mapPartitionsWithIndex(run)
         return self._context.runJob(grown, lambda made: made, list(request_of))
+
+    def begin_file(self, file: int, order: list[bytes], rows: list[int]) -> None:
+        """Lets a task write and check a file, while the run goes on."""
+        self._files[file] = self._writers.submit(self._write, order, [self._pages_of(own) for own in rows])
+
+    def _write(self, order: list[bytes], rows: list[RDD[bytes]]) -> tuple[Any, list[bytes], RDD[bytes] | None]:
+        """Runs the task; what it returned, and if it is large, the rest of it, which the executors store."""
+        start, sent = self._page_task(), self._context.broadcast(order)
+        if not rows:
+            nothing: RDD[bytes] = self._context.parallelize([], 1)
+            return sent, nothing.mapPartitions(lambda pages: start().write(sent.value, pages)).collect(), None
+        own = self._context.union(rows).coalesce(1)
+        pieces = own.mapPartitions(lambda pages: enumerate(start().write(sent.value, pages)))
+        stored = pieces.partitionBy(_PIECES, lambda piece: piece).values()
+        return sent, self._context.runJob(stored, list, [0]), stored
+
+    def finish_file(self, file: int) -> Iterator[bytes]:
+        """What the task returned that wrote a file, piece by piece."""
+        sent, first, stored = self._files.pop(file).result()
+        yield from first
+        if stored is not None:
+            for piece in range(1, _PIECES):
+                yield from self._context.runJob(stored, list, [piece])
+        sent.destroy()
 
     def pages(self, rows: int) -> Iterator[bytes]:
         """The pages of a set, fetched partition by partition."""
@@ -241,6 +320,7 @@ class _Tasks:
 
     def close(self) -> None:
         """Removes what Spark stored for the run."""
+        self._writers.shutdown(cancel_futures=True)
         self._sets.clear()
         if self._all is not None:
             self._all.unpersist(blocking=True)
@@ -249,7 +329,10 @@ class _Tasks:
 
 
 def _start(rows: _Rows, order: Any) -> NativePageTask:
-    return NativePageTask(rows, order.value)
+    *others, means = rows
+    # Spark removes these folders, however an executor ends.
+    folders = os.environ.get("SPARK_LOCAL_DIRS", os.environ.get("LOCAL_DIRS", ""))
+    return NativePageTask((*others, {**means, "temp": folders.split(",")[0] or means["temp"]}), order.value)
 
 
 def _counted(start: Callable[[], NativePageTask], request: bytes, pages: Iterable[bytes]) -> Iterator[bytes]:
@@ -303,6 +386,32 @@ class _FileTasks(_Tasks):
                 yield from stage((paths, policy, (number, number + 1), means))
 
         return self._context.parallelize(range(files), files).mapPartitions(run)
+
+
+class _DatasetTasks(_Tasks):
+    """A task for each file of a dataset, which pyarrow reads."""
+
+    def __init__(self, session: SparkSession, dataset: Dataset, policy: str, means: dict[str, Any]) -> None:
+        super().__init__(session.sparkContext, policy)
+        self._fragments = list(dataset.get_fragments())
+        self._schema = dataset.schema
+        self._means = means
+
+    def columns(self) -> Any:
+        return self._schema.empty_table()
+
+    def _no_rows(self) -> _Rows:
+        return self.columns(), self._policy, None, self._means
+
+    def _each(self, stage: _Stage) -> RDD[bytes]:
+        policy, means, schema = self._policy, self._means, self._schema
+
+        def run(fragments: Iterable[Any]) -> Iterable[bytes]:
+            for fragment in fragments:
+                reader = fragment.scanner(schema=schema).to_reader()
+                yield from stage((reader, policy, None, means))
+
+        return self._context.parallelize(self._fragments, len(self._fragments)).mapPartitions(run)
 
 
 class _FrameTasks(_Tasks):

@@ -241,23 +241,46 @@ impl NativePageTask {
     }
 
     /// The rows of some pages as pages, each with the place of its set.
-    fn sort<'py>(
+    fn sort<'py>(&self, request: &[u8], pages: &Bound<'py, PyAny>) -> PyResult<SortedPages<'py>> {
+        sorted(pages, |pages, pass| self.task.sort(request, pages.pages(), pass))
+    }
+
+    /// The same for the files that rows go to.
+    fn place<'py>(&self, request: &[u8], pages: &Bound<'py, PyAny>) -> PyResult<SortedPages<'py>> {
+        sorted(pages, |pages, pass| self.task.place(request, pages.pages(), pass))
+    }
+
+    /// Writes and checks a file, and returns what was found, and the file in pieces.
+    fn write<'py>(
         &self,
-        py: Python<'py>,
-        request: &[u8],
+        order: Vec<Vec<u8>>,
         pages: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(usize, Bound<'py, PyBytes>)>> {
-        let (pages, mut sorted) = (PythonPages::new(pages)?, Vec::new());
-        let outcome = py.detach(|| {
-            self.task.sort(request, pages.pages(), |place, page| {
-                sorted.push((place, page));
-                Ok(())
-            })
-        });
-        match outcome {
-            Ok(()) => Ok(sorted.into_iter().map(|(place, page)| (place, PyBytes::new(py, &page))).collect()),
-            Err(error) => Err(pages.raised(py, &error)),
-        }
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let pieces = sorted(pages, |pages, pass| {
+            self.task.write(&order, pages.pages(), |piece| pass(0, piece))
+        })?;
+        Ok(pieces.into_iter().map(|(_, piece)| piece).collect())
+    }
+}
+
+/// Pages with the places of their sets.
+type SortedPages<'py> = Vec<(usize, Bound<'py, PyBytes>)>;
+
+/// Collects what a task passes on, without the lock of the interpreter.
+fn sorted<'py>(
+    pages: &Bound<'py, PyAny>,
+    work: impl FnOnce(&PythonPages, &mut dyn FnMut(usize, Vec<u8>) -> Result<()>) -> Result<()> + Send,
+) -> PyResult<SortedPages<'py>> {
+    let (py, pages, mut sorted) = (pages.py(), PythonPages::new(pages)?, Vec::new());
+    let outcome = py.detach(|| {
+        work(&pages, &mut |place, page| {
+            sorted.push((place, page));
+            Ok(())
+        })
+    });
+    match outcome {
+        Ok(()) => Ok(sorted.into_iter().map(|(place, page)| (place, PyBytes::new(py, &page))).collect()),
+        Err(error) => Err(pages.raised(py, &error)),
     }
 }
 
@@ -308,6 +331,24 @@ impl GivenEngine {
     }
 }
 
+impl GivenEngine {
+    /// Passes on what the iterator gives that a method returns.
+    fn each(&self, method: &str, number: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let pages: Py<PyAny> =
+            self.call(|engine| Ok(engine.call_method1(method, (number,))?.try_iter()?.into_any().unbind()))?;
+        let next = || {
+            self.call(|engine| {
+                let mut pages = pages.bind(engine.py()).try_iter()?;
+                pages.next().transpose()?.map(|page| page.extract::<Vec<u8>>()).transpose()
+            })
+        };
+        while let Some(page) = next()? {
+            each(&page)?;
+        }
+        Ok(())
+    }
+}
+
 impl RowEngine for GivenEngine {
     fn values(&self) -> Result<Vec<u8>> {
         self.call(|engine| engine.call_method0("values")?.extract())
@@ -339,19 +380,24 @@ impl RowEngine for GivenEngine {
         })
     }
 
+    fn place(&self, rows: RowSet, request: &[u8], sets: usize) -> Result<RowSet> {
+        self.call(|engine| engine.call_method1("place", (rows, request, sets))?.extract())
+    }
+
+    fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[RowSet]) -> Result<()> {
+        self.call(|engine| {
+            let py = engine.py();
+            let order: Vec<_> = order.iter().map(|piece| PyBytes::new(py, piece)).collect();
+            engine.call_method1("begin_file", (file, order, rows)).map(drop)
+        })
+    }
+
+    fn finish_file(&self, file: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.each("finish_file", file, each)
+    }
+
     fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let pages: Py<PyAny> =
-            self.call(|engine| Ok(engine.call_method1("pages", (rows,))?.try_iter()?.into_any().unbind()))?;
-        let next = || {
-            self.call(|engine| {
-                let mut pages = pages.bind(engine.py()).try_iter()?;
-                pages.next().transpose()?.map(|page| page.extract::<Vec<u8>>()).transpose()
-            })
-        };
-        while let Some(page) = next()? {
-            each(&page)?;
-        }
-        Ok(())
+        self.each("pages", rows, each)
     }
 
     fn forget(&self, first: RowSet) -> Result<()> {

@@ -213,6 +213,8 @@ fn summary<'py>(py: Python<'py>, made: &Summary) -> PyResult<Bound<'py, PyDict>>
     let accepted: Vec<_> = made.accepted.iter().map(|own| lint(py, own)).collect::<PyResult<_>>()?;
     summary.set_item("accepted", accepted)?;
     summary.set_item("spilled_bytes", made.spilled_bytes)?;
+    summary.set_item("nodes_grown", made.nodes_grown)?;
+    summary.set_item("nodes_grown_again", made.nodes_grown_again)?;
     summary.set_item("average_group_size", made.utility.average_group_size)?;
     if !made.utility.columns.is_empty() {
         summary.set_item("certainty_penalty", made.utility.published_penalty())?;

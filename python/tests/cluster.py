@@ -29,7 +29,7 @@ def start(executor_memory: int = 512) -> Any:
     )
 
 
-STAGES = ["observe", "encode", "total", "count", "sort", "grow"]
+STAGES = ["observe", "encode", "total", "count", "sort", "grow", "write"]
 
 
 def kill_in(stage: str, mark: str, patch: Any) -> None:

@@ -86,6 +86,44 @@ SMALL = (1 << 13, (1 << 24, 1 << 31), 900)
 
 
 @pytest.fixture(scope="module")
+def bucket() -> Iterator[Callable[[str], str]]:
+    """Addresses in a storage that speaks S3, on loopback."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
+    server.start()
+    host, port = server.get_host_and_port()
+    options = f"?endpoint_override=http%3A%2F%2F{host}%3A{port}&scheme=http&region=us-east-1"
+    options += "&allow_bucket_creation=true"
+    yield lambda path: f"s3://key:secret@bucket/{path}{options}"
+    server.stop()
+
+
+def test_tables_and_releases_on_s3(
+    spark: Any, dealt: Path, bucket: Callable[[str], str], by_command: dict[str, bytes], tmp_path: Path
+) -> None:
+    from pyarrow import fs
+
+    storage, root = fs.FileSystem.from_uri(bucket("table"))
+    storage.create_dir(root, recursive=True)
+    for path in dealt.iterdir():
+        with storage.open_output_stream(f"{root}/{path.name}") as copy:
+            copy.write(path.read_bytes())
+    address = bucket("release")
+    release = skyveil.spark.anonymize(
+        bucket("table"), POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json"
+    )
+    assert files(release.path) == by_command
+    skyveil.spark.upload(release, address)
+    storage, root = fs.FileSystem.from_uri(address)
+    found = storage.get_file_info(fs.FileSelector(root, recursive=True))
+    names = {info.path.removeprefix(f"{root}/"): info for info in found if info.type == fs.FileType.File}
+    assert {name: storage.open_input_file(info.path).read() for name, info in names.items()} == by_command
+    with pytest.raises(skyveil.errors.InputError, match="something at this address"):
+        skyveil.spark.upload(release, address)
+
+
+@pytest.fixture(scope="module")
 def small_nodes_alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The release of one machine, with small nodes."""
     with pytest.MonkeyPatch.context() as patch:

@@ -78,6 +78,7 @@ pub(super) fn write_groups(
         suppressed: None,
         accepted,
         night: None,
+        evidence: None,
     })))
 }
 

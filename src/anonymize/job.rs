@@ -138,8 +138,7 @@ impl<'a> Anonymize<'a> {
 
     /// How the files of the release are written.
     pub(super) fn part_options(&self) -> PartOptions {
-        let write =
-            WriteOptions { threads: self.threads, texts: CsvTexts::Guarded, ..WriteOptions::default() };
+        let write = write_options(self.threads);
         let format = self.format.unwrap_or(self.policy.publish.format);
         PartOptions { write, format, file_people: self.sizes.file_people }
     }
@@ -158,6 +157,11 @@ impl<'a> Anonymize<'a> {
     pub(super) fn grouping(&self) -> Grouping {
         self.strategy.map_or_else(|| self.policy.grouping(), Grouping::GivenFunctions)
     }
+}
+
+/// How a file of a release is written.
+pub(super) fn write_options(threads: usize) -> WriteOptions {
+    WriteOptions { threads, texts: CsvTexts::Guarded, ..WriteOptions::default() }
 }
 
 /// What becomes of a release that is exchanged.
@@ -334,6 +338,10 @@ pub struct Summary {
     pub spilled_bytes: u64,
     /// How often the source was read.
     pub source_scans: u64,
+    /// Nodes that were grown ahead of their turn.
+    pub nodes_grown: u64,
+    /// How many of them had to be grown again.
+    pub nodes_grown_again: u64,
     /// The utility of the release.
     pub utility: Utility,
     /// What refuses the best cuts of the groups, most people first.

@@ -184,6 +184,7 @@ impl Similarity<'_> {
             veto,
             accepted,
             night: None,
+            evidence: None,
         })))
     }
 }

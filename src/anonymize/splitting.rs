@@ -10,6 +10,7 @@ use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::left_out::LeftOutBoxes;
 use super::lints::Lints;
 use super::suppressed::{Suppressed, SuppressedList, expect_allowed, suppressed_list};
+use super::writing::Writing;
 use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
 use crate::encode::attribute::Attribute;
@@ -44,12 +45,13 @@ use crate::policy::Cuts;
 use crate::release::cut_tree::TreeFile;
 use crate::release::label::Labels;
 use crate::release::manifest::ReleaseStyle;
-use crate::release::output::{Output, ReleaseShape};
+use crate::release::output::ReleaseShape;
 use crate::release::penalty::Measure;
 use crate::release::person_log::PersonLog;
 use crate::resources::Resources;
 use crate::resources::budget::release_freed;
 use crate::resources::threads::thread_pool;
+use crate::table::ColumnKind;
 use crate::table::read::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -213,8 +215,8 @@ impl<'s> CodedTable<'s> {
             payload,
             groups_before: workplace.groups_before(),
         };
-        let mut files =
-            GroupFiles::create(job, workplace, &shape, measure(job.table, source, &self.attributes)?)?;
+        let measure = measure(job.table, source, &self.attributes)?;
+        let mut files = GroupFiles::create(job, workplace, &shape, measure, &self.rows)?;
         files.decisive = self.decisive(job, protection, workplace)?;
         let mut audit = None;
         let grown = match job.search {
@@ -247,7 +249,7 @@ impl<'s> CodedTable<'s> {
         drop(self.rows);
         let GroupFiles { output, measure, obstacles, tree, decisive, left_out, .. } = files;
         expect_allowed(job.policy, left_out.people, people, REMEDY)?;
-        let log = output.finish()?;
+        let (log, evidence) = output.finish()?;
         let suppressed = list_left_out(job, &left_out, source, (&self.attributes, sensitive), workplace)?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
@@ -268,6 +270,7 @@ impl<'s> CodedTable<'s> {
             suppressed,
             accepted: self.accepted,
             night,
+            evidence,
         })))
     }
 }
@@ -312,7 +315,7 @@ fn night_record(
 
 /// Where the groups of a release go while they are found.
 struct GroupFiles<'a> {
-    output: Output<'a>,
+    output: Writing<'a>,
     measure: Measure<'a>,
     obstacles: ObstacleTally,
     tree: TreeFile<'a>,
@@ -328,10 +331,12 @@ impl<'a> GroupFiles<'a> {
         workplace: &'a Workplace<'_>,
         shape: &'a ReleaseShape<'a>,
         measure: Measure<'a>,
+        rows: &PartRows<'a>,
     ) -> Result<Self> {
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        let output = Writing::begin(rows, folder, shape, spill, job.part_options())?;
         Ok(GroupFiles {
-            output: Output::create(folder, shape, spill, job.part_options())?,
+            output,
             measure,
             obstacles: ObstacleTally::default(),
             tree: TreeFile::create(workplace.private.tree_file()?, shape.labels)?,
@@ -399,7 +404,7 @@ impl GroupSink for GroupFiles<'_> {
         if let Some(decisive) = &mut self.decisive {
             decisive.observe(&group.part);
         }
-        self.output.push(number, &group)
+        self.output.push(number, group)
     }
 
     fn left_out(&mut self, extent: &[Range<u32>], people: u64) -> Result<()> {
@@ -429,10 +434,18 @@ fn pages_here<'r, 's>(rows: &'r PartRows<'s>) -> Result<&'r PageStore<'s>> {
 }
 
 fn labels<'a>(table: &Table, attributes: &'a [Attribute]) -> Result<Vec<(String, Labels<'a>)>> {
-    let label = |attribute: &'a Attribute| {
-        Ok((attribute.name.clone(), Labels::new(attribute, table.kind(&attribute.name)?)))
-    };
-    attributes.iter().map(label).collect()
+    Ok(labels_of(attributes, kinds(table, attributes)?))
+}
+
+/// The types of the quasi-identifiers.
+pub(super) fn kinds(table: &Table, attributes: &[Attribute]) -> Result<Vec<ColumnKind>> {
+    attributes.iter().map(|attribute| table.kind(&attribute.name)).collect()
+}
+
+/// How the quasi-identifiers are labelled.
+pub(super) fn labels_of(attributes: &[Attribute], kinds: Vec<ColumnKind>) -> Vec<(String, Labels<'_>)> {
+    let named = attributes.iter().zip(kinds);
+    named.map(|(own, kind)| (own.name.clone(), Labels::new(own, kind))).collect()
 }
 
 fn measure<'a>(table: &Table, source: &Source<'a>, attributes: &'a [Attribute]) -> Result<Measure<'a>> {

@@ -4,8 +4,11 @@
 //! types of the run's table, and together they have its rows. Then the release is the same, byte for byte, as one that is
 //! made of the whole table in one place.
 
-use super::job::Anonymize;
-use super::splitting::plan;
+use super::job::{Anonymize, write_options};
+use super::splitting::{kinds, labels_of, plan};
+use crate::check::elsewhere::FileEvidence;
+use crate::check::policy::release_tasks;
+use crate::check::release::labelled_groups;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
 use crate::encode::elsewhere::{self, TaskCodes, TaskRows, merge_totals};
@@ -16,10 +19,18 @@ use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, requ
 use crate::group::split::lookahead::Lookahead;
 use crate::model::protection::Protection;
 use crate::model::{Grouping, Needs, Policy};
+use crate::release::files_elsewhere::{place_pages, return_files, write_file};
+use crate::release::label::Labels;
+use crate::release::output::ReleaseShape;
+use crate::release::tables;
 use crate::resources::Resources;
+use crate::resources::budget::Budget;
 use crate::resources::byte_form::PolicyStamp;
+use crate::resources::progress::Progress;
+use crate::resources::spill::SpillForm;
 use crate::table::ColumnKind;
 use crate::table::read::Table;
+use std::path::PathBuf;
 
 /// The stages of a release that tasks run, for some of the rows.
 pub struct EngineTask<'a> {
@@ -70,6 +81,17 @@ pub struct PageTask {
     policy: Policy,
     codes: TaskCodes,
     columns: Vec<Column>,
+    /// The types of the quasi-identifiers.
+    kinds: Vec<ColumnKind>,
+    means: TaskMeans,
+}
+
+/// What a task that is given pages may use.
+struct TaskMeans {
+    threads: usize,
+    memory: u64,
+    temp: PathBuf,
+    spill: SpillForm,
 }
 
 impl PageTask {
@@ -77,7 +99,66 @@ impl PageTask {
     pub fn new(task: &EngineTask<'_>, order: &[u8]) -> Result<Self> {
         let codes = task.rows()?.codes(order)?;
         let columns = codes.attributes.iter().map(Attribute::column).collect();
-        Ok(PageTask { policy: task.policy.clone(), codes, columns })
+        let kinds = kinds(task.table, &codes.attributes)?;
+        let Resources { threads, budget, temp, spill, .. } = task.resources;
+        let means =
+            TaskMeans { threads: *threads, memory: budget.total(), temp: temp.clone(), spill: *spill };
+        Ok(PageTask { policy: task.policy.clone(), codes, columns, kinds, means })
+    }
+
+    fn shape<'a>(&'a self, labels: &'a [(String, Labels<'a>)]) -> Result<ReleaseShape<'a>> {
+        Ok(ReleaseShape {
+            style: self.policy.publish.style,
+            values: Protection::new(&self.policy)?.values(),
+            ranges: self.policy.publish.ranges,
+            labels,
+            sensitive: &self.codes.sensitive,
+            payload: self.codes.payload.as_ref(),
+            groups_before: 0,
+        })
+    }
+
+    /// Passes the rows of the pages on, each with the place of its file.
+    pub fn place(
+        &self,
+        request: &[u8],
+        pages: impl Iterator<Item = Result<Vec<u8>>>,
+        pass: impl FnMut(usize, Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let labels = labels_of(&self.codes.attributes, self.kinds.clone());
+        place_pages(&self.codes.pages, &self.shape(&labels)?, request, pages, pass)
+    }
+
+    /// Writes a file, reads it back and checks it; passes on what was found, and the file.
+    pub fn write(
+        &self,
+        order: &[Vec<u8>],
+        rows: impl Iterator<Item = Result<Vec<u8>>>,
+        pass: impl FnMut(Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let TaskMeans { threads, memory, temp, spill } = &self.means;
+        let progress = Progress::default();
+        let resources = Resources {
+            threads: *threads,
+            budget: Budget::new(*memory),
+            temp: temp.clone(),
+            spill: *spill,
+            progress: &progress,
+        };
+        let labels = labels_of(&self.codes.attributes, self.kinds.clone());
+        let (shape, sealed) = (self.shape(&labels)?, &self.codes.pages);
+        let place = tempfile::tempdir_in(temp).map_err(|source| Error::io(temp, source))?;
+        let order =
+            write_file(sealed, &shape, place.path(), (order, rows), (write_options(*threads), &resources))?;
+        let evidence = match shape.is_joined() {
+            false => Vec::new(),
+            true => {
+                let people = tables::open(&place.path().join("data"))?;
+                let tasks = release_tasks(&self.policy, &labelled_groups(&people, &self.policy))?;
+                FileEvidence::of(&people, order.people_before, &tasks, &sealed.stamp, &resources)?
+            }
+        };
+        return_files(sealed, place.path(), &order, evidence, pass)
     }
 
     /// What the pages hold together.

@@ -2,7 +2,9 @@
 
 use super::job::{Anonymize, Continued, Outcome, Workplace};
 use super::suppressed::SuppressedList;
+use super::tasks::stamp;
 use crate::check::beliefs::Membership;
+use crate::check::elsewhere::FilesEvidence;
 use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
 use crate::error::{Error, Lint, Result};
@@ -19,6 +21,7 @@ use crate::release::tables;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
+use crate::resources::spill::Extent;
 use arrow_schema::Field;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -58,6 +61,8 @@ pub(super) struct Written {
     pub accepted: Vec<Lint>,
     /// What the ledger needs, if the release is continued.
     pub night: Option<NightRecord>,
+    /// What tasks found in the files that they wrote, in the order of the files, in the spill.
+    pub evidence: Option<Vec<Extent>>,
 }
 
 /// What a ledger says about a night.
@@ -88,10 +93,12 @@ impl Written {
                 (Subject::Buckets(buckets), number.to_vec(), Membership::Own(&number))
             }
         };
-        let mut tasks = policy::tasks(job.policy, &groups)?;
-        for task in &mut tasks {
-            task.columns = task.columns.clone().of_release();
-        }
+        let tasks = policy::release_tasks(job.policy, &groups)?;
+        let found = self.evidence.as_ref().map(|files| FilesEvidence {
+            spill: &workplace.spill,
+            files,
+            stamp: stamp(job.policy),
+        });
         let check = Check {
             subject: &subject,
             tasks: &tasks,
@@ -100,6 +107,7 @@ impl Written {
             membership,
             manifest: None,
             skylines: Skylines::Keep,
+            found: found.as_ref(),
         };
         if let Some(continued) = &workplace.continued {
             self.expect_same_tables(continued, job, workplace)?;

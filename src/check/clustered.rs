@@ -20,6 +20,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::judge::{Charge, Judge};
 use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
+use crate::resources::byte_form::{ByteForm, ByteReader};
 use crate::table::group_keys::KeyConverter;
 use crate::table::read::Table;
 
@@ -71,28 +72,52 @@ pub(super) fn count(
     codes: &ValueCodes,
     resources: &Resources<'_>,
 ) -> Result<ClusteredScan> {
-    let wanted = columns.requests(None);
-    let evidence = Mutex::new(SharedEvidence::new(charge, &resources.budget)?);
-    let mut joined = JoinedParts::new(Worker::new(charge, &evidence), resources);
-    let mut returned = Returned::Never;
+    join(charge, resources, |evidence, each| {
+        scan(table, 0, columns, (charge, evidence), codes, resources, each)
+    })
+}
+
+/// Passes on the stretches of a table whose first row has this number, in order.
+pub(super) fn scan(
+    table: &Table,
+    first_row: u64,
+    columns: &ColumnRoles,
+    (charge, evidence): (&Arc<Charge>, &Mutex<SharedEvidence>),
+    codes: &ValueCodes,
+    resources: &Resources<'_>,
+    each: &mut dyn FnMut(Stretch) -> Result<()>,
+) -> Result<()> {
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
-        &wanted,
+        &columns.requests(None),
         resources,
         |morsel| {
-            let first_row = morsel.first_row();
+            let first_row = first_row + morsel.first_row();
             let batches = morsel.inspect(|batch| {
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 resources.progress.advance(rows as u64);
             });
-            count_part(batches, first_row, columns, Worker::new(charge, &evidence), codes)
+            count_part(batches, first_row, columns, Worker::new(charge, evidence), codes)
         },
-        |part| {
-            returned = joined.add(part)?;
-            if returned == Returned::Perhaps { Err(not_together()) } else { Ok(()) }
-        },
+        each,
     );
     resources.progress.finish();
+    outcome
+}
+
+/// Joins the stretches of a table.
+pub(super) fn join(
+    charge: &Arc<Charge>,
+    resources: &Resources<'_>,
+    pass: impl FnOnce(&Mutex<SharedEvidence>, &mut dyn FnMut(Stretch) -> Result<()>) -> Result<()>,
+) -> Result<ClusteredScan> {
+    let evidence = Mutex::new(SharedEvidence::new(charge, &resources.budget)?);
+    let mut joined = JoinedParts::new(Worker::new(charge, &evidence), resources);
+    let mut returned = Returned::Never;
+    let outcome = pass(&evidence, &mut |stretch| {
+        returned = joined.add(stretch)?;
+        if returned == Returned::Perhaps { Err(not_together()) } else { Ok(()) }
+    });
     if returned == Returned::Perhaps {
         return Ok(ClusteredScan::Scattered);
     }
@@ -102,6 +127,55 @@ pub(super) fn count(
     // Workers left behind what they handed over.
     release_freed();
     Ok(ClusteredScan::CountedRows(Box::new(CountedRows { judge, rows, gaps, room })))
+}
+
+impl Stretch {
+    /// The rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Appends what was found.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        (self.rows, (self.gaps.values, self.gaps.counts)).write(bytes);
+        self.groups.is_some().write(bytes);
+        let Some(Groups { trail, first, last }) = &self.groups else { return };
+        trail.write(bytes);
+        first.write(bytes);
+        last.is_some().write(bytes);
+        last.iter().for_each(|last| last.write(bytes));
+    }
+
+    /// Reads it; `codes` are those of the values here.
+    pub fn read(codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let (rows, (values, counts)) = ByteForm::read(bytes)?;
+        let groups = match bool::read(bytes)? {
+            false => None,
+            true => Some(Groups {
+                trail: Trail::read(bytes)?,
+                first: Border::read(codes, bytes)?,
+                last: if bool::read(bytes)? { Some(Border::read(codes, bytes)?) } else { None },
+            }),
+        };
+        Some(Stretch { rows, gaps: Gaps { values, counts }, groups })
+    }
+}
+
+impl Border {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.key.write(bytes);
+        (self.number, self.count.people).write(bytes);
+        self.count.counts().collect::<Vec<_>>().write(bytes);
+    }
+
+    fn read(codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let (key, (number, people)) = ByteForm::read(bytes)?;
+        let mut count = CountedGroup::of(people);
+        for (code, times) in Vec::<(u32, u64)>::read(bytes)?.into_iter().filter(|(_, times)| *times > 0) {
+            count.add(*codes.get(code as usize)?, times);
+        }
+        Some(Border { key, number, count })
+    }
 }
 
 /// Counts consecutive rows that begin at `first_row`; the batches hold the group columns and those of the value.

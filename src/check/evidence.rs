@@ -39,7 +39,7 @@ impl SharedEvidence {
     }
 
     /// Adds what a worker remembers, which takes so many bytes.
-    fn merge(&mut self, other: Judge, bytes: u64) -> Result<()> {
+    pub fn merge(&mut self, other: Judge, bytes: u64) -> Result<()> {
         self.make_room(bytes)?;
         self.judge.merge(other);
         Ok(())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::clustered::{self, ClusteredScan, CountedRows};
+use super::elsewhere::FoundByTasks;
 use super::explorable::Explorable;
 use super::values::{ValueCodes, could_hold};
 use super::verdict::{JudgedColumn, Order};
@@ -119,6 +120,17 @@ pub fn count(
     wanted: &WantedSkylines,
     resources: &Resources<'_>,
 ) -> Result<CountedTable> {
+    count_with(subject, (columns, None), requirements, wanted, resources)
+}
+
+/// Counts the groups of a table and has them judged; if tasks did so for each file, their evidence is joined instead.
+pub(super) fn count_with(
+    subject: &Subject<'_>,
+    (columns, found): (&ColumnRoles, Option<&FoundByTasks<'_>>),
+    requirements: &Requirements,
+    wanted: &WantedSkylines,
+    resources: &Resources<'_>,
+) -> Result<CountedTable> {
     validate(subject, columns, requirements)?;
     let codes = ValueCodes::new(subject, columns, &resources.budget)?;
     let spill = || resources.new_spill().map(Arc::new);
@@ -140,7 +152,11 @@ pub fn count(
             (counted, Order::ByPerson, spill.bytes())
         }
         (Subject::Table(table), None) => {
-            match clustered::count(table, columns, &charge, &codes, resources)? {
+            let scan = match found {
+                Some(found) if charge.travels() => found.join(&charge, &codes, resources)?,
+                _ => clustered::count(table, columns, &charge, &codes, resources)?,
+            };
+            match scan {
                 ClusteredScan::CountedRows(counted) => (*counted, Order::Clustered, 0),
                 ClusteredScan::Scattered => {
                     let spill = spill()?;
@@ -229,7 +245,11 @@ impl CountedTable {
 }
 
 /// Fails before any row is read.
-fn validate(subject: &Subject<'_>, columns: &ColumnRoles, requirements: &Requirements) -> Result<()> {
+pub(super) fn validate(
+    subject: &Subject<'_>,
+    columns: &ColumnRoles,
+    requirements: &Requirements,
+) -> Result<()> {
     if columns.groups.is_empty() {
         return Err(Error::missing("no group columns are given", "name them", Setting::Groups));
     }

@@ -6,7 +6,8 @@
 //! Memory: besides counting, [`CLAIM_BYTES`] for each claim about a value, and [`SKYLINE_BYTES`] for each skyline.
 
 use super::beliefs::{self, Membership};
-use super::job::{Subject, count};
+use super::elsewhere::{FilesEvidence, FoundByTasks};
+use super::job::{Subject, count_with};
 use super::policy::Task;
 use super::robust;
 use super::verdict::{JudgedColumn, Verdict};
@@ -42,6 +43,8 @@ pub struct Check<'a> {
     pub manifest: Option<&'a Manifest>,
     /// Whether the groups that decide at every point are kept.
     pub skylines: Skylines,
+    /// What the tasks of an engine found in the files of the table.
+    pub found: Option<&'a FilesEvidence<'a>>,
 }
 
 /// Whether the groups that decide at every point are kept, for a page that explores them.
@@ -95,7 +98,8 @@ impl Check<'_> {
         let columns: Vec<JudgedColumn> = self
             .tasks
             .iter()
-            .map(|task| self.judge_column(task, published, resources))
+            .enumerate()
+            .map(|(place, task)| self.judge_column((place, task), published, resources))
             .collect::<Result<_>>()?;
         match columns.is_empty() {
             true => Err(Error::input("the policy protects nothing", "name a column in columns.sensitive")),
@@ -105,7 +109,7 @@ impl Check<'_> {
 
     fn judge_column(
         &self,
-        task: &Task,
+        (place, task): (usize, &Task),
         published: &PastGroups,
         resources: &Resources<'_>,
     ) -> Result<JudgedColumn> {
@@ -114,8 +118,10 @@ impl Check<'_> {
             Skylines::Keep => WantedSkylines::of(requirements.skyline()),
             Skylines::Leave => WantedSkylines::NOTHING,
         };
+        let found = self.found.map(|files| FoundByTasks { files, place });
         let of_counts = || {
-            let mut counted = count(self.subject, columns, requirements, &wanted, resources)?;
+            let mut counted =
+                count_with(self.subject, (columns, found.as_ref()), requirements, &wanted, resources)?;
             counted.add_published(columns, published)?;
             let bytes = findings_bytes(requirements, counted.names.len() as u64, self.skylines);
             counted.expect_findings(FINDINGS, bytes)?;

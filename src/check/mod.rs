@@ -21,6 +21,7 @@
 pub mod beliefs;
 mod cells;
 mod clustered;
+pub mod elsewhere;
 mod evidence;
 mod examined;
 mod explorable;

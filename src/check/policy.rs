@@ -19,6 +19,12 @@ pub fn tasks(policy: &Policy, groups: &[String]) -> Result<Vec<Task>> {
     policy.privacy.targets.iter().map(|target| task(policy, target, groups)).collect()
 }
 
+/// The same for a table of a release, where each row is a person, regardless of the rows of the source.
+pub fn release_tasks(policy: &Policy, groups: &[String]) -> Result<Vec<Task>> {
+    let of_release = |task: Task| Task { columns: task.columns.of_release(), ..task };
+    Ok(tasks(policy, groups)?.into_iter().map(of_release).collect())
+}
+
 fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
     Ok(Task { columns: columns(policy, target, groups)?, requirements: Requirements::of(policy, target)? })
 }

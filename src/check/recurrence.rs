@@ -13,6 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use crate::resources::budget::{Budget, Reservation};
+use crate::resources::byte_form::{ByteForm, ByteReader};
 
 /// Fingerprints that are kept in case the order breaks (8 MiB); an ordered table never needs them.
 const REMEMBERED: usize = 1 << 20;
@@ -89,6 +90,28 @@ impl Trail {
         }
         replace(&mut self.last, key);
         self.fingerprints.push(fingerprint(key));
+    }
+}
+
+impl ByteForm for Trail {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let Trail { direction, low, high, first, last, fingerprints } = self;
+        (*direction as u8).write(bytes);
+        [low, high, first, last].into_iter().for_each(|key| key.write(bytes));
+        fingerprints.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let kinds = [Direction::Open, Direction::Ascending, Direction::Descending, Direction::Mixed];
+        let trail = Trail {
+            direction: *kinds.get(usize::from(u8::read(bytes)?))?,
+            low: ByteForm::read(bytes)?,
+            high: ByteForm::read(bytes)?,
+            first: ByteForm::read(bytes)?,
+            last: ByteForm::read(bytes)?,
+            fingerprints: ByteForm::read(bytes)?,
+        };
+        (!trail.fingerprints.is_empty()).then_some(trail)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::beliefs::Membership;
 use super::job::{Buckets, ColumnRoles, Subject};
 use super::judge::{Check, Skylines};
-use super::policy::{Task, columns, tasks};
+use super::policy::{Task, columns, release_tasks};
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
@@ -111,11 +111,7 @@ impl Release {
 
     /// What a policy requires of the release; each row is a person, regardless of the rows of the source.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
-        let mut tasks = tasks(policy, &self.groups(policy))?;
-        for task in &mut tasks {
-            task.columns = task.columns.clone().of_release();
-        }
-        Ok(tasks)
+        release_tasks(policy, &self.groups(policy))
     }
 
     /// What the columns of the release mean for one target of a policy.
@@ -157,6 +153,7 @@ impl Release {
             },
             manifest: Some(self.manifest()),
             skylines: Skylines::Leave,
+            found: None,
         };
         check.judge(resources)
     }

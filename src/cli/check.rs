@@ -140,6 +140,7 @@ fn examine(args: &CheckArgs, altered: &mut Alterations) -> Result<Examined> {
             membership: args.subject.membership(&opened, &groups),
             manifest: opened.manifest(),
             skylines: Skylines::Leave,
+            found: None,
         };
         let verdict = check.judge(&resources)?;
         if let Some((release, policy)) = &own {

@@ -180,6 +180,7 @@ fn judge(
         membership: args.subject.membership(opened, &groups),
         manifest: opened.manifest(),
         skylines: Skylines::Keep,
+        found: None,
     };
     check.judge(resources)
 }

@@ -14,7 +14,7 @@ use super::rows::{Rows, Sensitive};
 use super::scale::Scale;
 use super::source_columns::TableValues;
 use crate::math::hash_sample::{HashSample, SampleKey};
-use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, write_count};
+use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, read_bytes, write_bytes, write_count};
 use arrow_schema::TimeUnit;
 
 impl ByteForm for Scale {
@@ -242,9 +242,7 @@ impl ByteForm for Page {
                 values.write(bytes);
             }
         }
-        self.payload.lengths.write(bytes);
-        write_count(self.payload.bytes.len(), bytes);
-        bytes.extend_from_slice(&self.payload.bytes);
+        self.payload.write(bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
@@ -254,10 +252,20 @@ impl ByteForm for Page {
             1 => Sensitive::Lists { lists: wider(bytes)?, offsets: wider(bytes)?, values: wide(bytes)? },
             _ => return None,
         };
-        let lengths = wider(bytes)?;
-        let length = bytes.count(1)?;
-        let payload = Travelling { lengths, bytes: bytes.take(length)?.to_vec() };
-        Some(Page { rows: Rows { columns, sensitive }, payload })
+        Some(Page { rows: Rows { columns, sensitive }, payload: Travelling::read(bytes)? })
+    }
+}
+
+impl ByteForm for Travelling {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.lengths.write(bytes);
+        write_bytes(&self.bytes, bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let travelling = Travelling { lengths: wider(bytes)?, bytes: read_bytes(bytes)? };
+        let length: u64 = travelling.lengths.iter().map(|&length| u64::from(length)).sum();
+        (length == travelling.bytes.len() as u64).then_some(travelling)
     }
 }
 
@@ -283,9 +291,8 @@ impl Page {
             }
             _ => false,
         };
-        let bytes: u64 = payload.lengths.iter().map(|&length| u64::from(length)).sum();
         let expected = if travels == Travels::Something { rows } else { 0 };
-        columns && sensitive && payload.lengths.len() == expected && bytes == payload.bytes.len() as u64
+        columns && sensitive && payload.lengths.len() == expected
     }
 }
 

@@ -46,6 +46,16 @@ pub trait RowEngine: Sync {
     /// Grows nodes, each from all pages of a set that was gathered together; returns what became of them, in order.
     fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>>;
 
+    /// Sorts the pages of a set into those of so many files, which become sets with consecutive numbers from the one
+    /// returned.
+    fn place(&self, rows: RowSet, request: &[u8], sets: usize) -> Result<RowSet>;
+
+    /// Begins to write a file from an order and the pages of these sets.
+    fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[RowSet]) -> Result<()>;
+
+    /// Waits for a file; passes on what its task returned, in order.
+    fn finish_file(&self, file: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+
     /// Passes on the pages of a set, once each and in any order.
     fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
@@ -249,10 +259,7 @@ impl<'e> HeldRows<'e> {
         gathered: SetPlacement,
     ) -> Result<Vec<HeldRows<'e>>> {
         let Held { engine, pages, .. } = &*self.held;
-        let first = engine.sort(self.set, &pages.stamp.seal(request), sets, gathered)?;
-        let sorted = Arc::new(Sorted { engine: *engine, first });
-        let set = |set| HeldRows { held: self.held.clone(), sorted: Some(sorted.clone()), set };
-        Ok((first..first + sets as u64).map(set).collect())
+        Ok(self.sets(engine.sort(self.set, &pages.stamp.seal(request), sets, gathered)?, sets))
     }
 
     /// Lets tasks grow nodes, each of which has all rows of a set; returns what became of them, in order.
@@ -265,6 +272,35 @@ impl<'e> HeldRows<'e> {
             true => grown.iter().map(|sealed| pages.open_secret(sealed)).collect(),
             false => Err(damaged("nodes were lost while they were grown")),
         }
+    }
+
+    /// How pages travel.
+    pub fn pages(&self) -> &SealedPages {
+        &self.held.pages
+    }
+
+    /// Lets tasks sort rows into those of so many files.
+    pub fn place<R: Parcel>(&self, rows: &HeldRows<'_>, request: &R, sets: usize) -> Result<Vec<Self>> {
+        let Held { engine, pages, .. } = &*self.held;
+        Ok(self.sets(engine.place(rows.set, &pages.stamp.seal(request), sets)?, sets))
+    }
+
+    /// Lets a task write a file from an order and these rows, of the same engine.
+    pub fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[HeldRows<'_>]) -> Result<()> {
+        let sets: Vec<RowSet> = rows.iter().map(|rows| rows.set).collect();
+        self.held.engine.begin_file(file, order, &sets)
+    }
+
+    /// Waits for a file; passes on what its task returned, in order.
+    pub fn finish_file(&self, file: u64, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.held.engine.finish_file(file, &mut each)
+    }
+
+    /// The sets that came out of a sort, from the first on.
+    fn sets(&self, first: RowSet, sets: usize) -> Vec<Self> {
+        let sorted = Arc::new(Sorted { engine: self.held.engine, first });
+        let set = |set| HeldRows { held: self.held.clone(), sorted: Some(sorted.clone()), set };
+        (first..first + sets as u64).map(set).collect()
     }
 
     /// Brings the rows here, page by page, with what travels with them.
@@ -342,8 +378,7 @@ impl TaskRows<'_> {
     /// Passes the rows on as pages, on any thread, and at last a page without rows, which tells how many there were.
     pub fn encode(&self, order: &[u8], pass: impl Fn(Vec<u8>) -> Result<()> + Sync) -> Result<()> {
         let EncodeOrder { values, combinations, fingerprint_key, page_key } = self.stamp.open(order)?;
-        let key = FingerprintKey::from_bytes(&fingerprint_key)
-            .ok_or_else(|| damaged("the key of the fingerprint has another length"))?;
+        let key = FingerprintKey::from_bytes(&fingerprint_key).ok_or_else(wrong_key)?;
         let DecidedCodes { attributes, sensitive, .. } =
             self.source.decide_codes(values, |_| Ok(combinations.unwrap_or_default()))?;
         let (payload, hasher) = (self.source.payload(&key)?, self.source.hasher(&key));
@@ -359,13 +394,18 @@ impl TaskRows<'_> {
 
     /// What tasks that are given pages must know.
     pub fn codes(&self, order: &[u8]) -> Result<TaskCodes> {
-        let EncodeOrder { values, combinations, page_key, .. } = self.stamp.open(order)?;
+        let EncodeOrder { values, combinations, fingerprint_key, page_key } = self.stamp.open(order)?;
+        let key = FingerprintKey::from_bytes(&fingerprint_key).ok_or_else(wrong_key)?;
         let DecidedCodes { attributes, sensitive, .. } =
             self.source.decide_codes(values, |_| Ok(combinations.unwrap_or_default()))?;
         let layout = self.source.layout(&attributes, &sensitive);
         let pages = SealedPages { stamp: self.stamp.clone(), key: page_key, layout };
-        Ok(TaskCodes { attributes, sensitive, pages })
+        Ok(TaskCodes { attributes, sensitive, payload: self.source.payload(&key)?, pages })
     }
+}
+
+fn wrong_key() -> Error {
+    damaged("the key of the fingerprint has another length")
 }
 
 /// The values of the rows of two tasks, or of two such results.
@@ -388,6 +428,8 @@ pub struct TaskCodes {
     pub attributes: Vec<Attribute>,
     /// Those of the sensitive columns.
     pub sensitive: SensitiveColumns,
+    /// The columns that travel.
+    pub payload: Option<Payload>,
     /// How pages travel.
     pub pages: SealedPages,
 }

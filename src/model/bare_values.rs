@@ -4,6 +4,7 @@
 
 use super::counted_group::CountedGroup;
 use crate::math::skyline::Values;
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count};
 
 /// People by value, over all groups observed.
 #[derive(Debug, Default)]
@@ -55,6 +56,26 @@ impl BareValues {
             own.all = own.all.saturating_add(other.all);
             own.certain = own.certain.saturating_add(other.certain);
         }
+    }
+
+    /// Appends the people of all values that occur.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        let occurring = || (0u32..).zip(&self.by_code).filter(|(_, own)| own.all > 0);
+        write_count(occurring().count(), bytes);
+        occurring().for_each(|(code, own)| (code, (own.all, own.certain)).write(bytes));
+    }
+
+    /// Reads them; `codes` are those of the values here.
+    pub fn read(codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let mut bare = BareValues::default();
+        for (code, (all, certain)) in Vec::<(u32, (u64, u64))>::read(bytes)? {
+            let place = *codes.get(code as usize)? as usize;
+            if place >= bare.by_code.len() {
+                bare.by_code.resize(place + 1, People::default());
+            }
+            bare.by_code[place] = People { all, certain };
+        }
+        Some(bare)
     }
 
     /// The sums over the values that occur and satisfy `wanted`.

@@ -1,5 +1,7 @@
 //! How many groups there are, and how large they are. Memory: 2 KiB.
 
+use crate::resources::byte_form::{ByteForm, ByteReader};
+
 /// How many groups there are of each size: bars of equal width on a logarithmic scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupSizes {
@@ -90,6 +92,30 @@ impl Sizes {
         self.people += other.people;
         self.smallest = self.smallest.min(other.smallest);
         self.fewest_values = self.fewest_values.min(other.fewest_values);
+    }
+}
+
+impl ByteForm for Sizes {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let Sizes { groups, people, smallest, fewest_values, by_size } = self;
+        [*groups, *people, *smallest, *fewest_values].iter().for_each(|own| own.write(bytes));
+        by_size.squares.write(bytes);
+        by_size.bars.iter().for_each(|own| own.write(bytes));
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let mut sizes = Sizes {
+            groups: u64::read(bytes)?,
+            people: u64::read(bytes)?,
+            smallest: u64::read(bytes)?,
+            fewest_values: u64::read(bytes)?,
+            ..Sizes::default()
+        };
+        sizes.by_size.squares = u128::read(bytes)?;
+        for bar in sizes.by_size.bars.iter_mut() {
+            *bar = u64::read(bytes)?;
+        }
+        Some(sizes)
     }
 }
 

@@ -338,6 +338,11 @@ enum ChargedAdversary {
 }
 
 impl Charge {
+    /// Whether the evidence has a byte form: windows, shares and knowledge skylines have none.
+    pub fn travels(&self) -> bool {
+        self.rules.near.is_empty() && self.rules.shares.is_empty() && self.wanted.is_empty()
+    }
+
     /// Whether values that nothing protects are counted.
     fn watches(&self) -> bool {
         matches!(self.coverage, Coverage::Required { .. }) && !self.covers_every
@@ -706,5 +711,6 @@ fn size_notes(sizes: &Sizes, charge: &Charge) -> Vec<Note> {
     notes
 }
 
+mod evidence;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ pub mod attacks;
 pub mod chain;
 pub mod covers;
 pub mod cut_tree;
+pub mod files_elsewhere;
 pub mod findings;
 pub mod label;
 pub mod ledger;

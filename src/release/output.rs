@@ -6,11 +6,13 @@
 //! Memory: a batch per table; rows that travel go through the sorter.
 
 use crate::encode::combination::SensitiveColumns;
+use crate::encode::page::Travelling;
 use crate::encode::payload::Payload;
-use crate::encode::rows::Sensitive;
+use crate::encode::person::PersonMark;
+use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, PlacedRows};
-use crate::group::tree::TreeLeaf;
+use crate::group::tree::{NumberedTree, TreeLeaf};
 use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
@@ -41,10 +43,75 @@ pub struct ReleaseShape<'a> {
     pub groups_before: u64,
 }
 
-impl ReleaseShape<'_> {
+impl<'a> ReleaseShape<'a> {
     /// Whether people and values are in one table.
     pub fn is_joined(&self) -> bool {
         self.style == Style::Generalized && self.values == Values::Single
+    }
+
+    /// The table of people with its name, and that of values, if there are two.
+    pub fn tables(&self) -> ((&'static str, GroupRows<'a>), Option<(&'static str, GroupValues<'a>)>) {
+        let joined = self.is_joined();
+        let rows = GroupRows::new(RowColumns {
+            labels: if self.style == Style::Generalized { self.labels.to_vec() } else { vec![] },
+            ranges: self.ranges,
+            payload: self.payload,
+            sensitive: joined.then_some(self.sensitive),
+        });
+        match joined {
+            true => (("data", rows), None),
+            false => (("quasi", rows), Some(("sensitive", GroupValues::new(self.sensitive)))),
+        }
+    }
+
+    /// Passes on what travels with each row of a page, with its group and its sensitive code, and the mark of its person.
+    pub fn place(
+        &self,
+        (rows, travelling): (&Rows, &Travelling),
+        tree: &NumberedTree<'_>,
+        mut each: impl FnMut(PlacedRow<'_>, Option<PersonMark>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(payload) = self.payload else { return Ok(()) };
+        for (row, bytes) in travelling.rows().enumerate() {
+            let node = tree.tree.find(|column| rows.columns[column].get(row));
+            let TreeLeaf::Group(group) = tree.leaf(node) else { continue };
+            let (bytes, mark) = payload.split_mark(bytes);
+            // Nothing next to the quasi-identifiers of a person may hint at their value, not even the order.
+            let code = match &rows.sensitive {
+                Sensitive::Single(codes) if self.is_joined() => codes.get(row),
+                _ => 0,
+            };
+            each(PlacedRow { group, code, bytes }, mark)?;
+        }
+        Ok(())
+    }
+}
+
+/// What travels with a row whose group is known.
+#[derive(Debug, Clone, Copy)]
+pub struct PlacedRow<'b> {
+    /// The number of its group.
+    pub group: u64,
+    /// Its sensitive code, if people and values are in one table.
+    pub code: u16,
+    /// What travels.
+    pub bytes: &'b [u8],
+}
+
+impl<'b> PlacedRow<'b> {
+    /// What comes before the bytes in a record. The order of records is that of the rows in a table.
+    pub fn head(&self) -> [u8; 10] {
+        let mut head = [0; 10];
+        head[..8].copy_from_slice(&self.group.to_be_bytes());
+        head[8..].copy_from_slice(&self.code.to_be_bytes());
+        head
+    }
+
+    /// The row of a record; `None` if it is too short.
+    pub fn of_record(record: &'b [u8]) -> Option<Self> {
+        let (group, rest) = record.split_first_chunk()?;
+        let (code, bytes) = rest.split_first_chunk()?;
+        Some(PlacedRow { group: u64::from_be_bytes(*group), code: u16::from_be_bytes(*code), bytes })
     }
 }
 
@@ -72,25 +139,22 @@ impl<'a> Output<'a> {
         spill: &'a Spill,
         options: PartOptions,
     ) -> Result<Self> {
-        let joined = shape.is_joined();
-        let rows = GroupRows::new(RowColumns {
-            labels: if shape.style == Style::Generalized { shape.labels.to_vec() } else { vec![] },
-            ranges: shape.ranges,
-            payload: shape.payload,
-            sensitive: joined.then_some(shape.sensitive),
-        });
-        let table = if joined { "data" } else { "quasi" };
-        let people = PartWriter::create(&folder.join(table), rows.schema().clone(), options.clone())?;
-        let values = match joined {
-            true => None,
-            false => {
-                let values = GroupValues::new(shape.sensitive);
-                let writer = PartWriter::create(&folder.join("sensitive"), values.schema().clone(), options)?;
+        let ((name, rows), values) = shape.tables();
+        let people = PartWriter::create(&folder.join(name), rows.schema().clone(), options.clone())?;
+        let values = match values {
+            None => None,
+            Some((name, values)) => {
+                let writer = PartWriter::create(&folder.join(name), values.schema().clone(), options)?;
                 Some((values, writer))
             }
         };
         let (labels, log) = (LabelLog::new(spill), PersonLog::default());
         Ok(Output { shape, rows, people, values, labels, people_before: 0, travelled: 0, labelled: 0, log })
+    }
+
+    /// The same, for groups that come after so many others.
+    pub fn after(self, groups: u64) -> Self {
+        Output { labelled: groups, ..self }
     }
 
     /// Adds the next group.
@@ -113,25 +177,31 @@ impl<'a> Output<'a> {
     /// Writes the rows that travel, ordered by group and then by content; their groups are the last ones added.
     pub fn push_travelling(&mut self, rows: PlacedRows<'_>, budget: &Arc<Budget>) -> Result<()> {
         let (PlacedRows { rows, tree }, spill) = (rows, self.labels.spill);
-        let Some(payload) = self.shape.payload else { return Ok(()) };
+        if self.shape.payload.is_none() {
+            return Ok(());
+        }
         let mut sorter = Sorter::new(budget, spill)?;
         rows.each_page(|rows, travelling| {
-            for (row, bytes) in travelling.rows().enumerate() {
-                let node = tree.tree.find(|column| rows.columns[column].get(row));
-                let TreeLeaf::Group(group) = tree.leaf(node) else { continue };
-                let (bytes, mark) = payload.split_mark(bytes);
+            self.shape.place((rows, travelling), tree, |row, mark| {
                 if let Some(mark) = mark {
-                    self.log.push(&mark, self.shape.groups_before + group, spill)?;
+                    self.log.push(&mark, self.shape.groups_before + row.group, spill)?;
                 }
-                // Nothing next to the quasi-identifiers of a person may hint at their value, not even the order.
-                let code = match &rows.sensitive {
-                    Sensitive::Single(codes) if self.shape.is_joined() => codes.get(row),
-                    _ => 0,
-                };
-                sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
-            }
-            Ok(())
+                sorter.push(&[&row.head(), row.bytes])
+            })
         })?;
+        self.push_sorted(sorter)
+    }
+
+    /// Writes rows that travel and were placed elsewhere, from their records in any order; all groups were added.
+    pub fn push_records(
+        &mut self,
+        records: impl Iterator<Item = Result<Travelling>>,
+        budget: &Arc<Budget>,
+    ) -> Result<()> {
+        let mut sorter = Sorter::new(budget, self.labels.spill)?;
+        for page in records {
+            page?.rows().try_for_each(|record| sorter.push(&[record]))?;
+        }
         self.push_sorted(sorter)
     }
 
@@ -143,8 +213,8 @@ impl<'a> Output<'a> {
     ) -> Result<()> {
         let mut sorter = Sorter::new(budget, self.labels.spill)?;
         for (group, code, bytes) in rows {
-            let code = if self.shape.is_joined() { code } else { 0 };
-            sorter.push(&[&group.to_be_bytes(), &code.to_be_bytes(), bytes])?;
+            let row = PlacedRow { group, code: if self.shape.is_joined() { code } else { 0 }, bytes };
+            sorter.push(&[&row.head(), row.bytes])?;
         }
         self.push_sorted(sorter)
     }
@@ -154,9 +224,9 @@ impl<'a> Output<'a> {
         let mut labels = std::mem::replace(&mut self.labels, LabelLog::new(spill)).read()?;
         let mut current: Option<GroupLabel> = None;
         sorter.finish(|record| {
-            let (head, payload) = record.split_at(10);
-            let group = head[..8].iter().fold(0, |group, &byte| group << 8 | u64::from(byte));
-            let code = u16::from_be_bytes([head[8], head[9]]);
+            let Some(PlacedRow { group, code, bytes }) = PlacedRow::of_record(record) else {
+                return Err(Error::defect("a row has no group"));
+            };
             while self.labelled < group {
                 self.labelled += 1;
                 current = labels.next()?;
@@ -166,7 +236,7 @@ impl<'a> Output<'a> {
                 return Err(Error::input("a row belongs to no group", "this is a defect; please report it"));
             };
             self.travelled += 1;
-            self.rows.push_row(self.shape.groups_before + group, label, code, payload, |batch| {
+            self.rows.push_row(self.shape.groups_before + group, label, code, bytes, |batch| {
                 self.people.write(batch)
             })
         })

@@ -9,7 +9,7 @@ use crate::resources::disk;
 use crate::resources::threads::start;
 use crate::table::write::{OutputFormat, TableWriter, WriteOptions};
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use crossbeam_channel::{Receiver, Sender};
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -21,9 +21,39 @@ const AHEAD: usize = 2;
 pub struct PartWriter {
     steps: Option<Sender<WriteStep>>,
     writer: Option<JoinHandle<Result<()>>>,
+    borders: FileBorders,
+}
+
+/// Where files end: at the first border between groups after every so many people.
+#[derive(Debug)]
+pub struct FileBorders {
     file_people: u64,
     /// How many times `file_people` people came before the current file.
     file: u64,
+}
+
+impl FileBorders {
+    /// No group yet.
+    pub fn new(file_people: u64) -> Self {
+        FileBorders { file_people: file_people.max(1), file: 0 }
+    }
+
+    /// Whether a new file begins with the group that comes after so many people.
+    pub fn begins_file(&mut self, people_before: u64) -> bool {
+        let file = people_before / self.file_people;
+        std::mem::replace(&mut self.file, file) != file
+    }
+}
+
+/// The name of a file of a table.
+pub fn part_name(number: u64, format: OutputFormat) -> String {
+    format!("part-{number:05}.{}", format.name())
+}
+
+/// Creates the folder of a table with these columns.
+pub fn create_folder(folder: &Path, schema: &Schema, format: OutputFormat) -> Result<()> {
+    disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+    if format.is_text() { write_types(folder, schema) } else { Ok(()) }
 }
 
 enum WriteStep {
@@ -47,14 +77,10 @@ impl PartWriter {
     /// folder.
     pub fn create(folder: &Path, schema: SchemaRef, options: PartOptions) -> Result<Self> {
         let PartOptions { write, format, file_people } = options;
-        disk::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
-        if format.is_text() {
-            write_types(folder, &schema)?;
-        }
+        create_folder(folder, &schema, format)?;
         let folder = folder.to_path_buf();
         let file = move |number: u64| {
-            let name = format!("part-{number:05}.{}", format.name());
-            TableWriter::create(folder.join(name), schema.clone(), &write)
+            TableWriter::create(folder.join(part_name(number, format)), schema.clone(), &write)
         };
         let mut table = file(0)?;
         let (sender, receiver): (Sender<WriteStep>, Receiver<WriteStep>) = crossbeam_channel::bounded(AHEAD);
@@ -72,7 +98,7 @@ impl PartWriter {
             }
             table.finish().map(drop)
         })?;
-        Ok(PartWriter { steps: Some(sender), writer: Some(writer), file_people: file_people.max(1), file: 0 })
+        Ok(PartWriter { steps: Some(sender), writer: Some(writer), borders: FileBorders::new(file_people) })
     }
 
     /// Called before the rows of each group, with the number of people in all groups before it. Begins a new file where
@@ -82,8 +108,7 @@ impl PartWriter {
         people_before: u64,
         pending: impl FnOnce() -> Result<RecordBatch>,
     ) -> Result<()> {
-        let file = people_before / self.file_people;
-        if std::mem::replace(&mut self.file, file) == file {
+        if !self.borders.begins_file(people_before) {
             return Ok(());
         }
         self.write(pending()?)?;

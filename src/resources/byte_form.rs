@@ -99,6 +99,18 @@ pub fn write_count(count: usize, bytes: &mut Vec<u8>) {
     (count as u64).write(bytes);
 }
 
+/// Writes many bytes.
+pub fn write_bytes(own: &[u8], bytes: &mut Vec<u8>) {
+    write_count(own.len(), bytes);
+    bytes.extend_from_slice(own);
+}
+
+/// Reads many bytes.
+pub fn read_bytes(bytes: &mut ByteReader<'_>) -> Option<Vec<u8>> {
+    let length = bytes.count(1)?;
+    bytes.take(length).map(<[u8]>::to_vec)
+}
+
 /// Writes some items one after the other.
 pub fn write_items<'t, T: ByteForm + 't>(items: impl ExactSizeIterator<Item = &'t T>, bytes: &mut Vec<u8>) {
     write_count(items.len(), bytes);
@@ -138,20 +150,17 @@ impl ByteForm for bool {
 
 impl ByteForm for String {
     fn write(&self, bytes: &mut Vec<u8>) {
-        write_count(self.len(), bytes);
-        bytes.extend_from_slice(self.as_bytes());
+        write_bytes(self.as_bytes(), bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        let length = bytes.count(1)?;
-        std::str::from_utf8(bytes.take(length)?).ok().map(str::to_string)
+        String::from_utf8(read_bytes(bytes)?).ok()
     }
 }
 
 impl ByteForm for Box<str> {
     fn write(&self, bytes: &mut Vec<u8>) {
-        write_count(self.len(), bytes);
-        bytes.extend_from_slice(self.as_bytes());
+        write_bytes(self.as_bytes(), bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {

@@ -15,6 +15,8 @@ pub struct Progress {
     phases: Mutex<Phases>,
     done: AtomicU64,
     stopped: AtomicBool,
+    nodes: AtomicU64,
+    nodes_again: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +91,17 @@ impl Progress {
     /// Counts `steps` more as done.
     pub fn advance(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// Counts a node that was grown ahead of its turn, and whether it had to be grown again.
+    pub fn count_node(&self, again: bool) {
+        self.nodes.fetch_add(1, Ordering::Relaxed);
+        self.nodes_again.fetch_add(u64::from(again), Ordering::Relaxed);
+    }
+
+    /// The nodes grown so far, and how many of them again.
+    pub fn nodes(&self) -> (u64, u64) {
+        (self.nodes.load(Ordering::Relaxed), self.nodes_again.load(Ordering::Relaxed))
     }
 
     /// Ends the phase.

@@ -174,7 +174,8 @@ impl<'w, 's> Subtrees<'w, 's> {
             release_freed();
             for (_, step) in &mut grown {
                 let Some(node) = step.node_mut() else { continue };
-                growth.pool.install(|| node.commit(&growth.plan, criterion))?;
+                let committed = growth.pool.install(|| node.commit(&growth.plan, criterion))?;
+                growth.progress.count_node(committed == Committed::GrownAgain);
                 self.committed += 1;
                 let Some(leaves) = node.leaf_bytes() else { return Ok(None) };
                 self.leaves.saw(node.part().people, leaves);

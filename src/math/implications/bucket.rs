@@ -33,6 +33,23 @@ impl Bucket {
         Some(Bucket { people, top })
     }
 
+    /// A bucket with these people and largest counts, descending; `None` if there is no such bucket.
+    pub fn of_top(people: u64, top: Vec<u64>) -> Option<Self> {
+        let known = top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count))?;
+        let ranked = top.is_sorted_by(|one, next| one >= next) && top.last().is_some_and(|&least| least > 0);
+        (ranked && known <= people && people < PEOPLE_LIMIT).then_some(Bucket { people, top })
+    }
+
+    /// Its people.
+    pub fn people(&self) -> u64 {
+        self.people
+    }
+
+    /// The largest counts, descending.
+    pub fn top(&self) -> &[u64] {
+        &self.top
+    }
+
     fn most_frequent(&self) -> u64 {
         self.top.first().copied().unwrap_or(self.people)
     }

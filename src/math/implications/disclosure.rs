@@ -163,6 +163,11 @@ impl Disclosure {
         self.levels().map(|level| level.position).collect()
     }
 
+    /// The buckets that attain a minimum, by position: whoever observes these has the same minima.
+    pub fn attaining(&self) -> BTreeMap<u64, &Bucket> {
+        self.levels().map(|level| (level.position, &level.bucket)).collect()
+    }
+
     /// Whether the bucket at a position attains a minimum.
     pub fn attains(&self, position: u64) -> bool {
         self.levels().any(|level| level.position == position)

@@ -115,6 +115,20 @@ impl DecisiveGroups {
         self.unknown_from as u64
     }
 
+    /// Adds what a scan found that does not follow from the groups it kept; they were observed here.
+    pub fn amend(&mut self, occurrences: u64, certain_from: Option<u64>, unknown_from: u64) {
+        let level = |l: u64| usize::try_from(l).unwrap_or(usize::MAX);
+        self.occurrences = occurrences;
+        self.certain_from = self.certain_from.min(certain_from.map_or(usize::MAX, level));
+        self.unknown_from = self.unknown_from.min(level(unknown_from));
+        self.levels.truncate(self.end());
+    }
+
+    /// All groups that decide for some l, possibly several times.
+    pub fn groups(&self) -> impl Iterator<Item = &DecisiveGroup> {
+        self.levels.iter().flatten()
+    }
+
     /// The groups that decide for this l.
     pub fn at(&self, l: usize) -> &[DecisiveGroup] {
         self.levels.get(l).map_or(&[], Vec::as_slice)

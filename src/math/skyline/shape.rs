@@ -145,6 +145,16 @@ impl GroupShape {
         GroupShape { people, target, top_sum: sums.last().copied().unwrap_or(0), top }
     }
 
+    /// A shape as it was taken apart: what `of` needs, and the top counts in set mode.
+    pub fn with_top(outline: Outline, top: Box<[u64]>) -> Self {
+        GroupShape { top, ..GroupShape::of(outline) }
+    }
+
+    /// The top counts in set mode; empty elsewhere.
+    pub fn top(&self) -> &[u64] {
+        &self.top
+    }
+
     /// The bytes of the top counts.
     pub(super) fn top_bytes(&self) -> u64 {
         size_of_val::<[u64]>(&self.top) as u64

@@ -97,6 +97,29 @@ impl Statistics {
         Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
     }
 
+    /// The shape that attains each statistic, with the number of its group.
+    pub fn attained(&self) -> [Option<(&GroupShape, u64)>; 5] {
+        self.minima.each_ref().map(|own| own.as_ref().map(|own| (&own.shape, own.group)))
+    }
+
+    /// The same statistics again.
+    pub fn of_attained(values: Values, size: Knowledge, attained: [Option<(GroupShape, u64)>; 5]) -> Self {
+        let mut statistics = Statistics::new(values, size);
+        for ((own, found), ratio) in statistics.minima.iter_mut().zip(attained).zip(Ratio::ALL) {
+            *own = found.map(|(shape, group)| {
+                let rounded = shape.rounded(values, ratio, size);
+                Minimum { rounded, shape, group }
+            });
+        }
+        statistics.harmless = statistics.find_harmless();
+        statistics
+    }
+
+    /// The knowledge that it is about.
+    pub fn size(&self) -> Knowledge {
+        self.size
+    }
+
     /// The bytes that it takes.
     pub fn bytes(&self) -> u64 {
         let top: u64 = self.minima.iter().flatten().map(|minimum| minimum.shape.top_bytes()).sum();

@@ -15,6 +15,7 @@ use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
 };
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count, write_items};
 
 /// An adversary who knows implications.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +126,39 @@ impl ImplicationsJudge {
         self.witnesses.extend(other.witnesses);
         self.overfull += other.overfull;
         self.forget();
+    }
+
+    /// Appends the evidence: the groups that attain a minimum.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        self.overfull.write(bytes);
+        let attaining = self.scanner.disclosure().attaining();
+        write_count(attaining.len(), bytes);
+        for (position, bucket) in attaining {
+            (position, bucket.people()).write(bytes);
+            write_items(bucket.top().iter(), bytes);
+        }
+        write_count(self.witnesses.len(), bytes);
+        for (number, group) in &self.witnesses {
+            (*number, group.people).write(bytes);
+            group.counts.write(bytes);
+        }
+    }
+
+    /// Reads the evidence of a judge with the same requirement; `codes` are those of its values here.
+    pub fn read(required: &Implications, codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let mut judge = ImplicationsJudge::new(required);
+        judge.overfull = u64::read(bytes)?;
+        for ((position, people), top) in Vec::<((u64, u64), Vec<u64>)>::read(bytes)? {
+            let fits = top.len() <= required.up_to.saturating_add(1);
+            judge.scanner.observe(&Bucket::of_top(people, top).filter(|_| fits)?, position);
+        }
+        for ((number, people), mut counts) in Vec::<((u64, u64), Vec<(u32, u64)>)>::read(bytes)? {
+            for (code, _) in &mut counts {
+                *code = *codes.get(*code as usize)?;
+            }
+            judge.witnesses.insert(number, Frequent { people, counts });
+        }
+        Some(judge)
     }
 
     fn most_witnesses(&self) -> usize {

@@ -6,12 +6,22 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::math::exact::ratio;
-use crate::math::skyline::{Confidence, Knowledge, Point};
+use crate::math::skyline::{Confidence, DecisiveGroup, Knowledge, Point};
+use crate::resources::byte_form::ByteReader;
 
 const VALUES: usize = 4;
 
 fn names() -> Vec<Arc<str>> {
     ["a", "b", "c", "d"].map(Arc::from).to_vec()
+}
+
+/// A charge whose evidence travels, with other codes.
+fn travelling_charge(requirements: &Requirements, names: &[Arc<str>]) -> Arc<Charge> {
+    let code = &mut |name: &str| Ok(names.iter().position(|own| **own == *name).unwrap_or(0) as u32);
+    let wanted = WantedSkylines::of(requirements.skyline());
+    Arc::new(
+        Charge::new(Values::Single, requirements, ValueRules::default(), &wanted, code).expect("a charge"),
+    )
 }
 
 fn charge(requirements: &Requirements) -> Arc<Charge> {
@@ -71,6 +81,67 @@ proptest! {
                 .map(|&judge| (0..groups.len()).rev().filter(|&group| judge_of[group] == judge).collect())
                 .collect();
             prop_assert_eq!(merged(&charge, &groups, &all), merged(&charge, &groups, &shares));
+        }
+    }
+}
+
+/// What is left to say about a judge: its finding, and the groups that decide at every point.
+fn told(mut judge: Judge, names: &[Arc<str>]) -> Option<(Finding, Sizes, Vec<String>)> {
+    let mut finding = judge.finish(&ValueNames { column: "sick", names, possible: &|_| true }).ok()?;
+    finding.sort_by_value();
+    let sizes = judge.sizes.clone();
+    let group = |group: &DecisiveGroup| {
+        let count = |&(code, count): &(u32, u64)| (names[code as usize].clone(), count);
+        let mut counts: Vec<_> = group.counts().iter().map(count).collect();
+        counts.sort();
+        format!("{} {} {counts:?}", group.number, group.people)
+    };
+    let value = |(name, own): (String, DecisiveGroups)| {
+        let mut groups: Vec<String> = (0..=own.unknown_from() as usize)
+            .flat_map(|l| own.at(l).iter().map(move |kept| (l, kept)))
+            .map(|(l, kept)| format!("{l}: {}", group(kept)))
+            .collect();
+        groups.sort();
+        format!("{name} {} {:?} {} {groups:?}", own.occurrences(), own.certain_from(), own.unknown_from())
+    };
+    Some((finding, sizes, judge.decisive(names).into_iter().map(value).collect()))
+}
+
+proptest! {
+    /// Each judge has codes of its own, and its evidence travels as bytes.
+    #[test]
+    fn evidence_that_travels_gives_the_same_finding(
+        groups in prop::collection::vec(prop::collection::vec(0u64..5, VALUES), 1..9),
+        judge_of in prop::collection::vec(0usize..3, 9),
+        order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+        codes in Just(vec![0usize, 1, 2, 3]).prop_shuffle(),
+        (place, byte) in (any::<prop::sample::Index>(), any::<u8>()),
+    ) {
+        for requirements in [skyline(), implications()] {
+            let names = names();
+            let charge = travelling_charge(&requirements, &names);
+            prop_assert!(charge.travels());
+            let mut alone = Judge::new(&charge);
+            (0u64..).zip(&groups).for_each(|(number, counts)| alone.observe(&group(counts), number));
+            let mut together = Judge::new(&charge);
+            // The value at each place of `codes` has that place as its code.
+            let others: Vec<Arc<str>> = codes.iter().map(|&code| names[code].clone()).collect();
+            let here: Vec<u32> = codes.iter().map(|&code| code as u32).collect();
+            for &own in &order {
+                let mut judge = Judge::new(&travelling_charge(&requirements, &others));
+                for number in (0..groups.len()).filter(|&number| judge_of[number] == own) {
+                    let counts: Vec<u64> = codes.iter().map(|&code| groups[number][code]).collect();
+                    judge.observe(&group(&counts), number as u64);
+                }
+                let mut bytes = Vec::new();
+                judge.write(&mut bytes);
+                together.merge(Judge::read(&charge, &here, &mut ByteReader::new(&bytes)).expect("evidence"));
+                let damaged = place.index(bytes.len());
+                bytes[damaged] = byte;
+                let _ = Judge::read(&charge, &here, &mut ByteReader::new(&bytes));
+                prop_assert!(Judge::read(&charge, &here, &mut ByteReader::new(&bytes[..damaged])).is_none());
+            }
+            prop_assert_eq!(told(together, &names), told(alone, &names));
         }
     }
 }

@@ -3,11 +3,13 @@
 //! In addition to the verdict, a scan can keep the groups from which the breach of some values follows at every point.
 //! Memory: see [`DecisiveGroups`]; values share the counts of the groups that they keep.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::knowledge::WantedByCode;
-use crate::math::skyline::{DecisiveGroups, OfferedGroup, Ranking, Values};
+use crate::math::skyline::{DecisiveGroup, DecisiveGroups, OfferedGroup, Ranking, Values};
 use crate::model::counted_group::CountedGroup;
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count, write_items};
 
 /// Groups are kept for at most this many values: nobody explores more, and a page of them would be long.
 pub const MOST_VALUES: usize = if cfg!(test) { 50 } else { 1 << 14 };
@@ -100,6 +102,54 @@ impl DecisiveEvidence {
             self.kept.of(code, self.values).merge(*decisive);
         }
         self.kept.limit();
+    }
+
+    /// Appends the evidence: the groups, each once, and what does not follow from them.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        self.has_given_up().write(bytes);
+        let kept = || (0u32..).zip(&self.kept.by_code).filter_map(|(code, own)| Some((code, own.as_ref()?)));
+        write_count(kept().count(), bytes);
+        for (code, own) in kept() {
+            code.write(bytes);
+            (own.occurrences(), (own.certain_from(), own.unknown_from())).write(bytes);
+        }
+        let groups: BTreeMap<u64, &DecisiveGroup> =
+            kept().flat_map(|(_, own)| own.groups()).map(|group| (group.number, group)).collect();
+        write_count(groups.len(), bytes);
+        for (number, group) in groups {
+            (number, group.people).write(bytes);
+            write_items(group.counts().iter(), bytes);
+        }
+    }
+
+    /// Reads the evidence of a judge with the same wanted values; `codes` are those of its values here.
+    pub fn read(
+        values: Values,
+        wanted: &Arc<WantedByCode>,
+        codes: &[u32],
+        bytes: &mut ByteReader<'_>,
+    ) -> Option<Self> {
+        type Found = (u64, (Option<u64>, u64));
+        type Numbered = ((u64, u64), Vec<(u32, u64)>);
+        let mut evidence = DecisiveEvidence::new(values, wanted);
+        let given_up = bool::read(bytes)?;
+        let found = Vec::<(u32, Found)>::read(bytes)?;
+        for ((number, people), counts) in Vec::<Numbered>::read(bytes)? {
+            let mut group = CountedGroup::of(people);
+            for (code, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+                group.add(*codes.get(code as usize)?, count);
+            }
+            evidence.observe(&group, number);
+        }
+        for (code, (occurrences, (certain_from, unknown_from))) in found {
+            let code = *codes.get(code as usize)?;
+            evidence.kept.of(code, values).amend(occurrences, certain_from, unknown_from);
+        }
+        evidence.kept.limit();
+        if given_up {
+            evidence.give_up();
+        }
+        Some(evidence)
     }
 
     /// Bytes kept.

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
-use crate::math::skyline::{Breach, Point, Ranking, Statistics, Values};
+use crate::math::skyline::shape::{GroupShape, Outline};
+use crate::math::skyline::{Breach, Knowledge, Point, Ranking, Statistics, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
 };
 use crate::policy::{closest, nearly_the_same};
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count, write_items};
 
 /// Skyline points with the sensitive values that each protects.
 pub type SkylinePoints = Vec<(ProtectedValues, Point)>;
@@ -142,6 +144,28 @@ impl SkylineJudge {
         group.counts().map(|(code, _)| code).filter(grows).map(of_value).sum()
     }
 
+    /// Appends the evidence.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        let seen = || (0u32..).zip(&self.by_code).filter_map(|(code, own)| Some((code, own.as_ref()?)));
+        write_count(seen().count(), bytes);
+        for (code, statistics) in seen() {
+            code.write(bytes);
+            statistics.iter().for_each(|own| write_statistics(own, bytes));
+        }
+    }
+
+    /// Reads the evidence of a judge with the same points; `codes` are those of its values here.
+    pub fn read(points: Arc<PointsByValue>, codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let mut judge = SkylineJudge::new(points);
+        for _ in 0..bytes.count(size_of::<u32>())? {
+            let code = *codes.get(u32::read(bytes)? as usize)?;
+            for own in statistics_of(&judge.points, &mut judge.by_code, code) {
+                *own = read_statistics(own.values(), own.size(), bytes)?;
+            }
+        }
+        Some(judge)
+    }
+
     /// Every value seen at every point required of it.
     pub fn evidence(&self) -> impl Iterator<Item = (u32, &Point, &Statistics)> {
         self.by_code.iter().enumerate().flat_map(|(code, statistics)| {
@@ -224,6 +248,30 @@ pub struct NamedValue<'a> {
     pub name: &'a str,
     /// Its code.
     pub code: u32,
+}
+
+fn write_statistics(statistics: &Statistics, bytes: &mut Vec<u8>) {
+    for attained in statistics.attained() {
+        attained.is_some().write(bytes);
+        let Some((shape, group)) = attained else { continue };
+        [shape.people, shape.target, shape.top_sum, group].iter().for_each(|own| own.write(bytes));
+        write_items(shape.top().iter(), bytes);
+    }
+}
+
+fn read_statistics(values: Values, size: Knowledge, bytes: &mut ByteReader<'_>) -> Option<Statistics> {
+    let mut read = || {
+        if !bool::read(bytes)? {
+            return Some(None);
+        }
+        let outline =
+            Outline { people: u64::read(bytes)?, target: u64::read(bytes)?, top_sum: u64::read(bytes)? };
+        let (group, top): (u64, Box<[u64]>) = ByteForm::read(bytes)?;
+        let possible = outline.people > 0 && outline.target > 0;
+        possible.then(|| Some((GroupShape::with_top(outline, top), group)))
+    };
+    let attained = [read()?, read()?, read()?, read()?, read()?];
+    Some(Statistics::of_attained(values, size, attained))
 }
 
 /// The statistics of a value, one for each point required of it.

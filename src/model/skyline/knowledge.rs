@@ -86,7 +86,8 @@ impl WantedByCode {
         Ok(WantedByCode { every: wanted.every.clone().map(Arc::new), these })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether no value is wanted.
+    pub fn is_empty(&self) -> bool {
         self.every.is_none() && self.these.is_empty()
     }
 

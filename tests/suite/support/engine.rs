@@ -29,6 +29,8 @@ struct Held {
     /// The pages of each set, by task.
     sets: BTreeMap<RowSet, Vec<Vec<Vec<u8>>>>,
     sorts: BTreeMap<RowSet, usize>,
+    /// Files that were begun: the order and the rows of each.
+    files: BTreeMap<u64, (Vec<Vec<u8>>, Vec<RowSet>)>,
 }
 
 impl<'a> FileEngine<'a> {
@@ -103,6 +105,34 @@ impl<'a> FileEngine<'a> {
         self.held.lock().unwrap().sets[&rows].clone()
     }
 
+    /// Sorts the pages of a set into others, each of so many tasks; returns the first.
+    fn sorted(
+        &self,
+        rows: RowSet,
+        sets: usize,
+        tasks: usize,
+        sort: impl Fn(&[Vec<u8>], &mut dyn FnMut(usize, Vec<u8>) -> Result<()>) -> Result<()>,
+    ) -> Result<RowSet> {
+        let mut sorted: Vec<Vec<Vec<Vec<u8>>>> = vec![vec![vec![]; tasks]; sets];
+        let parts = self.set(rows);
+        for part in self.scrambled(parts.len()) {
+            sort(&parts[part], &mut |place, page| {
+                let mut lost = self.lost.lock().unwrap();
+                if *lost > 0 {
+                    *lost -= 1;
+                } else {
+                    sorted[place][part % tasks].push(page);
+                }
+                Ok(())
+            })?;
+        }
+        let mut held = self.held.lock().unwrap();
+        let first = held.sorts.iter().map(|(first, sets)| first + *sets as u64).max().unwrap_or(1);
+        held.sorts.insert(first, sets);
+        held.sets.extend((first..).zip(sorted));
+        Ok(first)
+    }
+
     /// Makes a release of what the tasks return; the run itself sees the columns of the table, and none of its rows.
     pub fn release(&self, out: &Path) -> Result<Outcome> {
         let table = Table::open(self.paths, &self.policy.read_options())?.with_files(0..0);
@@ -165,31 +195,29 @@ impl RowEngine for FileEngine<'_> {
     }
 
     fn sort(&self, rows: RowSet, request: &[u8], sets: usize, gathered: SetPlacement) -> Result<RowSet> {
-        let task = self.page_task();
-        let tasks = if gathered == SetPlacement::Together { 1 } else { 2 };
-        let mut sorted: Vec<Vec<Vec<Vec<u8>>>> = vec![vec![vec![]; tasks]; sets];
-        let parts = self.set(rows);
-        for part in self.scrambled(parts.len()) {
-            task.sort(request, all(&parts[part]), |place, page| {
-                let mut lost = self.lost.lock().unwrap();
-                if *lost > 0 {
-                    *lost -= 1;
-                } else {
-                    sorted[place][part % tasks].push(page);
-                }
-                Ok(())
-            })?;
-        }
-        let mut held = self.held.lock().unwrap();
-        let first = held.sorts.iter().map(|(first, sets)| first + *sets as u64).max().unwrap_or(1);
-        held.sorts.insert(first, sets);
-        held.sets.extend((first..).zip(sorted));
-        Ok(first)
+        let (task, tasks) = (self.page_task(), if gathered == SetPlacement::Together { 1 } else { 2 });
+        self.sorted(rows, sets, tasks, |pages, pass| task.sort(request, all(pages), pass))
     }
 
     fn grow(&self, nodes: &[(RowSet, Vec<u8>)]) -> Result<Vec<Vec<u8>>> {
         let task = self.page_task();
         nodes.iter().map(|(rows, request)| task.grow(request, all(&self.set(*rows).concat()))).collect()
+    }
+
+    fn place(&self, rows: RowSet, request: &[u8], sets: usize) -> Result<RowSet> {
+        let task = self.page_task();
+        self.sorted(rows, sets, 1, |pages, pass| task.place(request, all(pages), pass))
+    }
+
+    fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[RowSet]) -> Result<()> {
+        self.held.lock().unwrap().files.insert(file, (order, rows.to_vec()));
+        Ok(())
+    }
+
+    fn finish_file(&self, file: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let (order, rows) = self.held.lock().unwrap().files.remove(&file).unwrap();
+        let pages: Vec<Vec<u8>> = rows.iter().flat_map(|&rows| self.set(rows).concat()).collect();
+        self.page_task().write(&order, all(&pages), |piece| each(&piece))
     }
 
     fn pages(&self, rows: RowSet, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
-use super::kept_back::{GroupRecords, GroupsKeptBack, published};
+use super::kept_back::{GroupRecords, GroupsKeptBack, LikelyValues, published};
 use super::larger::LargerGroups;
 use super::mixing::{Mixed, Mixing};
 use super::parts::parts;
@@ -25,6 +25,7 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::math::robust::{Requirement, Test, Tuples};
+use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::robust::{Bound, KnownDistributions};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -46,6 +47,8 @@ pub struct SimilarPeople<'a> {
     pub known: &'a KnownDistributions,
     /// The table, in the numbering of the known distributions.
     pub bound: &'a Bound,
+    /// What the distributions give away before: whoever cannot be hidden is left out at once.
+    pub already_known: &'a AlreadyKnown,
     /// The requirement for every group.
     pub requirement: &'a Requirement,
     /// The condition that decides this while groups grow.
@@ -128,9 +131,10 @@ impl SimilarPeople<'_> {
         let people = weights.iter().sum();
         self.progress.start("grouping", Some(people));
         let mut finished = FinishedGroups {
-            kept: GroupsKeptBack::new(self.part_people.min(people), people),
+            kept: GroupsKeptBack::new(self.part_people.min(people)),
+            likely: LikelyValues::new(self.known.priors()),
+            bound: self.bound,
             number: 0,
-            values: self.bound.values.len(),
         };
         let mut left = Vec::new();
         let mut collect = |person: PersonRecord<'_>, sink: &mut Sink<'_>| match left.len() as u64 {
@@ -158,13 +162,14 @@ impl SimilarPeople<'_> {
             }
             self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
-        let FinishedGroups { kept, mut number, values } = finished;
-        let (groups, left) = self.take_in(kept.groups, left)?;
+        let FinishedGroups { kept, mut number, .. } = finished;
+        let (groups, left) = self.take_in(kept.into_groups(), left)?;
         let mut sorted: Vec<_> = groups.iter().map(|group| published(group)).collect();
         sorted.sort_unstable();
         for (people, held) in &sorted {
             number += 1;
-            sink(PlacedPeople::Group { number, group: group_of(held, values), people })?;
+            let group = group_of(held, self.bound.values.len());
+            sink(PlacedPeople::Group { number, group, people })?;
         }
         left.iter()
             .try_for_each(|record| sink(PlacedPeople::LeftOut { row: PersonRecord::read(record).row }))?;
@@ -175,8 +180,14 @@ impl SimilarPeople<'_> {
     /// Whether a distribution says that this person has their value.
     fn is_certain(&self, person: &PersonRecord<'_>) -> bool {
         let priors = self.known.priors();
-        let own = &self.bound.signatures[person.combination as usize * priors.sets()..][..priors.sets()];
+        let own = signatures_of(self.bound, priors.sets(), person);
         own.iter().enumerate().any(|(set, &signature)| priors.is_certain(set, signature))
+    }
+
+    /// Whether hardly anybody like this person can be hidden.
+    fn is_hopeless(&self, person: &PersonRecord<'_>) -> bool {
+        let own = signatures_of(self.bound, self.known.priors().sets(), person);
+        self.already_known.is_hopeless(own, self.bound.values[usize::from(person.value)])
     }
 
     /// Groups the parts of a sorter; whoever is left is sorted into new parts. Returns these, and how many people there are.
@@ -199,15 +210,34 @@ impl SimilarPeople<'_> {
         Ok((dealt, left.iter().sum()))
     }
 
-    /// Dissolves groups to take in people who are left; returns the groups, and who is still left.
+    /// Dissolves groups to take in people who are left, for as long as that helps; returns the groups, and who is still left.
     fn take_in(
         &self,
-        groups: Vec<GroupRecords>,
+        mut groups: Vec<GroupRecords>,
         left: GroupRecords,
     ) -> Result<(Vec<GroupRecords>, GroupRecords)> {
         // Nobody can hide somebody whose value is known before.
-        let (mut out, mut records): (GroupRecords, GroupRecords) =
+        let (certain, mut left): (GroupRecords, GroupRecords) =
             left.into_iter().partition(|record| self.is_certain(&PersonRecord::read(record)));
+        for _ in 0..ROUNDS {
+            let waiting = left.len();
+            if waiting > 0 {
+                (groups, left) = self.take_in_once(groups, left)?;
+            }
+            if left.len() > waiting - waiting.div_ceil(16) {
+                break;
+            }
+        }
+        left.extend(certain);
+        Ok((groups, left))
+    }
+
+    /// Dissolves groups once; returns the groups, and who is still left.
+    fn take_in_once(
+        &self,
+        groups: Vec<GroupRecords>,
+        mut records: GroupRecords,
+    ) -> Result<(Vec<GroupRecords>, GroupRecords)> {
         let many = records.len();
         let mut numbers: Vec<Vec<u32>> = Vec::with_capacity(groups.len());
         for group in groups {
@@ -222,6 +252,7 @@ impl SimilarPeople<'_> {
         let mixing = Mixing {
             priors: &priors,
             requirement: self.requirement,
+            test: self.test,
             tuples: Tuples { values: &values, signatures: &signatures },
             left: many,
             groups: &numbers,
@@ -237,9 +268,9 @@ impl SimilarPeople<'_> {
         }
         all.extend(made);
         let mut take = |person: u32| std::mem::take(&mut records[person as usize]);
-        out.extend(left.into_iter().map(&mut take));
+        let left = left.into_iter().map(&mut take).collect();
         let groups = all.into_iter().map(|group| group.into_iter().map(&mut take).collect()).collect();
-        Ok((groups, out))
+        Ok((groups, left))
     }
 
     /// The values of these people, and their signatures in each attribute set.
@@ -248,7 +279,7 @@ impl SimilarPeople<'_> {
         let (mut values, mut signatures) = (Vec::new(), vec![Vec::new(); sets]);
         for person in people {
             values.push(self.bound.values[usize::from(person.value)]);
-            let own = &self.bound.signatures[person.combination as usize * sets..][..sets];
+            let own = signatures_of(self.bound, sets, &person);
             signatures.iter_mut().zip(own).for_each(|(all, &own): (&mut Vec<u32>, _)| all.push(own));
         }
         (values, signatures)
@@ -278,8 +309,14 @@ impl SimilarPeople<'_> {
             waiting.clear();
             Ok(())
         };
+        let mut given_away: Vec<u64> = Vec::new();
         sorter.finish(|record| {
-            let number = PersonRecord::read(record).part;
+            let person = PersonRecord::read(record);
+            let number = person.part;
+            if self.is_hopeless(&person) {
+                given_away.push(person.row);
+                return Ok(());
+            }
             if waiting.last().is_none_or(|part| part.number != number) {
                 if waiting.len() == self.at_once {
                     finish(&mut waiting)?;
@@ -291,7 +328,8 @@ impl SimilarPeople<'_> {
             }
             Ok(())
         })?;
-        finish(&mut waiting)
+        finish(&mut waiting)?;
+        given_away.into_iter().try_for_each(|row| sink(PlacedPeople::LeftOut { row }))
     }
 
     fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
@@ -307,28 +345,42 @@ impl SimilarPeople<'_> {
     }
 }
 
-/// The groups that are formed so far, most of them passed on.
-struct FinishedGroups {
-    kept: GroupsKeptBack,
-    number: u64,
-    /// How many sensitive values there are.
-    values: usize,
+/// The signatures of a person, one per attribute set.
+fn signatures_of<'b>(bound: &'b Bound, sets: usize, person: &PersonRecord<'_>) -> &'b [u32] {
+    &bound.signatures[person.combination as usize * sets..][..sets]
 }
 
-impl FinishedGroups {
+/// The groups that are formed so far, most of them passed on.
+struct FinishedGroups<'a> {
+    kept: GroupsKeptBack,
+    likely: LikelyValues,
+    bound: &'a Bound,
+    number: u64,
+}
+
+impl FinishedGroups<'_> {
     /// Adds the groups of a part in the order of what they publish.
     fn add(&mut self, part: &PartRecords, groups: &[Vec<u32>], sink: &mut Sink<'_>) -> Result<()> {
         let records = |group: &Vec<u32>| group.iter().map(|&at| part.record(at as usize).to_vec()).collect();
-        let mut groups: Vec<Vec<Vec<u8>>> = groups.iter().map(records).collect();
+        let mut groups: Vec<GroupRecords> = groups.iter().map(records).collect();
         groups.sort_by(|one, other| published(one).cmp(&published(other)));
         for group in groups {
-            let Some(group) = self.kept.keep(group) else { continue };
-            let (people, held) = published(&group);
-            self.number += 1;
-            let group = group_of(&held, self.values);
-            sink(PlacedPeople::Group { number: self.number, group, people: &people })?;
+            let helps =
+                group.iter().map(|record| self.helps(&PersonRecord::read(record))).fold(0.0, f64::max);
+            for group in self.kept.keep(group, helps) {
+                let (people, held) = published(&group);
+                self.number += 1;
+                let group = group_of(&held, self.bound.values.len());
+                sink(PlacedPeople::Group { number: self.number, group, people: &people })?;
+            }
         }
         Ok(())
+    }
+
+    /// How much somebody helps to hide others: how likely a value is that they lack.
+    fn helps(&self, person: &PersonRecord<'_>) -> f64 {
+        let own = signatures_of(self.bound, self.likely.sets(), person);
+        self.likely.other_than(own, self.bound.values[usize::from(person.value)])
     }
 }
 

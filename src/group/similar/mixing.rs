@@ -2,28 +2,22 @@
 //!
 //! Whoever counts the table subtracts what is published, so people who are left out must pass as a group; then they can be
 //! published in one. In a large group posteriors are near priors, and lower for a value of which the group holds fewer than it
-//! expects. So those who are left and whom one value exposes most form a pool, and others join it who lack the value and might
-//! well have it, from whatever group they are in: the more alike the people of a pool, the more one of them helps. Where
-//! nobody helps any more, those go who are exposed most. A pool that can be proved is cut into groups as small as can be proved;
-//! then comes the next. The groups from which people were taken are dissolved, and those who remain of them are grouped again.
+//! expects. So the people who are left form a pool, which dissolved groups join as long as somebody would be exposed: groups
+//! without the value by which most are, and whose people could well have it. Where no group helps, those go who are exposed
+//! most: dissolved groups become groups again, the others are left out. In the end the pool is cut into groups as small as
+//! can be proved.
 //!
-//! Memory: the signatures of everybody, twice, and 16 B per person.
+//! Memory: the signatures of the pool and of the groups that may join it, twice; 8 B x groups x values.
 
-use super::art::group_part;
-use super::larger::{LargerGroups, sort_by_widest};
+use super::larger::sort_by_widest;
 use crate::error::Result;
 use crate::math::exact::f64_at_least;
-use crate::math::robust::{LargestPosterior, Priors, Requirement, Test, TiltedGroup, Tuples, exposed};
+use crate::math::robust::{Priors, Requirement, TiltedGroup, Tuples, exposed};
 
 /// How far below 1/r expected posteriors stay, as a share of it; more if that cannot be proved.
-const MARGINS: [f64; 5] = [0.01, 0.02, 0.04, 0.08, 0.16];
-/// The most people for whom a pool is made, and how many may be in it for each of these.
-const HIDDEN_AT_ONCE: usize = 1000;
-const IN_POOL: usize = 5;
-/// Changes of a pool for one margin.
+const MARGINS: [f64; 4] = [0.01, 0.03, 0.08, 0.16];
+/// Changes of the pool for one margin.
 const CHANGES: usize = 400;
-/// The values for which others join a pool at once.
-const VALUES_AT_ONCE: usize = 3;
 /// Groups of fewer people than this times the smallest group are not cut.
 const SMALLEST: u64 = 16;
 
@@ -31,7 +25,6 @@ const SMALLEST: u64 = 16;
 pub(super) struct Mixing<'a> {
     pub(super) priors: &'a Priors,
     pub(super) requirement: &'a Requirement,
-    pub(super) test: Test,
     /// First the people who are left, then those of the groups.
     pub(super) tuples: Tuples<'a>,
     /// How many are left.
@@ -53,89 +46,73 @@ pub(super) struct Mixed {
     pub(super) left: Vec<u32>,
 }
 
-/// Who is in a pool.
-struct Pool<'a> {
+/// Who is in the pool.
+struct Pool {
     members: Vec<bool>,
-    many: usize,
-    /// Whether somebody may join: nobody who is in another pool or was sent away.
+    /// Whether each group is in the pool, and whether it may still join.
+    joined: Vec<bool>,
     may_join: Vec<bool>,
-    expected: &'a mut TiltedGroup,
+    /// By group and value, how likely the value is for the people of the group; below 0 if somebody has it.
+    likely: Vec<f64>,
+    expected: TiltedGroup,
 }
 
-/// Somebody whose posterior is too large.
-type Exposed = (u32, LargestPosterior);
+/// Somebody whose expected posterior is too large: the person, the posterior, its value.
+type Exposed = (u32, f64, u32);
 
 impl Mixing<'_> {
-    /// Takes in as many people as possible; nothing is changed if that does not help.
+    /// Takes in as many people as possible; everybody is left out if no group can be proved.
     pub(super) fn mix(&self) -> Result<Mixed> {
         let nothing = Mixed { left: (0..self.left as u32).collect(), ..Mixed::default() };
-        let mut free = vec![true; self.tuples.values.len()];
-        let mut expected = TiltedGroup::new(self.priors);
-        let by_prior = |person: u32| (person, expected.largest_prior(self.signatures(person)));
-        let mut waiting: Vec<Exposed> = (0..self.left as u32).map(by_prior).collect();
-        most_exposed_first(&mut waiting);
-        let mut groups = Vec::new();
-        while let Some(&(_, LargestPosterior { value, .. })) = waiting.first() {
-            let mut hidden: Vec<u32> = Vec::new();
-            // Some have already joined a pool that was made for others.
-            waiting.retain(|(person, _)| free[*person as usize]);
-            waiting.retain(|(person, most)| {
-                let now = most.value == value && hidden.len() < HIDDEN_AT_ONCE;
-                hidden.extend(now.then_some(*person));
-                !now
-            });
-            if hidden.is_empty() {
-                continue;
-            }
-            let members = self.pool(&hidden, &free, &mut expected)?;
-            members.iter().for_each(|&person| free[person as usize] = false);
-            if !members.is_empty() {
-                self.cut(members, &mut groups)?;
-            }
+        if self.left == 0 {
+            return Ok(nothing);
         }
-        let found = self.regroup(groups, &free)?;
-        Ok(if found.left.len() < self.left { found } else { nothing })
-    }
-
-    /// A group that hides as many of these people as possible, together with others who are free; empty if there is none.
-    fn pool(&self, hidden: &[u32], free: &[bool], expected: &mut TiltedGroup) -> Result<Vec<u32>> {
-        expected.clear();
-        let members = vec![false; free.len()];
-        let mut pool = Pool { members, many: 0, may_join: free.to_vec(), expected };
-        hidden.iter().for_each(|&person| self.enter(&mut pool, person));
-        for margin in MARGINS {
-            self.thin_out(&mut pool, IN_POOL * hidden.len(), margin)?;
+        let group_of = self.groups_of_people();
+        let mut pool = self.pool();
+        let mut margins = MARGINS.into_iter();
+        let mut margin = margins.next();
+        while let Some(own) = margin {
+            self.thin_out(&mut pool, &group_of, own)?;
             let members = pool.people();
-            let hides = members.iter().any(|&person| (person as usize) < self.left);
-            if !hides || !self.requirement.admits(members.iter().map(|&person| self.value(person))) {
-                return Ok(Vec::new());
+            if !self.requirement.admits(members.iter().map(|&person| self.value(person))) {
+                return Ok(nothing);
+            }
+            if !members.iter().any(|&person| (person as usize) < self.left) {
+                return Ok(nothing);
             }
             (self.go_on)()?;
-            if !exposed(self.priors, self.requirement, self.tuples, &members).contains(&true) {
-                return Ok(members);
+            let exposed = exposed(self.priors, self.requirement, self.tuples, &members);
+            if !exposed.contains(&true) {
+                let left = (0..self.left as u32).filter(|&person| !pool.members[person as usize]).collect();
+                let dissolved = (0..self.groups.len()).filter(|&group| pool.joined[group]).collect();
+                let mut groups = Vec::new();
+                self.cut(members, &mut groups)?;
+                return Ok(Mixed { groups, dissolved, left });
+            }
+            // The more people, the closer the proof.
+            if !self.enlarge(&mut pool, 3 * members.len()) {
+                margin = margins.next();
+                for (&person, _) in members.iter().zip(&exposed).filter(|(_, exposed)| **exposed) {
+                    self.send_away(&mut pool, &group_of, person);
+                }
             }
         }
-        Ok(Vec::new())
+        Ok(nothing)
     }
 
-    /// Groups those again who remain of the groups from which people were taken.
-    fn regroup(&self, groups: Vec<Vec<u32>>, free: &[bool]) -> Result<Mixed> {
-        let is_free = |person: &u32| free[*person as usize];
-        let touched = |number: &usize| !self.groups[*number].iter().all(is_free);
-        let dissolved: Vec<usize> = (0..self.groups.len()).filter(touched).collect();
-        let mut remaining: Vec<u32> =
-            dissolved.iter().flat_map(|&number| &self.groups[number]).copied().filter(is_free).collect();
-        remaining.sort_unstable();
-        let (values, signatures) = self.of_people(&remaining);
-        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
-        let tuples = Tuples { values: &values, signatures: &signatures };
-        let mut found = group_part(self.priors, self.requirement, self.test, tuples)?;
-        LargerGroups { priors: self.priors, requirement: self.requirement, tuples }.extend(&mut found);
-        let people = |own: Vec<u32>| own.into_iter().map(|at| remaining[at as usize]).collect::<Vec<u32>>();
-        let mut left: Vec<u32> = (0..self.left as u32).filter(is_free).collect();
-        left.extend(people(found.suppressed));
-        let groups = groups.into_iter().chain(found.groups.into_iter().map(people)).collect();
-        Ok(Mixed { groups, dissolved, left })
+    /// Lets groups of so many people join the pool, taken evenly from those that may; false if there are none.
+    fn enlarge(&self, pool: &mut Pool, people: usize) -> bool {
+        let free: Vec<usize> =
+            (0..self.groups.len()).filter(|&own| pool.may_join[own] && !pool.joined[own]).collect();
+        let all: usize = free.iter().map(|&group| self.groups[group].len()).sum();
+        let step = (all / people.max(1)).max(1);
+        free.iter().step_by(step).for_each(|&group| self.join(pool, group));
+        !free.is_empty()
+    }
+
+    fn join(&self, pool: &mut Pool, group: usize) {
+        pool.joined[group] = true;
+        self.groups[group].iter().for_each(|&person| self.enter(pool, person));
     }
 
     fn signatures(&self, person: u32) -> impl Iterator<Item = u32> + '_ {
@@ -146,103 +123,112 @@ impl Mixing<'_> {
         self.tuples.values[person as usize]
     }
 
-    /// The values of these people, and their signatures in each attribute set.
-    fn of_people(&self, people: &[u32]) -> (Vec<u32>, Vec<Vec<u32>>) {
-        let of_set = |set: &&[u32]| people.iter().map(|&person| set[person as usize]).collect();
-        (
-            people.iter().map(|&person| self.value(person)).collect(),
-            self.tuples.signatures.iter().map(of_set).collect(),
-        )
+    /// The group of everybody who is not left.
+    fn groups_of_people(&self) -> Vec<usize> {
+        let mut group_of = vec![usize::MAX; self.tuples.values.len()];
+        for (number, group) in self.groups.iter().enumerate() {
+            group.iter().for_each(|&person| group_of[person as usize] = number);
+        }
+        group_of
     }
 
-    fn enter(&self, pool: &mut Pool<'_>, person: u32) {
+    /// Everybody who is left.
+    fn pool(&self) -> Pool {
+        let mut pool = Pool {
+            members: vec![false; self.tuples.values.len()],
+            joined: vec![false; self.groups.len()],
+            may_join: vec![true; self.groups.len()],
+            likely: Vec::with_capacity(self.groups.len() * self.priors.values()),
+            expected: TiltedGroup::new(self.priors),
+        };
+        for group in self.groups {
+            for value in 0..self.priors.values() as u32 {
+                let likely = |&person: &u32| pool.expected.prior(self.signatures(person), value);
+                let has = group.iter().any(|&person| self.value(person) == value);
+                let mean = group.iter().map(likely).sum::<f64>() / group.len() as f64;
+                pool.likely.push(if has { -1.0 } else { mean });
+            }
+        }
+        (0..self.left as u32).for_each(|person| self.enter(&mut pool, person));
+        pool
+    }
+
+    fn enter(&self, pool: &mut Pool, person: u32) {
         if !std::mem::replace(&mut pool.members[person as usize], true) {
-            pool.many += 1;
             pool.expected.add(self.signatures(person), self.value(person), 1.0);
         }
     }
 
-    /// Takes somebody out of the pool for good.
-    fn send_away(&self, pool: &mut Pool<'_>, person: u32) {
-        pool.may_join[person as usize] = false;
+    fn leave(&self, pool: &mut Pool, person: u32) {
         if std::mem::replace(&mut pool.members[person as usize], false) {
-            pool.many -= 1;
             pool.expected.add(self.signatures(person), self.value(person), -1.0);
         }
     }
 
+    /// Leaves somebody out, or makes their dissolved group a group again.
+    fn send_away(&self, pool: &mut Pool, group_of: &[usize], person: u32) {
+        match self.groups.get(group_of[person as usize]) {
+            None => self.leave(pool, person),
+            Some(group) => {
+                group.iter().for_each(|&own| self.leave(pool, own));
+                pool.joined[group_of[person as usize]] = false;
+                pool.may_join[group_of[person as usize]] = false;
+            }
+        }
+    }
+
     /// Changes the pool until nobody in it is expected to be exposed.
-    fn thin_out(&self, pool: &mut Pool<'_>, most: usize, margin: f64) -> Result<()> {
+    fn thin_out(&self, pool: &mut Pool, group_of: &[usize], margin: f64) -> Result<()> {
         let limit = (1.0 - margin) / f64_at_least(self.requirement.r());
         for _ in 0..CHANGES {
             (self.go_on)()?;
             pool.expected.settle();
-            let largest = |person: u32| (person, pool.expected.largest(self.signatures(person)));
-            // Only a guide: what is published is proved.
-            let mut open: Vec<Exposed> = pool.people().into_iter().map(largest).collect();
-            open.retain(|(_, largest)| largest.posterior > limit);
+            let mut open: Vec<Exposed> = Vec::new();
+            for person in pool.people() {
+                let (posterior, value) = pool.expected.largest(self.signatures(person));
+                // Only a guide: what is published is proved.
+                if posterior > limit {
+                    open.push((person, posterior, value));
+                }
+            }
             if open.is_empty() {
                 break;
             }
-            if pool.many < most && self.let_join(pool, &open) {
-                continue;
+            if !self.dissolve(pool, &open) {
+                // Whoever has the value by which they are exposed raises the share of the others, too.
+                let own = |&(person, _, value): &Exposed| self.value(person) == value;
+                if open.iter().any(own) {
+                    open.retain(own);
+                }
+                open.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+                let many = open.len().div_ceil(8);
+                open[..many].iter().for_each(|&(person, ..)| self.send_away(pool, group_of, person));
             }
-            // Whoever has the value by which they are exposed raises the share of the others, too.
-            let own = |(person, largest): &Exposed| self.value(*person) == largest.value;
-            if open.iter().any(own) {
-                open.retain(own);
-            }
-            most_exposed_first(&mut open);
-            let many = open.len().div_ceil(8);
-            open[..many].iter().for_each(|&(person, _)| self.send_away(pool, person));
         }
         Ok(())
     }
 
-    /// Lets people join the pool who make the exposed values less likely; false if there are none.
-    fn let_join(&self, pool: &mut Pool<'_>, open: &[Exposed]) -> bool {
+    /// Lets groups join the pool that make the exposed values less likely; false if there are none.
+    fn dissolve(&self, pool: &mut Pool, open: &[Exposed]) -> bool {
         let mut by_value = vec![0usize; self.priors.values()];
-        open.iter().for_each(|(_, largest)| by_value[largest.value as usize] += 1);
+        open.iter().for_each(|&(.., value)| by_value[value as usize] += 1);
         let mut values: Vec<u32> =
             (0..).zip(&by_value).filter(|(_, many)| **many > 0).map(|(v, _)| v).collect();
         values.sort_by_key(|&value| (std::cmp::Reverse(by_value[value as usize]), value));
-        let before = pool.many;
-        for &value in values.iter().take(VALUES_AT_ONCE) {
-            // How much each attribute set matters: by how many people it exposes.
-            let mut weights = vec![0u32; self.priors.sets()];
-            let exposed = open.iter().filter(|(_, largest)| largest.value == value);
-            exposed.for_each(|(_, largest)| weights[largest.set] += 1);
-            let weights: Vec<(usize, f64)> = (0..)
-                .zip(weights)
-                .filter(|own| own.1 > 0)
-                .map(|(set, many)| (set, f64::from(many)))
-                .collect();
-            let likely = |person: u32| -> f64 {
-                let prior = |set: usize| {
-                    pool.expected.prior(set, self.tuples.signatures[set][person as usize], value)
-                };
-                weights.iter().map(|&(set, weight)| weight * prior(set)).sum()
-            };
-            let helps = |&person: &u32| {
-                let at = person as usize;
-                pool.may_join[at] && !pool.members[at] && self.value(person) != value
-            };
-            let mut helpers: Vec<(f64, u32)> = (0..pool.members.len() as u32)
-                .filter(helps)
-                .map(|person| (likely(person), person))
-                .filter(|(likely, _)| *likely > 0.0)
-                .collect();
-            let many = by_value[value as usize].div_ceil(4).max(4);
-            if helpers.len() > many {
-                let most_likely = |one: &(f64, u32), other: &(f64, u32)| {
-                    other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
-                };
-                helpers.select_nth_unstable_by(many, most_likely);
-                helpers.truncate(many);
+        let mut dissolved = false;
+        for value in values {
+            let likely = |number: usize| pool.likely[number * self.priors.values() + value as usize];
+            let helps =
+                |&number: &usize| pool.may_join[number] && !pool.joined[number] && likely(number) >= 0.0;
+            let mut near: Vec<(f64, usize)> =
+                (0..self.groups.len()).filter(helps).map(|number| (likely(number), number)).collect();
+            near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+            for &(_, number) in near.iter().take(by_value[value as usize].div_ceil(4)) {
+                self.join(pool, number);
+                dissolved = true;
             }
-            helpers.into_iter().for_each(|(_, person)| self.enter(pool, person));
         }
-        pool.many > before
+        dissolved
     }
 
     /// Cuts a group that passes in two for as long as both parts pass: similar people together if possible, otherwise so
@@ -279,27 +265,26 @@ impl Mixing<'_> {
 
     /// Whether these people pass as a group: by expectation first, then by proof.
     fn passes(&self, members: &[u32]) -> bool {
-        let (values, signatures) = self.of_people(members);
+        let signatures: Vec<Vec<u32>> = self
+            .tuples
+            .signatures
+            .iter()
+            .map(|set| members.iter().map(|&person| set[person as usize]).collect())
+            .collect();
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let (priors, signatures) = self.priors.of_tuples(&signatures);
         let own = |at: usize| signatures.iter().map(move |set| set[at]);
         let mut expected = TiltedGroup::new(&priors);
-        values.iter().enumerate().for_each(|(at, &value)| expected.add(own(at), value, 1.0));
+        members.iter().enumerate().for_each(|(at, &person)| expected.add(own(at), self.value(person), 1.0));
         expected.settle();
         let limit = 1.0 / f64_at_least(self.requirement.r());
-        self.requirement.admits(values.iter().copied())
-            && (0..members.len()).all(|at| expected.largest(own(at)).posterior <= limit)
+        self.requirement.admits(members.iter().map(|&person| self.value(person)))
+            && (0..members.len()).all(|at| expected.largest(own(at)).0 <= limit)
             && !exposed(self.priors, self.requirement, self.tuples, members).contains(&true)
     }
 }
 
-fn most_exposed_first(people: &mut [Exposed]) {
-    people.sort_by(|(one, by_one), (other, by_other)| {
-        by_other.posterior.total_cmp(&by_one.posterior).then(one.cmp(other))
-    });
-}
-
-impl Pool<'_> {
+impl Pool {
     fn people(&self) -> Vec<u32> {
         (0..).zip(&self.members).filter(|(_, member)| **member).map(|(person, _)| person).collect()
     }
@@ -321,8 +306,7 @@ mod tests {
         left: usize,
         groups: &[Vec<u32>],
     ) -> Mixed {
-        let test = Test::Ratio;
-        Mixing { priors, requirement, test, tuples, left, groups, go_on: &|| Ok(()) }.mix().unwrap()
+        Mixing { priors, requirement, tuples, left, groups, go_on: &|| Ok(()) }.mix().unwrap()
     }
 
     /// Everybody is in one group that passes, or left out.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
-use super::kept_back::{GroupRecords, GroupsKeptBack, LikelyValues, published};
+use super::kept_back::{GroupRecords, GroupsKeptBack, published};
 use super::larger::LargerGroups;
 use super::mixing::{Mixed, Mixing};
 use super::parts::parts;
@@ -131,10 +131,9 @@ impl SimilarPeople<'_> {
         let people = weights.iter().sum();
         self.progress.start("grouping", Some(people));
         let mut finished = FinishedGroups {
-            kept: GroupsKeptBack::new(self.part_people.min(people)),
-            likely: LikelyValues::new(self.known.priors()),
-            bound: self.bound,
+            kept: GroupsKeptBack::new(self.part_people.min(people), people),
             number: 0,
+            values: self.bound.values.len(),
         };
         let mut left = Vec::new();
         let mut collect = |person: PersonRecord<'_>, sink: &mut Sink<'_>| match left.len() as u64 {
@@ -162,14 +161,13 @@ impl SimilarPeople<'_> {
             }
             self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
-        let FinishedGroups { kept, mut number, .. } = finished;
-        let (groups, left) = self.take_in(kept.into_groups(), left)?;
+        let FinishedGroups { kept, mut number, values } = finished;
+        let (groups, left) = self.take_in(kept.groups, left)?;
         let mut sorted: Vec<_> = groups.iter().map(|group| published(group)).collect();
         sorted.sort_unstable();
         for (people, held) in &sorted {
             number += 1;
-            let group = group_of(held, self.bound.values.len());
-            sink(PlacedPeople::Group { number, group, people })?;
+            sink(PlacedPeople::Group { number, group: group_of(held, values), people })?;
         }
         left.iter()
             .try_for_each(|record| sink(PlacedPeople::LeftOut { row: PersonRecord::read(record).row }))?;
@@ -177,17 +175,22 @@ impl SimilarPeople<'_> {
         Ok(())
     }
 
+    /// The signatures of a person, one per attribute set.
+    fn signatures_of(&self, person: &PersonRecord<'_>) -> &[u32] {
+        let sets = self.known.priors().sets();
+        &self.bound.signatures[person.combination as usize * sets..][..sets]
+    }
+
     /// Whether a distribution says that this person has their value.
     fn is_certain(&self, person: &PersonRecord<'_>) -> bool {
-        let priors = self.known.priors();
-        let own = signatures_of(self.bound, priors.sets(), person);
+        let (priors, own) = (self.known.priors(), self.signatures_of(person));
         own.iter().enumerate().any(|(set, &signature)| priors.is_certain(set, signature))
     }
 
     /// Whether hardly anybody like this person can be hidden.
     fn is_hopeless(&self, person: &PersonRecord<'_>) -> bool {
-        let own = signatures_of(self.bound, self.known.priors().sets(), person);
-        self.already_known.is_hopeless(own, self.bound.values[usize::from(person.value)])
+        let value = self.bound.values[usize::from(person.value)];
+        self.already_known.is_hopeless(self.signatures_of(person), value)
     }
 
     /// Groups the parts of a sorter; whoever is left is sorted into new parts. Returns these, and how many people there are.
@@ -210,34 +213,15 @@ impl SimilarPeople<'_> {
         Ok((dealt, left.iter().sum()))
     }
 
-    /// Dissolves groups to take in people who are left, for as long as that helps; returns the groups, and who is still left.
+    /// Dissolves groups to take in people who are left; returns the groups, and who is still left.
     fn take_in(
         &self,
-        mut groups: Vec<GroupRecords>,
+        groups: Vec<GroupRecords>,
         left: GroupRecords,
     ) -> Result<(Vec<GroupRecords>, GroupRecords)> {
         // Nobody can hide somebody whose value is known before.
-        let (certain, mut left): (GroupRecords, GroupRecords) =
+        let (mut out, mut records): (GroupRecords, GroupRecords) =
             left.into_iter().partition(|record| self.is_certain(&PersonRecord::read(record)));
-        for _ in 0..ROUNDS {
-            let waiting = left.len();
-            if waiting > 0 {
-                (groups, left) = self.take_in_once(groups, left)?;
-            }
-            if left.len() > waiting - waiting.div_ceil(16) {
-                break;
-            }
-        }
-        left.extend(certain);
-        Ok((groups, left))
-    }
-
-    /// Dissolves groups once; returns the groups, and who is still left.
-    fn take_in_once(
-        &self,
-        groups: Vec<GroupRecords>,
-        mut records: GroupRecords,
-    ) -> Result<(Vec<GroupRecords>, GroupRecords)> {
         let many = records.len();
         let mut numbers: Vec<Vec<u32>> = Vec::with_capacity(groups.len());
         for group in groups {
@@ -252,7 +236,6 @@ impl SimilarPeople<'_> {
         let mixing = Mixing {
             priors: &priors,
             requirement: self.requirement,
-            test: self.test,
             tuples: Tuples { values: &values, signatures: &signatures },
             left: many,
             groups: &numbers,
@@ -268,9 +251,9 @@ impl SimilarPeople<'_> {
         }
         all.extend(made);
         let mut take = |person: u32| std::mem::take(&mut records[person as usize]);
-        let left = left.into_iter().map(&mut take).collect();
+        out.extend(left.into_iter().map(&mut take));
         let groups = all.into_iter().map(|group| group.into_iter().map(&mut take).collect()).collect();
-        Ok((groups, left))
+        Ok((groups, out))
     }
 
     /// The values of these people, and their signatures in each attribute set.
@@ -279,7 +262,7 @@ impl SimilarPeople<'_> {
         let (mut values, mut signatures) = (Vec::new(), vec![Vec::new(); sets]);
         for person in people {
             values.push(self.bound.values[usize::from(person.value)]);
-            let own = signatures_of(self.bound, sets, &person);
+            let own = self.signatures_of(&person);
             signatures.iter_mut().zip(own).for_each(|(all, &own): (&mut Vec<u32>, _)| all.push(own));
         }
         (values, signatures)
@@ -345,42 +328,28 @@ impl SimilarPeople<'_> {
     }
 }
 
-/// The signatures of a person, one per attribute set.
-fn signatures_of<'b>(bound: &'b Bound, sets: usize, person: &PersonRecord<'_>) -> &'b [u32] {
-    &bound.signatures[person.combination as usize * sets..][..sets]
-}
-
 /// The groups that are formed so far, most of them passed on.
-struct FinishedGroups<'a> {
+struct FinishedGroups {
     kept: GroupsKeptBack,
-    likely: LikelyValues,
-    bound: &'a Bound,
     number: u64,
+    /// How many sensitive values there are.
+    values: usize,
 }
 
-impl FinishedGroups<'_> {
+impl FinishedGroups {
     /// Adds the groups of a part in the order of what they publish.
     fn add(&mut self, part: &PartRecords, groups: &[Vec<u32>], sink: &mut Sink<'_>) -> Result<()> {
         let records = |group: &Vec<u32>| group.iter().map(|&at| part.record(at as usize).to_vec()).collect();
-        let mut groups: Vec<GroupRecords> = groups.iter().map(records).collect();
+        let mut groups: Vec<Vec<Vec<u8>>> = groups.iter().map(records).collect();
         groups.sort_by(|one, other| published(one).cmp(&published(other)));
         for group in groups {
-            let helps =
-                group.iter().map(|record| self.helps(&PersonRecord::read(record))).fold(0.0, f64::max);
-            for group in self.kept.keep(group, helps) {
-                let (people, held) = published(&group);
-                self.number += 1;
-                let group = group_of(&held, self.bound.values.len());
-                sink(PlacedPeople::Group { number: self.number, group, people: &people })?;
-            }
+            let Some(group) = self.kept.keep(group) else { continue };
+            let (people, held) = published(&group);
+            self.number += 1;
+            let group = group_of(&held, self.values);
+            sink(PlacedPeople::Group { number: self.number, group, people: &people })?;
         }
         Ok(())
-    }
-
-    /// How much somebody helps to hide others: how likely a value is that they lack.
-    fn helps(&self, person: &PersonRecord<'_>) -> f64 {
-        let own = signatures_of(self.bound, self.likely.sets(), person);
-        self.likely.other_than(own, self.bound.values[usize::from(person.value)])
     }
 }
 

@@ -42,6 +42,6 @@ pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};
 pub use requirement::Requirement;
 pub(crate) use spread::{PriorLevels, Rank, Spread};
-pub use tilted::{LargestPosterior, TiltedGroup};
+pub use tilted::TiltedGroup;
 pub use tuples::Tuples;
 pub use unavoidable::{CELLS, CountedSet, Unavoidable, unavoidable};

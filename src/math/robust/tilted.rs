@@ -29,17 +29,6 @@ struct TiltedSet {
     largest: Vec<(f64, u32)>,
 }
 
-/// The largest posterior of somebody.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LargestPosterior {
-    /// The posterior.
-    pub posterior: f64,
-    /// Its value.
-    pub value: u32,
-    /// The attribute set that gives it.
-    pub set: usize,
-}
-
 impl TiltedGroup {
     /// A group of nobody.
     pub fn new(priors: &Priors) -> Self {
@@ -74,39 +63,18 @@ impl TiltedGroup {
         self.sets.iter_mut().for_each(|set| set.settle(values, held));
     }
 
-    /// Takes everybody out.
-    pub fn clear(&mut self) {
-        self.held.fill(0.0);
-        for set in &mut self.sets {
-            set.people.fill(0.0);
-            set.weights.fill(1.0);
-        }
-    }
-
-    /// The largest posterior of somebody with these signatures.
-    pub fn largest(&self, signatures: impl Iterator<Item = u32>) -> LargestPosterior {
+    /// The largest posterior of somebody with these signatures, and its value.
+    pub fn largest(&self, signatures: impl Iterator<Item = u32>) -> (f64, u32) {
         let own = self.sets.iter().zip(signatures).map(|(set, own)| set.largest[own as usize]);
-        largest_of(own)
+        own.fold((0.0, 0), |most, own| if own.0 > most.0 { own } else { most })
     }
 
-    /// The largest prior of somebody with these signatures.
-    pub fn largest_prior(&self, signatures: impl Iterator<Item = u32>) -> LargestPosterior {
-        largest_of(self.sets.iter().zip(signatures).map(|(set, own)| {
-            let priors = &set.priors[own as usize * self.values..][..self.values];
-            (0..).zip(priors).fold((0.0, 0), |most, (value, p)| if *p > most.0 { (*p, value) } else { most })
-        }))
+    /// The mean prior of a value over the attribute sets, for somebody with these signatures.
+    pub fn prior(&self, signatures: impl Iterator<Item = u32>, value: u32) -> f64 {
+        let own = self.sets.iter().zip(signatures);
+        let sum: f64 = own.map(|(set, own)| set.priors[own as usize * self.values + value as usize]).sum();
+        sum / self.sets.len().max(1) as f64
     }
-
-    /// The prior of a value in an attribute set.
-    pub fn prior(&self, set: usize, signature: u32, value: u32) -> f64 {
-        self.sets[set].priors[signature as usize * self.values + value as usize]
-    }
-}
-
-fn largest_of(by_set: impl Iterator<Item = (f64, u32)>) -> LargestPosterior {
-    by_set.enumerate().fold(LargestPosterior::default(), |most, (set, (posterior, value))| {
-        if posterior > most.posterior { LargestPosterior { posterior, value, set } } else { most }
-    })
 }
 
 impl TiltedSet {
@@ -172,9 +140,9 @@ mod tests {
             found
         };
         // As many as expected: posteriors are priors.
-        let expected = largest(37);
-        assert!((expected.posterior - 0.75).abs() < 0.02 && expected.value == 0, "{expected:?}");
-        let more = largest(60);
-        assert!(more.posterior < 0.6 && more.value == 0 || more.value == 1, "{more:?}");
+        let (as_expected, value) = largest(37);
+        assert!((as_expected - 0.75).abs() < 0.02 && value == 0, "{as_expected}");
+        let (more, value) = largest(60);
+        assert!(more < 0.6 && value == 0 || value == 1, "{more}");
     }
 }

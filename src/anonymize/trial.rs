@@ -252,7 +252,7 @@ fn finer_grids(table: &Table, policy: &Policy) -> Result<Vec<(String, Policy)>> 
         let ordered = quasi.shape == QuasiShape::Plain && (quasi.grid.is_some() || quasi.domain.is_some());
         let Some(scale) = Scale::of(&table.kind(&quasi.name)?).filter(|_| ordered) else { continue };
         let Some(grid) = ColumnGrid::of(quasi, scale)?.finest() else { continue };
-        let change = format!("{}: grid = {}", quasi.name, grid.text());
+        let change = format!("{}: grid = {}", quasi.name, grid.usual_text());
         finer.push((change, policy.with_grid(at, grid)));
     }
     Ok(finer)
@@ -308,7 +308,7 @@ fn cover(present: &Present, attribute: &Attribute, column: &Column) -> Cover {
 fn coarser(quasi: &Quasi, attribute: &Attribute) -> Result<Option<(String, Attribute)>> {
     let Coding::Numbers(cells) = &attribute.coding else { return Ok(None) };
     let Some(grid) = cells.grid().coarser() else { return Ok(None) };
-    let change = format!("{}: grid = {}", quasi.name, grid.text());
+    let change = format!("{}: grid = {}", quasi.name, grid.usual_text());
     let wide = Quasi { grid: Some(grid), ..quasi.clone() };
     let regrouped = cells.regrouped(&wide)?.filter(|regrouped| regrouped.cells().len() > 1);
     Ok(regrouped.map(|cells| (change, Attribute { coding: Coding::Numbers(cells), ..attribute.clone() })))

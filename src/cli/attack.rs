@@ -36,6 +36,7 @@ use crate::table::read::Table;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  skyveil attack release
   skyveil attack release --original people.parquet
   skyveil attack release --original people.parquet --bandwidth 0.3 --t 0.2
   skyveil attack release --original people.parquet --replay
@@ -46,7 +47,8 @@ pub struct AttackArgs {
     /// group.
     #[arg(required = true, value_name = "RELEASE|TABLE")]
     pub paths: Vec<PathBuf>,
-    /// The table that the release was made from; may be given several times.
+    /// The table that the release was made from; may be given several times. Default: what the receipt next to the
+    /// release names.
     #[arg(long, value_name = "TABLE", num_args = 1..)]
     pub original: Vec<PathBuf>,
     #[command(flatten)]
@@ -160,19 +162,21 @@ fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Re
     let release = release::Release::open(directory)?;
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let asked = asked(args, Some(&policy))?;
-    if args.original.is_empty() {
-        return Err(Error::missing(
-            "a release does not say who is in which group",
-            "give the table that it was made from",
-            Setting::Original,
-        ));
-    }
-    let original =
-        open_table(&args.original, &read_options(args.delimiter, Some(&policy), args.resources.spool()))?;
+    let (receipt, files) = match args.original.is_empty() {
+        false => (args.receipt.clone(), args.original.clone()),
+        true => ReceiptFlags::beside(directory).ok_or_else(|| {
+            Error::missing(
+                "a release does not say who is in which group, and no receipt next to it names the table",
+                "give the table that it was made from",
+                Setting::Original,
+            )
+        })?,
+    };
+    let original = open_table(&files, &read_options(args.delimiter, Some(&policy), args.resources.spool()))?;
     let bound = with_progress(|progress| {
-        args.receipt.compare(directory, &policy, Some(&original), &args.resources.all(progress))
+        receipt.compare(directory, &policy, Some(&original), &args.resources.all(progress))
     })?;
-    args.receipt.complain(bound.as_ref(), Some(&original));
+    receipt.complain(bound.as_ref(), Some(&original));
     if bound.is_some_and(|bound| !bound.holds()) {
         return Ok(None);
     }

@@ -7,6 +7,7 @@ use super::terminal::{print, visible, with_progress};
 use crate::anonymize::{PolicyEstimate, Trial};
 use crate::error::{Result, number_of};
 use crate::model::Policy;
+use crate::policy::{quoted, quoted_key};
 use crate::release::receipt::binding;
 use crate::table::read::Table;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 /// Estimates, and prints the estimates.
 pub fn run(table: &Table, policy: &Policy, resources: &ResourceFlags, as_json: bool) -> Result<Answer> {
     let estimate = with_progress(|progress| PolicyEstimate::of(table, policy, &resources.all(progress)))?;
-    print(&if as_json { to_json(&estimate) } else { to_text(&estimate) })?;
+    print(&if as_json { to_json(&estimate) } else { to_text(&estimate, policy) })?;
     Ok(if estimate.as_it_is.groups > 0 { Answer::Yes } else { Answer::No })
 }
 
@@ -47,7 +48,7 @@ pub(super) fn compared(lines: &[(String, &Trial)]) -> String {
     text
 }
 
-fn to_text(estimate: &PolicyEstimate) -> String {
+fn to_text(estimate: &PolicyEstimate, policy: &Policy) -> String {
     let PolicyEstimate { people, sampled: tried, as_it_is, relaxed } = estimate;
     let mut text = format!("{}; nothing is published\n\n", sampled(*tried, *people));
     if let Some(binding) = as_it_is.binds.first() {
@@ -57,10 +58,15 @@ fn to_text(estimate: &PolicyEstimate) -> String {
     let lines: Vec<(String, &Trial)> =
         [("the policy as it is".to_string(), as_it_is)].into_iter().chain(changes).collect();
     text.push_str(&compared(&lines));
-    if relaxed.iter().any(|own| own.change.starts_with("except")) {
-        text.push_str(
-            "\nan excepted value must be protected by another line, or declared harmless with not_sensitive\n",
-        );
+    let excepted = relaxed.iter().find_map(|own| own.change.strip_prefix("except = "));
+    if let (Some(value), Some(column)) = (excepted, policy.columns.sensitive.first()) {
+        text.push_str(&format!(
+            "\nan excepted value needs another point; or, if it is harmless, write not_sensitive = {} below\n\
+             [columns.sensitive.{}], which takes the place of sensitive = {}\n",
+            visible(value),
+            visible(&quoted_key(&column.name)),
+            visible(&quoted(&column.name))
+        ));
     }
     text
 }

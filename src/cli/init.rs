@@ -48,8 +48,8 @@ pub struct InitArgs {
     /// Write a hierarchy file for this column instead of a policy: value;group;...;*
     #[arg(long, value_name = "COL", conflicts_with_all = ["sensitive", "json"])]
     pub hierarchy: Option<String>,
-    /// The type of a CSV column, instead of guessing it: integer, number, text, boolean, date,
-    /// day-month-year, month-day-year or timestamp.
+    /// The type of a CSV column, instead of guessing it: integer, number, text, boolean, date, day-month-year,
+    /// month-day-year or timestamp. In other files, text turns whole numbers into names.
     #[arg(long = "type", value_name = "COL=TYPE", value_parser = read_type)]
     pub types: Vec<(String, ColumnType)>,
     /// The character between the cells of a CSV file.
@@ -76,7 +76,10 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     if let Some(column) = &args.hierarchy {
         return write_hierarchy(args, &table, column);
     }
-    let profile = with_progress(|progress| Profile::of(&table, &args.resources.all(progress)))?;
+    let mut profile = with_progress(|progress| Profile::of(&table, &args.resources.all(progress)))?;
+    // Where the owner declares a type, no other one is proposed.
+    let is_declared = |column: &&mut ColumnProfile| declared.types.contains_key(&column.name);
+    profile.columns.iter_mut().filter(is_declared).for_each(|column| column.padded = None);
     let proposal = propose(&profile, &OwnerChoices { sensitive: args.sensitive.clone() })?;
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));

@@ -9,11 +9,12 @@ use super::terminal::{complain, visible};
 use crate::check::receipt::{ReceiptCheck, ReceiptFinding};
 use crate::error::Result;
 use crate::model::Policy;
+use crate::release::receipt::{Receipt, ReceiptPaths};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
 /// The receipt to compare with.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ReceiptFlags {
     /// The private receipt of the release: does it belong to this release and, with --original, to this table?
     #[arg(long, value_name = "FILE")]
@@ -24,6 +25,17 @@ pub struct ReceiptFlags {
 }
 
 impl ReceiptFlags {
+    /// The receipt next to a release, and the files that it was made from; nothing if one of them is not there.
+    pub fn beside(release: &Path) -> Option<(Self, Vec<PathBuf>)> {
+        let path = ReceiptPaths::of(release, None, None).ok()?.receipt;
+        let files = Receipt::read_for(&path, release).ok()?.input.files;
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+        // Names of folders may have been columns, which the names of the files alone do not say.
+        let alone = |path: &PathBuf| path.is_file() && !path.to_string_lossy().contains('=');
+        let receipt = ReceiptFlags { receipt: Some(path), key: None };
+        files.iter().all(alone).then_some((receipt, files)).filter(|(_, files)| !files.is_empty())
+    }
+
     /// Compares a release with its receipt, if one is given.
     pub fn compare(
         &self,

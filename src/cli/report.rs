@@ -16,7 +16,7 @@ use crate::math::skyline::{Confidence, Knowledge, Point};
 use crate::model::Policy;
 use crate::model::judge::{Adversary, Requirements};
 use crate::model::skyline::ProtectedValues;
-use crate::release::receipt::Receipt;
+use crate::release::receipt::{Receipt, ReceiptPaths};
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{
@@ -45,8 +45,8 @@ pub struct ReportArgs {
     /// The confidence of the knowledge skylines, where no point or policy sets one.
     #[arg(long, value_name = "C", value_parser = read_confidence, default_value = "1")]
     pub confidence: Confidence,
-    /// The table that the release was made from; the page then shows how far the release is from it. May be given
-    /// several times for several files.
+    /// The table that the release was made from; the page then shows how far the release is from it, and what a finer
+    /// grid or a weaker requirement would gain. May be given several times for several files.
     #[arg(long, value_name = "TABLE")]
     pub original: Vec<PathBuf>,
     /// How many count queries are compared with the original.
@@ -61,7 +61,8 @@ pub struct ReportArgs {
     /// The seed of the random queries.
     #[arg(long, value_name = "X", requires = "original", default_value_t = Design::default().seed)]
     pub seed: u64,
-    /// The private receipt of the release; the page then shows certainty penalties, and is as private.
+    /// The private receipt of the release; the page then shows certainty penalties and what binds, and is as private.
+    /// Default, with --original: the one next to the release, if it is there.
     #[arg(long, value_name = "FILE")]
     pub receipt: Option<PathBuf>,
     /// The HTML file to write. Default: standard output.
@@ -121,8 +122,8 @@ pub(super) fn make(args: &ReportArgs) -> Result<MadePage> {
                 Compared::Not("only the labels of a release can be compared with an original")
             }
         };
-        let tried = match (opened.policy(), &original, &receipt) {
-            (Some(policy), Some(original), Some(_)) if untried(policy)?.is_none() => {
+        let tried = match (opened.policy(), &original) {
+            (Some(policy), Some(original)) if untried(policy)?.is_none() => {
                 Some(tried(&PolicyEstimate::of(original, policy, &resources)?))
             }
             _ => None,
@@ -183,10 +184,17 @@ fn judge(
     check.judge(resources)
 }
 
-/// The receipt, if it is that of the release.
+/// The receipt, if it is that of the release. Whoever has the original may also see the receipt next to the release.
 fn receipt(args: &ReportArgs, opened: &Opened) -> Result<Option<Receipt>> {
-    let (Some(path), Opened::Release(_)) = (&args.receipt, opened) else { return Ok(None) };
-    Receipt::read_for(path, &args.subject.paths[0]).map(Some)
+    let (Opened::Release(_), release) = (opened, &args.subject.paths[0]) else { return Ok(None) };
+    match &args.receipt {
+        Some(path) => Receipt::read_for(path, release).map(Some),
+        None if args.original.is_empty() => Ok(None),
+        None => {
+            let usual = ReceiptPaths::of(release, None, None);
+            Ok(usual.and_then(|paths| Receipt::read_for(&paths.receipt, release)).ok())
+        }
+    }
 }
 
 /// The policy as it is, and each change.

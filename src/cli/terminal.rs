@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::error::{Error, Result};
 use crate::resources::progress::{Progress, Snapshot};
@@ -171,44 +171,50 @@ pub fn with_progress<T>(work: impl FnOnce(&Progress) -> T) -> T {
 }
 
 fn draw(progress: &Progress, stopped: mpsc::Receiver<()>) {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let mut shown: Option<Snapshot> = None;
+    let mut shown: Option<(Snapshot, ProgressBar)> = None;
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PERIOD) {
         let Some(now) = progress.snapshot() else { continue };
-        if shown.is_none_or(|shown| shown.since != now.since) {
-            shown.iter().for_each(|ended| tell_end(&bar, ended, now.since));
-            restart(&bar, &now);
-        }
+        let same = |(before, _): &(Snapshot, _)| (before.phase, before.since) == (now.phase, now.since);
+        let bar = match shown.take_if(|shown| same(shown)) {
+            Some((_, bar)) => bar,
+            None => {
+                shown.iter().for_each(|(_, ended)| ended.finish_and_clear());
+                bar_of(&now)
+            }
+        };
         bar.set_position(now.done);
         bar.tick();
-        shown = Some(now);
+        shown = Some((now, bar));
     }
-    bar.finish_and_clear();
-}
-
-/// Leaves a line about a phase that took long.
-fn tell_end(bar: &ProgressBar, ended: &Snapshot, end: Instant) {
-    let took = end.saturating_duration_since(ended.since);
-    if took >= Duration::from_secs(1) {
-        bar.println(format!("{} took {:.1} s", ended.phase, took.as_secs_f64()));
+    shown.iter().for_each(|(_, bar)| bar.finish_and_clear());
+    // A phase may take many turns, so its time is told when all is done.
+    for (phase, took) in progress.took().into_iter().filter(|(_, took)| *took >= Duration::from_secs(1)) {
+        let _ = writeln!(io::stderr().lock(), "{phase} took {:.1} s", took.as_secs_f64());
     }
 }
 
-fn restart(bar: &ProgressBar, now: &Snapshot) {
+/// A bar for a phase. Nothing is drawn yet.
+fn bar_of(now: &Snapshot) -> ProgressBar {
     let template = match now.total {
-        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len} rows, {left}",
-        None => "{msg} {spinner} {human_pos} rows, {elapsed}",
+        Some(_) => "{msg} {wide_bar} {human_pos} of {human_len}, {left}",
+        None => "{msg} {spinner} {so_far}",
     };
-    bar.reset();
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
-        let words = time_left(state.pos(), state.len().unwrap_or(0), state.elapsed());
-        let _ = out.write_str(&words);
-    }));
-    if let Some(total) = now.total {
-        bar.set_length(total);
-    }
-    bar.set_message(now.phase);
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let _ = out.write_str(&time_left(state.pos(), state.len().unwrap_or(0), state.elapsed()));
+    };
+    let so_far = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let seconds = state.elapsed().as_secs();
+        let _ = match state.pos() {
+            0 => write!(out, "{seconds} s"),
+            rows => write!(out, "{} rows, {seconds} s", HumanCount(rows)),
+        };
+    };
+    let style = style.with_key("left", left).with_key("so_far", so_far);
+    ProgressBar::with_draw_target(now.total, ProgressDrawTarget::stderr())
+        .with_style(style)
+        .with_message(now.phase)
+        .with_elapsed(now.since.elapsed())
 }
 
 /// How long the rest of a phase takes at the pace so far, in words; nothing is said before there is a pace, nor after all
@@ -222,8 +228,8 @@ fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
     }
     let left = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
     match left.ceil() as u64 {
-        seconds @ 0..90 => format!("{seconds} s left"),
-        seconds => format!("{} min left", seconds.div_ceil(60)),
+        seconds @ 0..90 => format!("{seconds} s left in this phase"),
+        seconds => format!("{} min left in this phase", seconds.div_ceil(60)),
     }
 }
 
@@ -236,8 +242,8 @@ mod tests {
         let left = |done, total, seconds| time_left(done, total, Duration::from_secs(seconds));
         assert_eq!(left(0, 100, 20), "no estimate yet");
         assert_eq!(time_left(50, 100, Duration::from_millis(100)), "no estimate yet");
-        assert_eq!(left(25, 100, 10), "30 s left");
-        assert_eq!(left(1, 100, 10), "17 min left");
+        assert_eq!(left(25, 100, 10), "30 s left in this phase");
+        assert_eq!(left(1, 100, 10), "17 min left in this phase");
         assert_eq!(left(100, 100, 10), "finishing");
     }
 

@@ -32,5 +32,6 @@ pub mod rows;
 pub mod scale;
 pub mod sealed_pages;
 pub mod sensitive;
+mod sip;
 pub mod source;
 pub mod source_columns;

@@ -80,7 +80,9 @@ impl Present {
     /// Creates it from the codes of the group's rows, in any order.
     pub fn of_rows(column: &Column, codes: impl Iterator<Item = u16> + Clone) -> Self {
         let ends = codes.clone().fold((u16::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
-        let above = codes.clone().filter(|&code| code > 0).min().unwrap_or(0);
+        // 0 becomes the largest number, and if there is nothing else, 0 again.
+        let above =
+            codes.clone().fold(u16::MAX, |least, code| least.min(code.wrapping_sub(1))).wrapping_add(1);
         let codes = match column.width {
             Width::Span(_) => vec![],
             Width::Share => {

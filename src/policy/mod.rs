@@ -35,6 +35,6 @@ pub use likeness::{folded, nearly_the_same};
 pub use names::{Hint, Topic, hint, is_id, is_no_id, topic};
 pub use nights::{Again, Leaving, Nights};
 pub use parse::closest;
-pub(crate) use parse::{Item, Mistakes, Section, quoted};
+pub(crate) use parse::{Item, Mistakes, Section, quoted, quoted_key};
 pub use publish::{Coarseness, Cuts, Function, Ranges, Strategy, Style};
 pub use quasi::{ClockUnit, End, Grid, Quasi, QuasiShape};

@@ -82,7 +82,7 @@ const OTHERS: &str = "previous prior former past migration father mother spouse 
 const SECRETS: [(u8, &str); 4] = [
     (
         0,
-        "diagnosis diagnoses disease diseases illness condition conditions icd hiv symptom symptoms \
+        "diagnosis diagnoses diag dx disease diseases illness condition conditions icd hiv symptom symptoms \
     medication drug drugs alcohol treatment therapy procedure disability blind injury hospital allergy pregnancy religion \
     relig religpew sexual sexuality orientation political conviction offence offense crime arrest abuse sensitive secret",
     ),

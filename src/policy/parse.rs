@@ -48,6 +48,8 @@ impl<'t> Mistakes<'t> {
     /// All mistakes in file order.
     pub fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
+        // A parser that recovers may stumble twice over the same thing.
+        self.found.dedup();
         self.found.into_iter().map(|(_, mistake)| mistake).collect()
     }
 }
@@ -321,6 +323,12 @@ impl<'a> Item<'a> {
         }
         chosen
     }
+}
+
+/// A name as a TOML key, without quotes if possible.
+pub(crate) fn quoted_key(name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { name.to_string() } else { quoted(name) }
 }
 
 /// Text as a TOML string.

@@ -326,7 +326,15 @@ impl End {
 }
 
 impl Grid {
-    /// As a policy writes it.
+    /// As an owner would write it.
+    pub fn usual_text(&self) -> String {
+        match self {
+            Grid::Width(width) => decimal_text(width),
+            _ => self.text(),
+        }
+    }
+
+    /// As a canonical policy writes it.
     pub fn text(&self) -> String {
         match self {
             Grid::Width(width) => fraction_text(width),

@@ -37,6 +37,9 @@ pub struct ColumnProfile {
     /// Words that stand for nothing ([`NOTHINGS`]) as the column writes them, with the number of their rows, most
     /// frequent first.
     pub nothings: Vec<(String, u64)>,
+    /// Of a CSV column of short numbers, some with zeros before them, the digits of the longest: it may be read as
+    /// numbers.
+    pub padded: Option<u32>,
     /// The keys of the least and the greatest value: never shown.
     pub(super) ends: Option<(i64, i64)>,
 }
@@ -44,6 +47,10 @@ pub struct ColumnProfile {
 impl ColumnProfile {
     /// The width of cells for a column of numbers: what its usual range gives if it is taken for the domain.
     pub(super) fn grid(&self) -> Option<Rational> {
+        if let Some(digits) = self.padded {
+            let greatest = 10u64.pow(digits) - 1;
+            return ColumnGrid::width_for(Scale::Integer, "0", &greatest.to_string());
+        }
         let scale = Scale::of(self.kind.as_ref()?)?;
         let ends = |(low, high): (i64, i64)| (scale.text(low), scale.text(high));
         let (low, high) = self.range.clone().or_else(|| self.ends.map(ends)).unwrap_or_default();
@@ -133,6 +140,12 @@ impl TextShape {
         let word = plain_word(text);
         add(&mut self.sexes, word.as_deref().is_some_and(|word| SEXES.contains(&word)));
         add(&mut self.states, word.is_some_and(|word| STATES.split(',').any(|state| state == word)));
+    }
+
+    /// The digits of the longest text, if all are short numbers.
+    pub(super) fn padded(&self) -> Option<u32> {
+        let (_, most) = self.lengths.filter(|_| self.rows > 0 && self.digits == self.rows)?;
+        u32::try_from(most).ok().filter(|digits| *digits <= 3)
     }
 
     /// Whether `rows` is nearly all rows.
@@ -269,6 +282,7 @@ impl ColumnScan {
             range,
             texts: self.texts,
             nothings,
+            padded: None,
             ends: self.ends,
         }
     }

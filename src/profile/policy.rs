@@ -10,7 +10,7 @@ use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::policy::hierarchy::decimal_text;
-use crate::policy::{ColumnType, quoted};
+use crate::policy::{ColumnType, quoted, quoted_key};
 use crate::table::read::Table;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -20,19 +20,22 @@ use std::fmt::{self, Write};
 pub struct ReadingOptions {
     /// The delimiter of a CSV file.
     pub delimiter: Option<u8>,
-    /// Types of CSV columns.
+    /// Types of columns.
     pub types: BTreeMap<String, ColumnType>,
 }
 
 impl ReadingOptions {
-    /// The types of all columns of CSV files, as they were read or declared; numbers that are codes become texts.
+    /// The types of all columns of CSV files, as they were read or declared; numbers that are codes become texts in
+    /// files of all formats, and ages with zeros before them numbers.
     pub fn pinned(self, table: &Table, proposal: &PolicyProposal<'_>) -> Self {
         let read = table.csv_types().into_iter();
         let read = read.filter_map(|(name, kind)| Some((name.to_string(), ColumnType::of_csv(kind)?)));
         let mut types: BTreeMap<String, ColumnType> = read.collect();
         for &at in &proposal.codes {
-            let name = proposal.profile.columns[at].name.clone();
-            types.entry(name).and_modify(|kind| *kind = ColumnType::Text);
+            types.insert(proposal.profile.columns[at].name.clone(), ColumnType::Text);
+        }
+        for &at in &proposal.padded {
+            types.insert(proposal.profile.columns[at].name.clone(), ColumnType::Integer);
         }
         types.extend(self.types);
         ReadingOptions { types, ..self }
@@ -314,27 +317,21 @@ impl PolicyProposal<'_> {
     }
 }
 
-/// The type of every column of a CSV file.
+/// The type of every column of a CSV file; of other files, those of codes.
 fn write_types(reading: &ReadingOptions, text: &mut String) -> fmt::Result {
     if reading.types.is_empty() {
         return Ok(());
     }
     writeln!(
         text,
-        "\n# How the cells of a CSV file are read: a cell that does not fit is an error. Numbers that are codes are read as\n\
-         # text, and published as they are or as sets."
+        "\n# How columns are read. Numbers that are codes are text: they are published as they are or as sets. In a CSV file, a\n\
+         # cell that does not fit is an error."
     )?;
     writeln!(text, "[columns.types]")?;
     for (name, kind) in &reading.types {
         writeln!(text, "{} = \"{}\"", quoted_key(name), kind.name())?;
     }
     Ok(())
-}
-
-/// A name as a key, without quotes if possible.
-fn quoted_key(name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { name.to_string() } else { quoted(name) }
 }
 
 /// A name in the form allowed in a comment.

@@ -78,6 +78,8 @@ pub struct PolicyProposal<'a> {
     pub candidates: Vec<SensitiveCandidate>,
     /// Columns of whole numbers that are codes, so that they should be read as texts.
     pub codes: Vec<usize>,
+    /// Columns of numbers with zeros before them, so that they should be read as numbers.
+    pub padded: Vec<usize>,
     /// The proposed requirements.
     pub protection: ProposedProtection,
     /// What the owner should decide before anything else.
@@ -132,7 +134,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
     let protection = protection(&profile.columns[sensitive], people, values);
     let codes = (0..profile.columns.len()).filter(|&at| rules.is_code(at)).collect();
-    Ok(PolicyProposal { profile, roles, sensitive, candidates, codes, protection, warnings })
+    let padded = (0..profile.columns.len()).filter(|&at| rules.is_padded(at)).collect();
+    Ok(PolicyProposal { profile, roles, sensitive, candidates, codes, padded, protection, warnings })
 }
 
 /// Whether the values of a column repeat often enough to identify people with several rows.
@@ -188,7 +191,11 @@ impl Rules<'_> {
         match (self.known.chosen.get(&at), self.known.left_out.get(&at), &column.kind) {
             (Some(topic), _, Some(kind)) => {
                 let form = form(column, kind, hint(&column.name));
-                let form = if self.is_code(at) { QuasiForm::Categories } else { form };
+                let form = match (self.is_code(at), self.is_padded(at)) {
+                    (true, _) => QuasiForm::Categories,
+                    (_, true) => QuasiForm::Ranges,
+                    _ => form,
+                };
                 (Proposed::Quasi(form), self.why_quasi(at, *topic))
             }
             (_, Some(why), _) => (Proposed::Drop, format!("{described}; {why}")),
@@ -305,6 +312,11 @@ impl Rules<'_> {
             None => at == self.sensitive,
         };
         role && column.kind == Some(ColumnKind::Integer) && column.counted.distinct <= MOST_CODES
+    }
+
+    /// Whether a column of texts such as `07` is one of ages.
+    fn is_padded(&self, at: usize) -> bool {
+        self.known.chosen.get(&at) == Some(&Some(Topic::Age)) && self.profile.columns[at].padded.is_some()
     }
 
     fn why_quasi(&self, at: usize, topic: Option<Topic>) -> String {

@@ -222,7 +222,12 @@ impl Profile {
             rows += part;
             Ok(())
         })?;
-        Ok(scan.finish(rows))
+        let mut profile = scan.finish(rows);
+        for (name, _) in table.csv_types() {
+            let own = profile.columns.iter_mut().filter(|column| column.name == name);
+            own.for_each(|column| column.padded = column.texts.and_then(|texts| texts.padded()));
+        }
+        Ok(profile)
     }
 
     /// The share of rows whose values in these columns are shared by no other row.
@@ -291,6 +296,7 @@ fn unread(name: &str) -> ColumnProfile {
         range: None,
         texts: None,
         nothings: Vec::new(),
+        padded: None,
         ends: None,
     }
 }

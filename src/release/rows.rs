@@ -169,19 +169,24 @@ impl<'a> GroupRows<'a> {
 
     /// Returns the rows that have not filled a batch yet.
     pub fn take(&mut self) -> Result<RecordBatch> {
-        let pending = std::mem::take(&mut self.pending);
+        let rows = self.pending.groups.len();
+        let pending = std::mem::replace(&mut self.pending, Pending::with_capacity(rows));
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(pending.groups))];
+        // All label columns share the positions, which are validated once.
+        let positions = Arc::new(Int32Array::from_iter_values(0..pending.labels.len() as i32));
+        let positions = DictionaryArray::<Int32Type>::try_new(pending.label.into(), positions);
+        let positions = positions.map_err(|_| unfit())?;
         for (i, (_, labels)) in self.columns.labels.iter().enumerate() {
             match labels.kind().filter(|_| self.columns.ranges == Ranges::Bounds) {
                 Some(kind) => {
                     let own = |place: &i32| pending.labels[*place as usize].bounds[i];
-                    let (from, to): (Vec<_>, Vec<_>) = pending.label.iter().map(own).unzip();
+                    let (from, to): (Vec<_>, Vec<_>) = positions.keys().values().iter().map(own).unzip();
                     columns.extend([keys_array(&kind, &from), keys_array(&kind, &to)]);
                 }
                 None => {
                     let texts = pending.labels.iter().map(|label| &label.texts[i]);
                     let texts = Arc::new(StringArray::from_iter_values(texts));
-                    columns.push(dictionary_array(pending.label.clone(), texts)?);
+                    columns.push(Arc::new(positions.with_values(texts)));
                 }
             }
         }
@@ -196,6 +201,15 @@ impl<'a> GroupRows<'a> {
 }
 
 impl Pending {
+    fn with_capacity(rows: usize) -> Self {
+        Pending {
+            groups: Vec::with_capacity(rows),
+            label: Vec::with_capacity(rows),
+            values: Vec::with_capacity(rows),
+            ..Pending::default()
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.groups.len() == BATCH_ROWS || self.bytes >= BATCH_BYTES
     }

@@ -20,16 +20,24 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Phases {
     current: Option<Phase>,
-    ended: Vec<(&'static str, Duration)>,
+    ended: Vec<EndedPhase>,
 }
 
 impl Phases {
+    /// Ends the phase, and begins the next, or goes on with one of which some steps are done.
+    fn begin(&mut self, name: &'static str, total: Option<u64>, done: u64) {
+        self.end();
+        let began = Instant::now();
+        let before = self.ended.iter().find(|own| own.name == name && done > 0);
+        self.current = Some(Phase { name, total, since: before.map_or(began, |own| own.since), began });
+    }
+
     fn end(&mut self) {
-        let Some(phase) = self.current.take() else { return };
-        let took = phase.since.elapsed();
-        match self.ended.iter_mut().find(|(name, _)| *name == phase.name) {
-            Some((_, before)) => *before += took,
-            None => self.ended.push((phase.name, took)),
+        let Some(Phase { name, since, began, .. }) = self.current.take() else { return };
+        let took = began.elapsed();
+        match self.ended.iter_mut().find(|own| own.name == name) {
+            Some(own) => *own = EndedPhase { name, since, took: own.took + took },
+            None => self.ended.push(EndedPhase { name, since, took }),
         }
     }
 }
@@ -38,7 +46,16 @@ impl Phases {
 struct Phase {
     name: &'static str,
     total: Option<u64>,
+    /// When its first turn began, and when this one did.
     since: Instant,
+    began: Instant,
+}
+
+#[derive(Debug)]
+struct EndedPhase {
+    name: &'static str,
+    since: Instant,
+    took: Duration,
 }
 
 /// A [`Progress`] at one moment.
@@ -50,7 +67,7 @@ pub struct Snapshot {
     pub total: Option<u64>,
     /// The amount of work done.
     pub done: u64,
-    /// When the phase began.
+    /// When the phase began; for one that takes turns with others, when its first turn did.
     pub since: Instant,
 }
 
@@ -58,9 +75,15 @@ impl Progress {
     /// Begins a phase with `total` steps, mostly rows.
     pub fn start(&self, phase: &'static str, total: Option<u64>) {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
-        phases.end();
+        phases.begin(phase, total, 0);
         self.done.store(0, Ordering::Relaxed);
-        phases.current = Some(Phase { name: phase, total, since: Instant::now() });
+    }
+
+    /// Goes on with a phase that takes turns with others, of whose `total` steps `done` are done.
+    pub fn resume(&self, phase: &'static str, total: u64, done: u64) {
+        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        phases.begin(phase, Some(total), done);
+        self.done.store(done, Ordering::Relaxed);
     }
 
     /// Counts `steps` more as done.
@@ -85,7 +108,8 @@ impl Progress {
 
     /// How long each phase that has ended took, in the order in which they began; phases of the same name together.
     pub fn took(&self) -> Vec<(&'static str, Duration)> {
-        self.phases.lock().unwrap_or_else(PoisonError::into_inner).ended.clone()
+        let phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        phases.ended.iter().map(|own| (own.name, own.took)).collect()
     }
 
     /// The current phase, if there is one.
@@ -113,6 +137,23 @@ mod tests {
         assert_eq!(progress.snapshot().unwrap().done, 0);
         progress.finish();
         assert_eq!(progress.snapshot(), None);
+    }
+
+    #[test]
+    fn turns_of_a_phase_are_counted_together() {
+        let progress = Progress::default();
+        progress.resume("splitting", 10, 0);
+        progress.advance(4);
+        let first = progress.snapshot().unwrap();
+        progress.start("sorting", None);
+        progress.advance(9);
+        assert!(progress.snapshot().unwrap().since > first.since);
+        progress.resume("splitting", 10, first.done);
+        progress.advance(1);
+        assert_eq!(progress.snapshot().unwrap(), Snapshot { done: 5, ..first });
+        // A phase that starts again has no earlier turn.
+        progress.start("splitting", None);
+        assert!(progress.snapshot().unwrap().since > first.since);
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl ColumnKind {
         })
     }
 
+    /// Whether each value has one text, the same in every format, so that the column may be read as text.
+    pub fn has_texts(&self) -> bool {
+        matches!(self, ColumnKind::Integer | ColumnKind::Decimal { scale: 0 } | ColumnKind::Boolean)
+    }
+
     /// The Arrow type of a canonical column of this kind.
     pub fn data_type(&self) -> DataType {
         match self {
@@ -94,7 +99,7 @@ impl ColumnKind {
         }
     }
 
-    /// The canonical form of an array whose type is of this kind, or is all null.
+    /// The canonical form of an array whose type is of this kind, or is all null, or has texts if this is text.
     ///
     /// # Errors
     /// A number that does not fit the canonical type. The error text may quote the number: do not show it.
@@ -142,7 +147,7 @@ fn item_field(item: &ColumnKind) -> FieldRef {
 }
 
 /// A cast that fails if a value does not fit, rather than making it null.
-fn exact_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn exact_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to {
         return Ok(array.clone());
     }

@@ -154,6 +154,17 @@ fn what_was_recorded_is_in_the_receipt_and_on_the_page_of_the_owner() {
         assert_eq!(mode & 0o777, 0o600);
     }
     folder.ends_with(0, &["check", "release", "--receipt", "release.receipt.json"]);
+    // The receipt names the table: as long as it is the same, nothing need be said.
+    let said = |arguments: &[&str]| String::from_utf8(folder.run(arguments).stdout).unwrap();
+    assert_eq!(said(&["attack", "release"]), said(&attack));
+    let table = std::fs::read_to_string(folder.path("clinic.csv")).unwrap();
+    let (most, _) = table.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(folder.path("clinic.csv"), most).unwrap();
+    assert_eq!(folder.run(&["attack", "release"]).status.code(), Some(1));
+    std::fs::remove_file(folder.path("clinic.csv")).unwrap();
+    let told = folder.ends_with(2, &["attack", "release"]);
+    assert!(told.contains("--original TABLE"), "{told}");
+    std::fs::write(folder.path("clinic.csv"), table).unwrap();
     let page = page("release.receipt.json");
     assert!(page.contains("Whom do attacks affect?") && page.contains("nobody else has them"), "{page}");
     // The public page knows nothing of it.

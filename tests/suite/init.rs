@@ -309,6 +309,43 @@ fn a_column_that_counts_is_no_quasi_identifier() {
 }
 
 #[test]
+fn codes_are_categories_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let row = |i: usize| format!("{},{},{},d{}\n", i % 70, 1 + i % 2, i * i % 5, i % 7);
+    let rows: String = (0..400).map(row).collect();
+    std::fs::write(place("t.csv"), format!("age,sex,race,disease\n{rows}")).unwrap();
+    let batch = crate::support::library::read(Path::new(&place("t.csv")), &[]);
+    crate::support::library::write(Path::new(&place("t.parquet")), &batch);
+    let release = |table: &str| {
+        let (policy, out) = (place(&format!("{table}.toml")), place(&format!("{table}-release")));
+        told(0, &["init", &place(table), "--out", &policy]);
+        told(0, &["anonymize", &place(table), "--policy", &policy, "--out", &out]);
+        let stated = std::fs::read_to_string(&policy).unwrap();
+        assert!(stated.contains("\nsex = \"text\"\n") && !stated.contains("grid = 1\n"), "{stated}");
+        crate::support::contents(&Path::new(&out).join("data"))
+    };
+    assert!(release("t.csv") == release("t.parquet"));
+}
+
+#[test]
+fn ages_with_zeros_before_them_are_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("t.csv");
+    let row = |i: usize| format!("{:02},{:02},d{}\n", i % 90, i * i % 90, i % 7);
+    let rows: String = (0..4000).map(row).collect();
+    std::fs::write(&table, format!("age,zip,disease\n{rows}")).unwrap();
+    let policy = runs_as_it_is(&table, &[]);
+    assert!(policy.contains("[columns.quasi.age]\ngrid = 2\n") && policy.contains("\nage = \"integer\"\n"));
+    assert!(
+        policy.contains("[columns.quasi.zip]\nprefix") && policy.contains("\nzip = \"text\"\n"),
+        "{policy}"
+    );
+    let policy = runs_as_it_is(&table, &["--type", "age=text"]);
+    assert!(policy.contains("\nage = \"text\"\n") && !policy.contains("grid"), "{policy}");
+}
+
+#[test]
 fn a_bad_cell_of_tomorrow_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (table, policy) = (folder.path().join("t.csv"), folder.path().join("policy.toml"));

@@ -1,9 +1,15 @@
 //! Does `skyveil init` propose for real tables what an expert would?
 //!
-//! The tables are not in the repository: `scripts/fetch.sh census-income cps fars cces adult` brings them. Without them,
-//! small tables with the same names and kinds of columns stand in.
+//! The tables are not in the repository: `scripts/fetch.sh census-income cps fars cces adult` brings them. What is proposed
+//! for each is kept next to this file, without comments, dropped columns and their types; an intended change is recorded with
+//!
+//! ```text
+//! SKYVEIL_FREEZE=1 cargo test --test suite proposals
+//! ```
+//!
+//! Without them, small tables with the same names and kinds of columns stand in.
 
-use crate::support::{dataset, printed, skyveil, text};
+use crate::support::{dataset, printed, root, skyveil, text};
 use serde_json::Value;
 use std::path::Path;
 
@@ -144,9 +150,35 @@ fn small_tables_of_the_same_shape_get_the_proposals_of_the_real_ones() {
 fn the_proposals_for_the_fetched_tables_stay() {
     for proposal in &PROPOSALS {
         let path = dataset(&format!("fetched/{}.csv", proposal.table));
-        match path.exists() {
-            true => expect(proposal, &path),
-            false => eprintln!("left out: scripts/fetch.sh {} brings the table", proposal.table),
+        if !path.exists() {
+            eprintln!("left out: scripts/fetch.sh {} brings the table", proposal.table);
+            continue;
         }
+        expect(proposal, &path);
+        let kept = root().join(format!("tests/suite/proposals/{}.toml", proposal.table));
+        let found = proposed_lines(&path);
+        if std::env::var_os("SKYVEIL_FREEZE").is_some() {
+            std::fs::write(&kept, &found).unwrap();
+        }
+        let expected = std::fs::read_to_string(&kept).unwrap();
+        assert!(found == expected, "{}: {found}", proposal.table);
     }
+}
+
+/// The lines of the proposed policy that decide what is published.
+fn proposed_lines(table: &Path) -> String {
+    let output = skyveil(&["init", text(table), "--no-trial"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let policy: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
+    let mut columns = policy["columns"].as_table().unwrap().clone();
+    columns.remove("drop");
+    let sensitive = match &columns["sensitive"] {
+        toml::Value::String(name) => vec![name.clone()],
+        sections => sections.as_table().unwrap().keys().cloned().collect(),
+    };
+    let quasi = columns["quasi"].as_table().unwrap().clone();
+    let types = columns["types"].as_table_mut().unwrap();
+    types.retain(|name, _| quasi.contains_key(name) || sensitive.iter().any(|own| own == name));
+    let decided = [("columns", columns.into()), ("privacy", policy["privacy"].clone())];
+    toml::Table::from_iter(decided.map(|(name, section)| (name.to_string(), section))).to_string()
 }

@@ -295,6 +295,14 @@ fn penalties_are_for_the_owner() {
     assert!(words.contains("Private. This report is for the owner"), "{words}");
     assert!(words.contains("the minimum group size of 40 40 1"), "{words}");
     assert!(!read("r/report.html").contains("What binds?"));
+    // With the table, the receipt next to the release is found, and each line of the policy is tried.
+    let whole = || plain(&printed(&skyveil(&["report", &folder.text("r"), "--original", &table])));
+    let words = whole();
+    assert!(words.contains("What binds?") && words.contains("What would a change gain?"), "{words}");
+    assert!(words.contains("q: grid = 1") && words.contains("k_anonymity = 20"), "{words}");
+    std::fs::rename(folder.path("r.receipt.json"), folder.path("elsewhere.json")).unwrap();
+    let words = whole();
+    assert!(!words.contains("What binds?") && words.contains("q: grid = 1"), "{words}");
 }
 
 #[test]

@@ -236,6 +236,7 @@ impl OnPages<'_> {
                 }
                 self.progress.go_on()?;
                 let rows = store.load(page, &mut scratch)?;
+                self.progress.advance(rows.len() as u64);
                 if counter.is_full(rows) {
                     counter.empty_into(&mut total.lock().unwrap_or_else(PoisonError::into_inner));
                 }

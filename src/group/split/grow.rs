@@ -57,14 +57,18 @@ struct InOrder<'g> {
 /// Where the groups go.
 pub(super) struct Publisher<'g> {
     pub(super) sink: &'g mut dyn GroupSink,
-    /// Groups so far.
+    /// Groups so far, and the people in them.
     groups: u64,
+    people: u64,
+    /// All people.
+    whole: u64,
 }
 
 impl Publisher<'_> {
     /// Passes the next group on; returns its number.
     pub(super) fn publish(&mut self, group: Group) -> Result<u64> {
         self.groups += 1;
+        self.people += group.part.people;
         self.sink.group(self.groups, group)?;
         Ok(self.groups)
     }
@@ -92,7 +96,8 @@ impl Growth<'_> {
         let root = OpenNode::root(self.plan.columns, whole);
         let mut criterion = Remembering::new(criterion);
         criterion.accept(&[Part::of(whole)]);
-        let mut order = InOrder { criterion, publisher: Publisher { sink, groups: 0 } };
+        let mut order =
+            InOrder { criterion, publisher: Publisher { sink, groups: 0, people: 0, whole: whole.people } };
         let grown = self.grow_part(store, root, &mut order)?;
         Ok(grown.map(drop))
     }
@@ -171,7 +176,7 @@ impl Growth<'_> {
         root: OpenNode,
         order: &mut InOrder<'_>,
     ) -> Result<Option<u64>> {
-        let (mut tree, before, people) = (CutTree::default(), order.publisher.groups, root.part.people);
+        let (mut tree, before) = (CutTree::default(), order.publisher.groups);
         let Some(PagedNodes { small, giants }) =
             self.split_pages(store, root, Smallest::Subtree(self.limits), &mut tree, order)?
         else {
@@ -180,7 +185,8 @@ impl Growth<'_> {
         let ids: Vec<NodeId> = small.iter().map(|node| node.id).collect();
         let mut stores =
             self.distribute((self.pages, SetPlacement::Together), store, &ids, &tree)?.into_iter();
-        self.progress.start("splitting in memory", Some(people));
+        // Parts take turns; what is said of the progress is about the whole table.
+        self.progress.resume("splitting in memory", order.publisher.whole, order.publisher.people);
         let small = small.into_iter().map(|root| {
             let id = root.id;
             (id, PartNode::Node(UnreadNode { root, store: stores.next() }))
@@ -239,13 +245,17 @@ impl Growth<'_> {
     where
         Self: 's,
     {
-        self.progress.start("sorting rows into parts", None);
-        let Growth { limits, budget, spill, .. } = *self;
+        let phase = "sorting rows into parts";
+        let Growth { limits, budget, spill, progress, .. } = *self;
         let store = match store {
             PartRows::Here(store) => store,
-            PartRows::Elsewhere(rows) => return elsewhere::sort(rows, pages, gathered, nodes, tree),
+            PartRows::Elsewhere(rows) => {
+                progress.start(phase, None);
+                return elsewhere::sort(rows, pages, gathered, nodes, tree);
+            }
         };
-        let distribution = Distribution { pages, limits, budget, spill };
+        progress.start(phase, Some(store.rows()));
+        let distribution = Distribution { pages, limits, budget, spill, progress };
         let stores = self.pool.install(|| distribution.run(store, nodes, tree))?;
         release_freed();
         Ok(stores.into_iter().map(PartRows::Here).collect())

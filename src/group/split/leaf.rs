@@ -10,7 +10,7 @@ use super::limits::SubtreeLimits;
 use super::page_counts::{NOWHERE, NodePlaces};
 use super::part_rows::PartRows;
 use super::propose::JudgedCut;
-use super::rows::{InMemory, Move, OnPages, Smallest};
+use super::rows::{InMemory, Moves, OnPages, Smallest};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::group::groups::Present;
 use crate::group::tree::{Cut, CutTree, NodeId};
 use crate::resources::budget::{Budget, release_freed};
+use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -67,36 +68,64 @@ pub(super) fn children(
 
 /// The rows of each part of a cut.
 pub(super) fn rows_of_parts(rows: &Rows, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Vec<u32>> {
-    let codes = &rows.columns[cut.column];
-    if let [boundary] = *cut.boundaries {
-        let (below, from) = match codes {
-            Codes::Narrow(codes) => rows_around(&codes[node.rows.clone()], node.rows.start, boundary),
-            Codes::Wide(codes) => rows_around(&codes[node.rows.clone()], node.rows.start, boundary),
-        };
-        return vec![below, from];
-    }
-    let mut of_parts: Vec<Vec<u32>> = vec![vec![]; parts];
-    for row in node.rows.clone() {
-        of_parts[cut.part(codes.get(row))].push(row as u32);
-    }
-    of_parts
+    let mut all = Vec::new();
+    let ranges = add_rows_of_parts(rows, node, cut, parts, &mut all);
+    ranges.into_iter().map(|range| all[range].to_vec()).collect()
 }
 
-/// The numbers of the rows, counted from `first`, whose codes are below `boundary`, and of the others. Every number is
-/// written to both, and one of them moves on: which one is as good as random, so a branch would cost more.
-fn rows_around<C: Copy + Into<u32>>(codes: &[C], first: usize, boundary: u32) -> (Vec<u32>, Vec<u32>) {
-    let (mut below, mut from) = (vec![0; codes.len()], vec![0; codes.len()]);
-    let (mut lower, mut upper) = (0, 0);
-    for (row, &code) in (first as u32..).zip(codes) {
-        below[lower] = row;
-        from[upper] = row;
-        let is_below = usize::from(code.into() < boundary);
-        lower += is_below;
-        upper += 1 - is_below;
+/// Adds the rows of a node, part after part of a cut. Returns where those of each part are, counted from the first.
+fn add_rows_of_parts(
+    rows: &Rows,
+    node: &OpenNode,
+    cut: &Cut,
+    parts: usize,
+    all: &mut Vec<u32>,
+) -> Vec<Range<usize>> {
+    let first = node.rows.start as u32;
+    match &rows.columns[cut.column] {
+        Codes::Narrow(codes) => add_in_parts(&codes[node.rows.clone()], first, cut, parts, all),
+        Codes::Wide(codes) => add_in_parts(&codes[node.rows.clone()], first, cut, parts, all),
     }
-    below.truncate(lower);
-    from.truncate(upper);
-    (below, from)
+}
+
+fn add_in_parts<C: Copy + Into<u16>>(
+    codes: &[C],
+    first: u32,
+    cut: &Cut,
+    parts: usize,
+    all: &mut Vec<u32>,
+) -> Vec<Range<usize>> {
+    let start = all.len();
+    all.resize(start + codes.len(), 0);
+    let sorted = &mut all[start..];
+    if let [boundary] = *cut.boundaries {
+        let is_below = |code: C| usize::from(u32::from(code.into()) < boundary);
+        let below = codes.iter().map(|&code| is_below(code)).sum();
+        // Which part a row is in is as good as random, so a branch would cost more than arithmetic.
+        let (mut lower, mut upper) = (0, below);
+        for (row, &code) in (first..).zip(codes) {
+            let is_below = is_below(code);
+            sorted[if is_below == 1 { lower } else { upper }] = row;
+            lower += is_below;
+            upper += 1 - is_below;
+        }
+        return vec![0..below, below..codes.len()];
+    }
+    let mut ends = vec![0; parts];
+    codes.iter().for_each(|&code| ends[cut.part(code.into())] += 1);
+    let mut end = 0;
+    let ranges = ends.iter_mut().map(|next| {
+        let start = std::mem::replace(next, end);
+        end += start;
+        *next..end
+    });
+    let ranges: Vec<Range<usize>> = ranges.collect();
+    for (row, &code) in (first..).zip(codes) {
+        let next = &mut ends[cut.part(code.into())];
+        sorted[*next] = row;
+        *next += 1;
+    }
+    ranges
 }
 
 impl PlaceRows for InMemory<'_> {
@@ -105,37 +134,37 @@ impl PlaceRows for InMemory<'_> {
     }
 
     fn divide(&mut self, node: &OpenNode, cut: &Cut, parts: usize) -> Vec<Range<usize>> {
-        let sources = rows_of_parts(&self.rows, node, cut, parts);
-        let mut end = node.rows.start;
-        let ranges = sources.iter().map(|sources| {
-            let start = end;
-            end += sources.len();
-            start..end
-        });
-        let ranges = ranges.collect();
-        self.moves.push(Move { rows: node.rows.clone(), sources: sources.concat() });
-        ranges
+        let Moves { nodes, sources } = &mut self.moves;
+        let ranges = add_rows_of_parts(&self.rows, node, cut, parts, sources);
+        nodes.push(node.rows.clone());
+        let start = node.rows.start;
+        ranges.into_iter().map(|range| start + range.start..start + range.end).collect()
     }
 
     fn move_rows(&mut self) {
-        fn gather<T: Copy>(rows: &mut [T], moves: &[Move]) {
+        fn gather<T: Copy>(rows: &mut [T], Moves { nodes, sources }: &Moves) {
             let mut moved = Vec::new();
-            for Move { rows: range, sources } in moves {
+            let mut first = 0;
+            for node in nodes {
+                let sources = &sources[first..first + node.len()];
+                first += node.len();
                 moved.clear();
                 moved.extend(sources.iter().map(|&source| rows[source as usize]));
-                rows[range.clone()].copy_from_slice(&moved);
+                rows[node.clone()].copy_from_slice(&moved);
             }
         }
-        let moves = std::mem::take(&mut self.moves);
+        let moves = &self.moves;
         let gather_codes = |codes: &mut Codes| match codes {
-            Codes::Narrow(codes) => gather(codes, &moves),
-            Codes::Wide(codes) => gather(codes, &moves),
+            Codes::Narrow(codes) => gather(codes, moves),
+            Codes::Wide(codes) => gather(codes, moves),
         };
         self.rows.columns.par_iter_mut().for_each(gather_codes);
         match &mut self.rows.sensitive {
             Sensitive::Single(codes) => gather_codes(codes),
-            Sensitive::Lists { lists, .. } => gather(lists, &moves),
+            Sensitive::Lists { lists, .. } => gather(lists, moves),
         }
+        self.moves.nodes.clear();
+        self.moves.sources.clear();
     }
 
     fn present(&self, _tree: &CutTree, node: &OpenNode) -> Result<Vec<Present>> {
@@ -224,6 +253,7 @@ pub(super) struct Distribution<'a> {
     pub(super) limits: SubtreeLimits,
     pub(super) budget: &'a Arc<Budget>,
     pub(super) spill: &'a Spill,
+    pub(super) progress: &'a Progress,
 }
 
 impl<'a> Distribution<'a> {
@@ -257,6 +287,8 @@ impl<'a> Distribution<'a> {
             let mut buffers: Vec<Page> = nodes.iter().map(|_| empty(0)).collect();
             let mut sorted = RowsByNode::default();
             while let Some(page) = self.next_shared(&source)? {
+                self.progress.go_on()?;
+                self.progress.advance(page.rows.len() as u64);
                 sorted.sort(&walk, &page.rows, &place_of, nodes.len());
                 let starts = page.payload.starts();
                 let wide = row_bytes + page.payload.bytes.len() / page.rows.len().max(1);

@@ -106,6 +106,9 @@ struct PageCounts {
 /// The place of a row whose node is not counted.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
+/// The cell of such a row.
+const NO_CELL: usize = usize::MAX;
+
 impl PageCounts {
     fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
         let stride = stride(binnings, slots);
@@ -117,31 +120,27 @@ impl PageCounts {
         self.rows + more > u32::MAX as usize
     }
 
-    /// Adds the rows of a page; `place` is the position of each row's node, or [`NOWHERE`].
-    fn add_page(&mut self, rows: &Rows, place: &[u32]) {
+    /// Adds the rows of a page; `first` is the cell of each row in the first bin of the first column, or [`NO_CELL`].
+    fn add_page(&mut self, rows: &Rows, first: &[usize]) {
         self.rows += rows.len();
-        let mut base = 0;
+        let slots = self.slots;
+        let mut start = 0;
         for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
-            let page = PageColumn { place, stride: self.stride, slots: self.slots };
             if binning.column.codes > 1 {
-                let cells = &mut self.cells[base..];
+                let cells = &mut self.cells[start..];
                 match (codes, &rows.sensitive) {
-                    (Codes::Narrow(codes), Sensitive::Single(Codes::Narrow(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
+                    (Codes::Narrow(codes), Sensitive::Single(_)) => {
+                        count(codes, first, &binning.bins, slots, cells)
                     }
-                    (Codes::Narrow(codes), Sensitive::Single(Codes::Wide(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
+                    (Codes::Wide(codes), Sensitive::Single(_)) => {
+                        count(codes, first, &binning.bins, slots, cells)
                     }
-                    (Codes::Wide(codes), Sensitive::Single(Codes::Narrow(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
+                    (codes, Sensitive::Lists { .. }) => {
+                        count_lists(codes, rows, first, &binning.bins, slots, cells);
                     }
-                    (Codes::Wide(codes), Sensitive::Single(Codes::Wide(values))) => {
-                        page.count(codes, values, &binning.bins, cells);
-                    }
-                    (codes, Sensitive::Lists { .. }) => page.count_lists(codes, rows, &binning.bins, cells),
                 }
             }
-            base += binning.column.codes as usize * self.slots;
+            start += binning.column.codes as usize * slots;
         }
     }
 }
@@ -175,14 +174,14 @@ impl NodePlaces {
 pub(super) struct NodeCounter<'p> {
     places: &'p NodePlaces,
     counts: PageCounts,
-    place: Vec<u32>,
+    first: Vec<usize>,
     room: WalkRoom,
 }
 
 impl<'p> NodeCounter<'p> {
     pub(super) fn new(places: &'p NodePlaces, binnings: &Arc<[Binning]>, slots: usize) -> Self {
         let counts = PageCounts::new(binnings, slots, places.nodes);
-        NodeCounter { places, counts, place: Vec::with_capacity(PAGE_ROWS), room: WalkRoom::default() }
+        NodeCounter { places, counts, first: Vec::with_capacity(PAGE_ROWS), room: WalkRoom::default() }
     }
 
     /// Whether it must be emptied before these rows are added.
@@ -192,10 +191,17 @@ impl<'p> NodeCounter<'p> {
 
     /// Adds the rows of a page.
     pub(super) fn add(&mut self, rows: &Rows) {
-        let NodeCounter { places, counts, place, room } = self;
-        place.clear();
-        places.of_rows(rows, room, |own| place.push(own));
-        counts.add_page(rows, place);
+        let NodeCounter { places, counts, first, room } = self;
+        first.clear();
+        let stride = counts.stride;
+        let cell = |place: u32| if place == NOWHERE { NO_CELL } else { place as usize * stride };
+        places.of_rows(rows, room, |place| first.push(cell(place)));
+        match &rows.sensitive {
+            Sensitive::Single(Codes::Narrow(values)) => add_values(first, values),
+            Sensitive::Single(Codes::Wide(values)) => add_values(first, values),
+            Sensitive::Lists { .. } => {}
+        }
+        counts.add_page(rows, first);
     }
 
     /// Moves what was counted.
@@ -204,49 +210,40 @@ impl<'p> NodeCounter<'p> {
     }
 }
 
-/// One column of a page: where its rows are counted.
-struct PageColumn<'p> {
-    place: &'p [u32],
-    stride: usize,
-    slots: usize,
+/// Moves the cell of each row to that of its sensitive value.
+fn add_values<V: Copy + Into<usize>>(first: &mut [usize], values: &[V]) {
+    let rows = first.iter_mut().zip(values).filter(|(first, _)| **first != NO_CELL);
+    rows.for_each(|(first, &value)| *first += value.into());
 }
 
-impl PageColumn<'_> {
-    /// Counts rows that have any number of sensitive values.
-    fn count_lists(&self, codes: &Codes, rows: &Rows, bins: &Bins, cells: &mut [u32]) {
-        for (row, &place) in self.place.iter().enumerate().filter(|&(_, &place)| place != NOWHERE) {
-            let cell = place as usize * self.stride + bins.of(usize::from(codes.get(row))) * self.slots;
-            cells[cell + self.slots - 1] += 1;
-            rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
-        }
+/// Counts rows that have any number of sensitive values.
+fn count_lists(codes: &Codes, rows: &Rows, first: &[usize], bins: &Bins, slots: usize, cells: &mut [u32]) {
+    for (row, &first) in first.iter().enumerate().filter(|&(_, &first)| first != NO_CELL) {
+        let cell = first + bins.of(usize::from(codes.get(row))) * slots;
+        cells[cell + slots - 1] += 1;
+        rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
     }
+}
 
-    /// Counts single-valued rows.
-    fn count<C: Copy + Into<usize>, V: Copy + Into<usize>>(
-        &self,
-        codes: &[C],
-        values: &[V],
-        bins: &Bins,
-        cells: &mut [u32],
-    ) {
-        match bins {
-            Bins::Shift(bits) => self.count_bins(codes, values, |code| code >> bits, cells),
-            Bins::Table(_) => self.count_bins(codes, values, |code| bins.of(code), cells),
-        }
+/// Counts single-valued rows.
+fn count<C: Copy + Into<usize>>(codes: &[C], first: &[usize], bins: &Bins, slots: usize, cells: &mut [u32]) {
+    match bins {
+        Bins::Shift(bits) => count_bins(codes, first, |code| code >> bits, slots, cells),
+        Bins::Table(_) => count_bins(codes, first, |code| bins.of(code), slots, cells),
     }
+}
 
-    #[inline]
-    fn count_bins<C: Copy + Into<usize>, V: Copy + Into<usize>>(
-        &self,
-        codes: &[C],
-        values: &[V],
-        bin: impl Fn(usize) -> usize,
-        cells: &mut [u32],
-    ) {
-        for ((&code, &value), &place) in codes.iter().zip(values).zip(self.place) {
-            if place != NOWHERE {
-                cells[place as usize * self.stride + bin(code.into()) * self.slots + value.into()] += 1;
-            }
+#[inline]
+fn count_bins<C: Copy + Into<usize>>(
+    codes: &[C],
+    first: &[usize],
+    bin: impl Fn(usize) -> usize,
+    slots: usize,
+    cells: &mut [u32],
+) {
+    for (&code, &first) in codes.iter().zip(first) {
+        if first != NO_CELL {
+            cells[first + bin(code.into()) * slots] += 1;
         }
     }
 }
@@ -274,8 +271,9 @@ mod tests {
             ],
             sensitive: Sensitive::Single(Codes::Narrow(rows.iter().map(|row| row.1).collect())),
         };
-        let place: Vec<u32> = rows.iter().map(|row| if row.2 < 2 { row.2 } else { NOWHERE }).collect();
-        counts.add_page(&page, &place);
+        let cell = |row: &(u16, u8, u32)| row.2 as usize * counts.stride + usize::from(row.1);
+        let first: Vec<usize> = rows.iter().map(|row| if row.2 < 2 { cell(row) } else { NO_CELL }).collect();
+        counts.add_page(&page, &first);
         counts
     }
 

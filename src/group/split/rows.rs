@@ -17,19 +17,22 @@ use std::sync::Arc;
 pub struct InMemory<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rows: Rows,
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Moves,
 }
 
-/// Where the rows of a node come from once it is split: row i of `rows` is the former row `sources[i]`.
-pub(super) struct Move {
-    pub(super) rows: Range<usize>,
+/// Where the rows of the nodes that are split come from.
+#[derive(Default)]
+pub(super) struct Moves {
+    /// The rows of each node, as they lie after the move.
+    pub(super) nodes: Vec<Range<usize>>,
+    /// The former place of each of these rows, node after node.
     pub(super) sources: Vec<u32>,
 }
 
 impl<'a> InMemory<'a> {
     /// Creates a single node with all these rows.
     pub fn new(columns: &'a [Column], rows: Rows) -> Self {
-        InMemory { columns, rows, moves: vec![] }
+        InMemory { columns, rows, moves: Moves::default() }
     }
 }
 
@@ -41,7 +44,7 @@ pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rows: &'a PartRows<'a>,
     pub(super) budget: &'a Arc<Budget>,
-    /// Says whether to go on.
+    /// Says whether to go on, and is told of the rows that were counted, once for each pass.
     pub(super) progress: &'a Progress,
     /// Only larger nodes are split here.
     pub(super) smallest: Smallest,

@@ -1,13 +1,14 @@
 //! Do the files of a table agree, and on which columns?
 //!
-//! Invariant: every file has the same columns, by name, of the same kinds. Their order may differ.
+//! Invariant: every file has the same columns, by name, of the same kinds. Their order may differ. A column that is
+//! declared as text may be stored as whole numbers or truth values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::csv::{TypeGuess, settled};
+use super::csv::{CsvType, TypeGuess, settled};
 use super::files::{Content, ReadOptions, TableFile};
 use crate::error::{Error, Result};
 use crate::table::kind::ColumnKind;
@@ -42,14 +43,14 @@ pub(super) fn settle_types(files: &mut [TableFile], options: &ReadOptions) -> Re
 }
 
 /// The common schema of all files; an error names the column that differs, and the file.
-pub(super) fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
+pub(super) fn common_schema(files: &[TableFile], options: &ReadOptions) -> Result<SchemaRef> {
     let Some(first) = files.first() else {
         return Err(Error::input(
             "no table is given",
             "give a file, a directory of files, or - for standard input",
         ));
     };
-    let schema = typed_columns(files, &first.schema());
+    let schema = typed_columns(files, &first.schema(), options);
     for file in files {
         let own = file.schema();
         if let Some(name) = repeated_name(&own) {
@@ -79,7 +80,8 @@ pub(super) fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
                 return differs(format!("there is no column `{}` as in", field.name()));
             };
             let (own, known) = (own.data_type(), field.data_type());
-            if !same_kind(own, known) && *own != DataType::Null {
+            let as_text = is_declared_text(field.name(), own, options);
+            if !same_kind(own, known) && !as_text && *own != DataType::Null {
                 return differs(format!("column `{}` is {own}, and {known} in", field.name()));
             }
         }
@@ -88,15 +90,23 @@ pub(super) fn common_schema(files: &[TableFile]) -> Result<SchemaRef> {
 }
 
 /// The columns of the first file, without the metadata of the source. If a column contains only nulls there and has no
-/// type, the type is taken from another file.
-fn typed_columns(files: &[TableFile], first: &Schema) -> SchemaRef {
+/// type, the type is taken from another file. Codes that are declared as text are text.
+fn typed_columns(files: &[TableFile], first: &Schema, options: &ReadOptions) -> SchemaRef {
     let type_in =
         |file: &TableFile, name: &str| Some(file.schema().field_with_name(name).ok()?.data_type().clone());
     let fields = first.fields().iter().map(|field| {
         let mut types = files.iter().filter_map(|file| type_in(file, field.name()));
-        Field::new(field.name(), types.find(|t| *t != DataType::Null).unwrap_or(DataType::Null), true)
+        let stored = types.find(|t| *t != DataType::Null).unwrap_or(DataType::Null);
+        let as_text = is_declared_text(field.name(), &stored, options);
+        Field::new(field.name(), if as_text { CsvType::Text.data_type() } else { stored }, true)
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Whether a column is stored as numbers or truth values, and is to be read as text.
+fn is_declared_text(name: &str, stored: &DataType, options: &ReadOptions) -> bool {
+    options.types.get(name) == Some(&CsvType::Text)
+        && ColumnKind::of(stored).is_some_and(|kind| kind.has_texts())
 }
 
 fn same_kind(a: &DataType, b: &DataType) -> bool {

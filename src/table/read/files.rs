@@ -32,7 +32,8 @@ use crate::table::kind::ColumnKind;
 pub struct ReadOptions {
     /// The delimiter of a CSV file; default: a tab for `.tsv` files and a comma otherwise.
     pub delimiter: Option<u8>,
-    /// Types of CSV columns that should not be guessed.
+    /// Types of CSV columns that should not be guessed. In files of all formats, whole numbers and truth values that are
+    /// declared as text are read as text.
     pub types: BTreeMap<String, CsvType>,
     /// CSV columns that hold numbers, or dates and times, as the policy uses them: a cell that is none is an error.
     pub ordered: BTreeMap<String, OrderedCells>,
@@ -228,7 +229,7 @@ impl Table {
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Table> {
         settle_types(&mut files, options)?;
-        let schema = common_schema(&files)?;
+        let schema = common_schema(&files, options)?;
         for name in options.types.keys() {
             if schema.field_with_name(name).is_err() {
                 return Err(missing(&schema, name));

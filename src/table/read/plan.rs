@@ -10,7 +10,7 @@ use arrow_select::take::take;
 use super::contain::damaged;
 use super::header::looks_like_data;
 use crate::error::{Error, Result};
-use crate::table::kind::ColumnKind;
+use crate::table::kind::{ColumnKind, exact_cast};
 
 /// A column to read, and the form to read it in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,9 @@ impl ScanRequest {
         for ((name, shape), target) in self.columns.iter().zip(self.schema.fields()) {
             let index = file.index_of(name).map_err(|_| missing(file, name))?;
             let own = file.field(index).data_type();
-            if *shape == Shape::AsIs && own != target.data_type() && *own != DataType::Null {
+            let as_text =
+                is_string(target.data_type()) && ColumnKind::of(own).is_some_and(|kind| kind.has_texts());
+            if *shape == Shape::AsIs && own != target.data_type() && !as_text && *own != DataType::Null {
                 let first = target.data_type();
                 return Err(Error::input(
                     format!(
@@ -179,7 +181,11 @@ impl FilePlan {
             let array = match shape {
                 Shape::AsIs if array.data_type() == field.data_type() => Ok(array.clone()),
                 // The column contains only nulls in this file, and has no type.
-                Shape::AsIs => Ok(new_null_array(field.data_type(), array.len())),
+                Shape::AsIs if *array.data_type() == DataType::Null => {
+                    Ok(new_null_array(field.data_type(), array.len()))
+                }
+                // Codes that are declared as text.
+                Shape::AsIs => exact_cast(array, field.data_type()),
                 Shape::Canonical(kind) => kind.canonical(array),
                 Shape::Apart(kind) => kind.apart(array),
             };

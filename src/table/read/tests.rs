@@ -448,6 +448,42 @@ fn csv_types_are_guessed_from_all_files() {
 }
 
 #[test]
+fn codes_that_are_declared_as_text_are_texts_in_every_format() {
+    let directory = TempDir::new().unwrap();
+    let (parquet, csv) = (directory.path().join("a.parquet"), directory.path().join("b.csv"));
+    let columns: [(&str, ArrayRef); 4] = [
+        ("sex", Arc::new(Int8Array::from(vec![Some(1), None, Some(-2)]))),
+        ("big", Arc::new(UInt64Array::from(vec![u64::MAX, 0, 7]))),
+        ("insured", Arc::new(BooleanArray::from(vec![true, false, true]))),
+        ("wage", Arc::new(Float64Array::from(vec![1.5, 2.0, 3.0]))),
+    ];
+    write_parquet(&parquet, &RecordBatch::try_from_iter(columns).unwrap(), 2);
+    fs::write(&csv, "sex,big,insured,wage\n01,5,false,4.5\n").unwrap();
+    let types = ["sex", "big", "insured", "wage"].map(|name| (name.to_string(), CsvType::Text));
+    let options =
+        ReadOptions { types: types[..3].iter().cloned().collect(), batch_rows: 3, ..Default::default() };
+    let table = Table::open(&[parquet.clone(), csv.clone()], &options).unwrap();
+    assert_eq!(table.kind("sex").unwrap(), ColumnKind::Text);
+    let names = ["sex", "big", "insured"];
+    let as_is = names.map(ColumnRequest::as_is);
+    for columns in [&canonical(&names)[..], &as_is] {
+        let back = read(&table, columns).unwrap();
+        let plain = |at: usize| cast(back.column(at), &DataType::Utf8).unwrap();
+        let expected = [
+            vec![Some("1"), None, Some("-2"), Some("01")],
+            vec![Some("18446744073709551615"), Some("0"), Some("7"), Some("5")],
+            vec![Some("true"), Some("false"), Some("true"), Some("false")],
+        ];
+        for (at, expected) in expected.into_iter().enumerate() {
+            assert_eq!(plain(at).as_string::<i32>(), &StringArray::from(expected));
+        }
+    }
+    // A fraction has several texts: how it is stored decides.
+    let options = ReadOptions { types: types.into(), ..Default::default() };
+    assert_eq!(Table::open(&[parquet], &options).unwrap().kind("wage").unwrap(), ColumnKind::Float);
+}
+
+#[test]
 fn missing_and_unusable_columns_are_named() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("t.parquet");

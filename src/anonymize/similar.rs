@@ -169,7 +169,6 @@ impl Similarity<'_> {
         let people = SimilarPeople {
             known: &known,
             bound: &bound,
-            already_known: &already_known,
             requirement: self.requirement,
             test: self.robust.test.condition(STATES),
             part_people: job.part_people,

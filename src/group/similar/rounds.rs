@@ -25,7 +25,6 @@ use crate::error::Result;
 use crate::group::groups::Group;
 use crate::group::tree::CutTree;
 use crate::math::robust::{Requirement, Test, Tuples};
-use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::robust::{Bound, KnownDistributions};
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
@@ -47,8 +46,6 @@ pub struct SimilarPeople<'a> {
     pub known: &'a KnownDistributions,
     /// The table, in the numbering of the known distributions.
     pub bound: &'a Bound,
-    /// What the distributions give away before: whoever cannot be hidden is left out at once.
-    pub already_known: &'a AlreadyKnown,
     /// The requirement for every group.
     pub requirement: &'a Requirement,
     /// The condition that decides this while groups grow.
@@ -175,22 +172,11 @@ impl SimilarPeople<'_> {
         Ok(())
     }
 
-    /// The signatures of a person, one per attribute set.
-    fn signatures_of(&self, person: &PersonRecord<'_>) -> &[u32] {
-        let sets = self.known.priors().sets();
-        &self.bound.signatures[person.combination as usize * sets..][..sets]
-    }
-
     /// Whether a distribution says that this person has their value.
     fn is_certain(&self, person: &PersonRecord<'_>) -> bool {
-        let (priors, own) = (self.known.priors(), self.signatures_of(person));
+        let priors = self.known.priors();
+        let own = &self.bound.signatures[person.combination as usize * priors.sets()..][..priors.sets()];
         own.iter().enumerate().any(|(set, &signature)| priors.is_certain(set, signature))
-    }
-
-    /// Whether hardly anybody like this person can be hidden.
-    fn is_hopeless(&self, person: &PersonRecord<'_>) -> bool {
-        let value = self.bound.values[usize::from(person.value)];
-        self.already_known.is_hopeless(self.signatures_of(person), value)
     }
 
     /// Groups the parts of a sorter; whoever is left is sorted into new parts. Returns these, and how many people there are.
@@ -262,7 +248,7 @@ impl SimilarPeople<'_> {
         let (mut values, mut signatures) = (Vec::new(), vec![Vec::new(); sets]);
         for person in people {
             values.push(self.bound.values[usize::from(person.value)]);
-            let own = self.signatures_of(&person);
+            let own = &self.bound.signatures[person.combination as usize * sets..][..sets];
             signatures.iter_mut().zip(own).for_each(|(all, &own): (&mut Vec<u32>, _)| all.push(own));
         }
         (values, signatures)
@@ -292,14 +278,8 @@ impl SimilarPeople<'_> {
             waiting.clear();
             Ok(())
         };
-        let mut given_away: Vec<u64> = Vec::new();
         sorter.finish(|record| {
-            let person = PersonRecord::read(record);
-            let number = person.part;
-            if self.is_hopeless(&person) {
-                given_away.push(person.row);
-                return Ok(());
-            }
+            let number = PersonRecord::read(record).part;
             if waiting.last().is_none_or(|part| part.number != number) {
                 if waiting.len() == self.at_once {
                     finish(&mut waiting)?;
@@ -311,8 +291,7 @@ impl SimilarPeople<'_> {
             }
             Ok(())
         })?;
-        finish(&mut waiting)?;
-        given_away.into_iter().try_for_each(|row| sink(PlacedPeople::LeftOut { row }))
+        finish(&mut waiting)
     }
 
     fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {

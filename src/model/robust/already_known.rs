@@ -29,8 +29,6 @@ pub struct AlreadyKnown {
     pub unavoidable: u64,
     /// The columns that give most of these away, and the value that they have.
     pub by: Option<(Vec<String>, String)>,
-    /// Nearly all of these must be left out.
-    hopeless: Vec<Unavoidable>,
 }
 
 /// A table, and what is known about its people.
@@ -84,20 +82,11 @@ impl KnownPeople<'_> {
             columns: most.map(|set| known.columns_of(set)).unwrap_or_default(),
             unavoidable: apart(&found, bound, sets, weights.len()),
             by: found.first().map(|own| (known.columns_of(own.set), value(own))),
-            hopeless: found.into_iter().filter(|own| own.left_out * 10 >= own.people * 9).collect(),
         })
     }
 }
 
 impl AlreadyKnown {
-    /// Whether hardly anybody with these signatures and this value can be hidden.
-    pub fn is_hopeless(&self, signatures: &[u32], value: u32) -> bool {
-        let like = |own: &Unavoidable| {
-            own.value == value && own.signatures.binary_search(&signatures[own.set]).is_ok()
-        };
-        self.hopeless.iter().any(like)
-    }
-
     /// What the distributions give away, for the owner; nothing if they give nobody away.
     pub fn in_words(&self) -> Option<String> {
         let limit = &self.limit;

@@ -150,7 +150,6 @@ impl Similarity<'_> {
         release_freed();
         let counted = KnownPeople { census, known: &known, bound: &bound, budget };
         let already_known = counted.already_known(self.requirement)?;
-        self.expect_allowed(already_known.unavoidable, &already_known, &counted)?;
         let weights = census.weights();
         let (places, count) = parts(known.priors(), &bound.signatures, &weights, job.part_people);
         let schema = job.table.schema();

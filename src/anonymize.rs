@@ -128,6 +128,7 @@ impl Anonymize<'_> {
                 input_rows: written.input_rows,
                 suppressed: list.rows,
                 list: list.file.path().to_path_buf(),
+                already_known: list.already_known.clone(),
                 finding: judged.finding.clone(),
             })
         });

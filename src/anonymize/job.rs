@@ -15,6 +15,7 @@ use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
 use crate::model::published::PastGroups;
+use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::{Grouping, Policy};
 use crate::policy::{Cuts, Strategy};
 use crate::release::chain::ChainLink;
@@ -375,6 +376,8 @@ pub struct Suppression {
     pub suppressed: u64,
     /// The private file that lists them.
     pub list: PathBuf,
+    /// What distributions give away about all people.
+    pub already_known: Option<AlreadyKnown>,
     /// The result of checking the written groups.
     pub finding: Finding,
 }

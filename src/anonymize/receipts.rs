@@ -52,10 +52,17 @@ impl OwnersFiles {
                 Some(named)
             }
         };
-        let suppressed = written.suppressed.take().map(|SuppressedList { rows, file }| {
+        let suppressed = written.suppressed.take().map(|own| {
+            let SuppressedList { rows, file, already_known } = own;
             let list = named_by(receipt_path, file.path());
             files.push(file);
-            SuppressedRows { rows, list }
+            let already_likely = already_known.as_ref().map(|own| own.likelier);
+            SuppressedRows {
+                rows,
+                list,
+                already_likely,
+                unavoidable: already_known.map(|own| own.unavoidable),
+            }
         });
         let manifest_sha256 = hash(&workplace.staging.folder().join(MANIFEST))?.1;
         if let Some(record) = written.night.take() {

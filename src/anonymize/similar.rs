@@ -13,18 +13,20 @@
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::suppressed::{expect_allowed, suppressed_list};
+use super::suppressed::{SuppressedList, expect_allowed, suppressed_list};
 use super::written::{Attempt, Written};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
 use crate::encode::payload::Payload;
 use crate::encode::source::Source;
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
-use crate::error::{Error, Lint, Result, Setting};
+use crate::error::{Error, Lint, Result, Setting, number_of};
 use crate::group::similar::{PersonColumns, PlacedPeople, SimilarPeople, parts, read_people};
+use crate::math::exact::Rational;
 use crate::math::robust::Requirement;
 use crate::math::skyline::Values;
 use crate::model::Target;
+use crate::model::robust::already_known::{AlreadyKnown, KnownPeople};
 use crate::model::robust::census::{Census, CountedColumns};
 use crate::model::robust::{Distributions, KnownDistributions, RobustModel};
 use crate::policy::{Quasi, Style};
@@ -114,6 +116,26 @@ impl Similarity<'_> {
         Ok((at_once, budget.reserve("grouping similar people", bytes(at_once))?))
     }
 
+    /// Fails unless the policy allows so many people to be left out, and says why there are so many.
+    fn expect_allowed(&self, left_out: u64, own: &AlreadyKnown, counted: &KnownPeople<'_>) -> Result<()> {
+        let policy = self.job.policy;
+        if policy.privacy.suppress.allows(left_out, own.people) {
+            return Ok(());
+        }
+        let mut remedy = REMEDY.to_string();
+        if let Some(reason) = own.in_words() {
+            remedy = format!("{reason}\n  {remedy}");
+        }
+        if *self.requirement.r() > Rational::from(2) {
+            let at_two = counted.already_known(&Requirement::new(Rational::from(2))?)?;
+            remedy.push_str(&format!(
+                "; at r = 2 the distributions would do so for {}",
+                number_of(at_two.likelier, "person", "people")
+            ));
+        }
+        expect_allowed(policy, left_out, own.people, &remedy)
+    }
+
     fn write(
         &self,
         census: &Census,
@@ -126,6 +148,8 @@ impl Similarity<'_> {
         let (resources, budget) = (&workplace.resources, &workplace.resources.budget);
         let bound = known.bind(census, budget)?;
         release_freed();
+        let counted = KnownPeople { census, known: &known, bound: &bound, budget };
+        let already_known = counted.already_known(self.requirement)?;
         let weights = census.weights();
         let (places, count) = parts(known.priors(), &bound.signatures, &weights, job.part_people);
         let schema = job.table.schema();
@@ -163,10 +187,10 @@ impl Similarity<'_> {
             return Ok(Attempt::Nothing(Outcome::Withheld(NOBODY_IS_SIMILAR.to_string())));
         }
         let left_out = suppressed.count();
-        expect_allowed(job.policy, left_out, census.rows, REMEDY)?;
+        self.expect_allowed(left_out, &already_known, &counted)?;
         // Whether the counts of a small table give somebody away shows only when all groups are there.
         let veto = known.is_small().then(|| GIVEN_AWAY.to_string());
-        let list = suppressed.write(list)?;
+        let list = SuppressedList { already_known: Some(already_known), ..suppressed.write(list)? };
         drop(bound);
         let (source_rows, fingerprint) = workplace.fingerprint(job)?;
         Ok(Attempt::Written(Box::new(Written {

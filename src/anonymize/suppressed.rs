@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::job::Anonymize;
 use crate::error::{Error, Result, Setting};
 use crate::model::Policy;
+use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::suppression::SuppressedShare;
 use crate::release::private_file::{PrivateFile, refuse_inside, with_ending};
 use crate::resources::budget::Budget;
@@ -77,7 +78,7 @@ impl<'s> Suppressed<'s> {
         })?;
         out.flush().map_err(io)?;
         drop(out);
-        Ok(SuppressedList { rows: self.count, file: list })
+        Ok(SuppressedList { rows: self.count, file: list, already_known: None })
     }
 }
 
@@ -86,4 +87,6 @@ pub(super) struct SuppressedList {
     /// How many rows it has.
     pub rows: u64,
     pub file: PrivateFile,
+    /// What distributions give away about all people.
+    pub already_known: Option<AlreadyKnown>,
 }

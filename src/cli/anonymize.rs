@@ -377,6 +377,10 @@ fn published_json(
         text["input_rows"] = json!(missing.input_rows);
         text["suppressed"] = json!(missing.suppressed);
         text["suppressed_list"] = json!(missing.list);
+        if let Some(known) = &missing.already_known {
+            text["already_likely"] = json!(known.likelier);
+            text["unavoidable"] = json!(known.unavoidable);
+        }
     }
     format!("{text}\n")
 }

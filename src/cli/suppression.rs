@@ -50,6 +50,9 @@ pub fn robust_release(out: &std::path::Path, summary: &Summary, missing: &Suppre
         visible_path(out),
         line(missing)
     );
+    if let Some(known) = missing.already_known.as_ref().and_then(|own| own.in_words()) {
+        text.push_str(&format!("known before         {known}\n"));
+    }
     text.push_str(&format!("people in a group    {:.1} on average\n", summary.utility.average_group_size));
     text.push_str(&found(missing));
     for note in &missing.finding.notes {

@@ -95,7 +95,8 @@ impl<'a> Protection<'a> {
                     "column {:?}: several sensitive columns need one value per person each",
                     listed.name()
                 ),
-                "write values = \"single\", or make a release for each of the columns that hold several values",
+                "write values = \"single\"; or put the values of all these columns into one list, a row for each, and state \
+                 l = 0 for those of which everybody has exactly one",
             ));
         }
         targets.iter().try_for_each(|target| target.model.refuse_unsplittable(policy, target))?;

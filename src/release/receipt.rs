@@ -221,6 +221,12 @@ pub struct SuppressedRows {
     pub rows: u64,
     /// The private list of them.
     pub list: PathBuf,
+    /// People of the table with a value that the known distributions alone make more likely than the policy allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub already_likely: Option<u64>,
+    /// People of whom it is proved that they must be left out, whatever the groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavoidable: Option<u64>,
 }
 
 impl Receipt {

@@ -18,6 +18,7 @@ mod exclusive;
 mod experiment;
 mod findings;
 mod implications;
+mod left_out;
 mod machine;
 mod mondrian;
 mod nights;

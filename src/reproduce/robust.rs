@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use super::adult::{self, Coded};
+use super::left_out;
 use super::mondrian::{CodedRows, Errors, Groups};
 use super::{ExperimentFindings, ExperimentSetting, ResultCell, ResultTable};
 use crate::error::Result;
@@ -43,6 +44,7 @@ pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     table_five(&mut findings)?;
     random_groups(setting, &mut findings)?;
     compare_with_mondrian(setting, &mut findings)?;
+    left_out::add(setting, &mut findings)?;
     Ok(findings)
 }
 

@@ -816,3 +816,54 @@ fn people_who_are_missing_from_a_table_are_judged_as_a_group() {
     let (code, text, _) = check(&more, "");
     assert!(code == Some(2) && text.contains("are not in the original table"), "{text}");
 }
+
+/// Everybody young has value "none"; the others have one of four values.
+fn given_away(folder: &Path, suppress: &str) -> (PathBuf, PathBuf) {
+    let mut rows = String::from("stage,district,school\n");
+    for person in 0..400u32 {
+        let district = person % 5;
+        match person < 80 {
+            true => rows.push_str(&format!("young,{district},none\n")),
+            false => rows.push_str(&format!("grown,{district},school {}\n", person / 5 % 4)),
+        }
+    }
+    let (table, policy) = (folder.join("people.csv"), folder.join("policy.toml"));
+    std::fs::write(&table, rows).unwrap();
+    let columns = "[columns]\nsensitive = \"school\"\nquasi = [\"stage\", \"district\"]\n";
+    let privacy =
+        format!("[privacy]\nmodel = \"robust\"\nr = 2\nknown = [[\"stage\"], [\"district\"]]\n{suppress}\n");
+    std::fs::write(&policy, format!("{columns}{privacy}[publish]\nstyle = \"bucketized\"\n")).unwrap();
+    (table, policy)
+}
+
+#[test]
+fn the_owner_is_told_who_cannot_be_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let run = |suppress: &str, flags: &[&str]| {
+        let (table, policy) = given_away(folder.path(), suppress);
+        let fixed = ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)];
+        skyveil(&[&fixed[..], flags].concat())
+    };
+    let refused = run("", &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
+    for said in [
+        "80 of 400 people have a value that the distributions alone make more likely than 1/2, most of them by column \"stage\"",
+        "at least 80 must be left out, whatever the groups: column \"stage\" as good as says who has \"none\"",
+    ] {
+        assert!(printed(&refused).contains(said), "{said}: {}", printed(&refused));
+    }
+    let released = run("suppress = \"30%\"", &["--json"]);
+    assert_eq!(released.status.code(), Some(0), "{}", printed(&released));
+    let said = json(&released);
+    assert_eq!((&said["unavoidable"], &said["already_likely"]), (&80.into(), &80.into()));
+    assert!(said["suppressed"].as_u64() >= Some(80), "{said}");
+    let receipt = std::fs::read_to_string(folder.path().join("out.receipt.json")).unwrap();
+    assert!(
+        receipt.contains("\"unavoidable\": 80") && receipt.contains("\"already_likely\": 80"),
+        "{receipt}"
+    );
+    let published = contents(&out);
+    let manifest = String::from_utf8_lossy(&published["manifest.json"]);
+    assert!(!manifest.contains("unavoidable") && !manifest.contains("already_likely"), "only for the owner");
+}

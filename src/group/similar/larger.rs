@@ -53,7 +53,8 @@ impl LargerGroups<'_> {
         let (mut within, mut left) = (people.clone(), Vec::new());
         for _ in 0..ROUNDS {
             self.take_surplus(&mut within, &mut left);
-            if within.len() < left.len().max(self.requirement.smallest_group() as usize) {
+            let values = within.iter().map(|&tuple| self.tuples.values[tuple as usize]);
+            if within.len() < left.len() || !self.requirement.admits(values) {
                 break;
             }
             let exposed = exposed(self.priors, self.requirement, self.tuples, &within);
@@ -113,4 +114,28 @@ pub(super) fn sort_by_widest(priors: &Priors, tuples: Tuples<'_>, people: &mut [
     }
     let (_, set, value) = widest;
     people.sort_by(|a, b| prior(set, value, *a).total_cmp(&prior(set, value, *b)).then(a.cmp(b)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::exact::ratio;
+    use crate::math::robust::PriorsBuilder;
+
+    #[test]
+    fn larger_groups_have_enough_different_values() {
+        let mut builder = PriorsBuilder::new(3);
+        builder.estimated(1, vec![(0, 0, 1), (0, 1, 1), (0, 2, 1)]).unwrap();
+        let priors = builder.build();
+        let (values, signatures): (Vec<u32>, Vec<u32>) = (0..42).map(|at| (at % 3, 0)).unzip();
+        let grouped = |distinct: u64| {
+            let requirement = Requirement::new(ratio(2, 1)).unwrap().with_minimum_distinct(distinct);
+            let tuples = Tuples { values: &values, signatures: &[&signatures] };
+            let mut found = SimilarGroups { groups: vec![], suppressed: (0..42).collect() };
+            LargerGroups { priors: &priors, requirement: &requirement, tuples }.extend(&mut found);
+            (found.groups.concat().len(), found.suppressed.len())
+        };
+        assert_eq!(grouped(4), (0, 42));
+        assert!(grouped(3).0 > 30, "{:?}", grouped(3));
+    }
 }

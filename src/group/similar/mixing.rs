@@ -74,7 +74,7 @@ impl Mixing<'_> {
         while let Some(own) = margin {
             self.thin_out(&mut pool, &group_of, own)?;
             let members = pool.people();
-            if (members.len() as u64) < self.requirement.smallest_group() {
+            if !self.requirement.admits(members.iter().map(|&person| self.value(person))) {
                 return Ok(nothing);
             }
             if !members.iter().any(|&person| (person as usize) < self.left) {
@@ -278,7 +278,8 @@ impl Mixing<'_> {
         members.iter().enumerate().for_each(|(at, &person)| expected.add(own(at), self.value(person), 1.0));
         expected.settle();
         let limit = 1.0 / f64_at_least(self.requirement.r());
-        (0..members.len()).all(|at| expected.largest(own(at)).0 <= limit)
+        self.requirement.admits(members.iter().map(|&person| self.value(person)))
+            && (0..members.len()).all(|at| expected.largest(own(at)).0 <= limit)
             && !exposed(self.priors, self.requirement, self.tuples, members).contains(&true)
     }
 }

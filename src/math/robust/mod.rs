@@ -10,6 +10,7 @@
 //! | `enclosure` | how large can the posteriors of a large group be? |
 //! | `tilted` | which posteriors can be expected in a large group? |
 //! | `judge` | what may be said about a published group? |
+//! | `unavoidable` | how many people can no grouping hide? |
 //! | `counted` | what may be said about all groups, if the counts are known? |
 //!
 //! Memory: documented in each module; nothing here reads files or starts threads. Invariant: the condition is
@@ -31,6 +32,7 @@ mod spread;
 pub(crate) mod tests;
 mod tilted;
 mod tuples;
+mod unavoidable;
 
 pub use conditions::{Test, delta_ceiling};
 pub use counted::{ArrangedGroup, largest_share};
@@ -42,3 +44,4 @@ pub use requirement::Requirement;
 pub(crate) use spread::{PriorLevels, Rank, Spread};
 pub use tilted::TiltedGroup;
 pub use tuples::Tuples;
+pub use unavoidable::{CELLS, CountedSet, Unavoidable, unavoidable};

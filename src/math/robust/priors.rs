@@ -85,6 +85,12 @@ impl Priors {
         self.row(set, signature).any(|(_, rank)| self.levels.near(rank) == 1.0)
     }
 
+    /// The largest prior of a signature, exactly.
+    pub fn largest(&self, set: usize, signature: u32) -> Rational {
+        let most = self.row(set, signature).map(|(_, rank)| rank).max().unwrap_or(0);
+        self.levels.exact(most).rational()
+    }
+
     pub(crate) fn rank(&self, set: usize, signature: u32, value: u32) -> Rank {
         let set = &self.sets[set];
         let (start, end) =

@@ -16,6 +16,7 @@ pub struct Requirement {
     excess_near: f64,
     parts: Option<(u32, u32)>,
     minimum: u64,
+    distinct: u64,
 }
 
 impl Requirement {
@@ -31,12 +32,26 @@ impl Requirement {
         let excess = &r - Rational::ONE;
         let excess_near = excess.to_f64().value();
         let parts = u32::try_from(r.numerator()).ok().zip(u32::try_from(r.denominator()).ok());
-        Ok(Requirement { r, threshold, excess, excess_near, parts, minimum: 1 })
+        Ok(Requirement { r, threshold, excess, excess_near, parts, minimum: 1, distinct: 1 })
     }
 
     /// The same requirement for groups of at least `minimum` tuples.
     pub fn with_minimum_group(self, minimum: u64) -> Self {
         Requirement { minimum, ..self }
+    }
+
+    /// The same requirement for groups of at least `distinct` different values.
+    pub fn with_minimum_distinct(self, distinct: u64) -> Self {
+        Requirement { distinct, ..self }
+    }
+
+    /// Whether people with these values are enough, and different enough, to be a group.
+    pub fn admits(&self, values: impl Iterator<Item = u32>) -> bool {
+        let mut values: Vec<u32> = values.collect();
+        let people = values.len() as u64;
+        values.sort_unstable();
+        values.dedup();
+        people >= self.smallest_group() && values.len() as u64 >= self.distinct
     }
 
     /// The required r.

@@ -9,6 +9,7 @@
 //! Invariant: priors are exact; a signature or value that the distributions lack is an error, never a guess.
 //! Not here: what follows from priors (`robust`, `posterior`).
 
+pub mod already_known;
 pub mod census;
 pub mod dictionary;
 mod file;
@@ -149,6 +150,11 @@ impl KnownDistributions {
     /// The columns of all attribute sets.
     pub fn columns(&self) -> &[String] {
         &self.columns
+    }
+
+    /// The columns of an attribute set.
+    pub fn columns_of(&self, set: usize) -> Vec<String> {
+        self.sets[set].columns.iter().map(|&place| self.columns[place].clone()).collect()
     }
 
     /// The text of each value, by its number.

@@ -122,7 +122,8 @@ impl RobustModel {
     /// What must hold for every group of a policy that protects `target` by this model.
     pub fn requirement(&self, privacy: &Privacy, target: &Target) -> Result<Requirement> {
         let minimum = privacy.minimum_group_size.max(target.minimum_distinct);
-        Ok(Requirement::new(self.r.clone())?.with_minimum_group(minimum))
+        let requirement = Requirement::new(self.r.clone())?.with_minimum_group(minimum);
+        Ok(requirement.with_minimum_distinct(target.minimum_distinct))
     }
 
     pub(in crate::model) fn write(&self, text: &mut String) -> fmt::Result {

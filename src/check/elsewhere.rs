@@ -1,6 +1,6 @@
 //! What if the tasks of an engine check the files of a table, one each?
 //!
-//! A task judges the groups of its file as a worker does those of a morsel ([`clustered`](super::clustered)). What it
+//! A task judges the groups of its file as a worker does those of a morsel ([`clustered`]). What it
 //! found is joined in the order of the files, with the functions that join the morsels of one machine. Groups are counted
 //! here instead where evidence does not travel: two tables, windows, shares, or groups that may have recurred.
 //!

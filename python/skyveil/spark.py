@@ -34,14 +34,13 @@ from ._native import (
 )
 from .errors import InputError
 from .progress import Progress, display
+from .release import Release
 
 if TYPE_CHECKING:
     import pyarrow
     from pyarrow.dataset import Dataset
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
-
-    from .release import Release
 
     Path = Union[str, os.PathLike[str]]
 
@@ -133,7 +132,7 @@ def upload(release: Path | Release, address: str) -> None:
     """
     from pyarrow import fs
 
-    folder = pathlib.Path(getattr(release, "path", release))
+    folder = pathlib.Path(release.path if isinstance(release, Release) else release)
     storage, root = fs.FileSystem.from_uri(address)
     if storage.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True)):
         raise InputError("there is something at this address", remedy="remove it, or take another address")

@@ -99,10 +99,11 @@ def test_a_proposed_policy_is_that_of_the_command(command: Callable[..., Any], t
     with pytest.warns(UserWarning) if _warns(command) else _nothing():
         text = skyveil.init(CENSUS)
     assert text == command("init", CENSUS, "--no-trial").stdout
-    # A frame has types of its own, and the policy says nothing about them.
+    # A frame has types of its own; the policy only says which whole numbers are codes.
     with pytest.warns(UserWarning) if _warns(command) else _nothing():
         of_frame = skyveil.init(polars.read_csv(CENSUS), sensitive="diagnosis")
-    assert "[columns.sensitive.diagnosis]" in of_frame and "types" not in of_frame
+    assert "[columns.sensitive.diagnosis]" in of_frame
+    assert of_frame.partition("[columns.types]")[2].split() == ["region", "=", '"text"']
 
 
 def _warns(command: Callable[..., Any]) -> bool:

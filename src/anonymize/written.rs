@@ -97,6 +97,7 @@ impl Written {
         let found = self.evidence.as_ref().map(|files| FilesEvidence {
             spill: &workplace.spill,
             files,
+            rows: self.people,
             stamp: stamp(job.policy),
         });
         let check = Check {

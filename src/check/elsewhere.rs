@@ -131,6 +131,8 @@ pub struct FilesEvidence<'a> {
     pub spill: &'a Spill,
     /// The evidence of each file.
     pub files: &'a [Extent],
+    /// The rows that all files have together.
+    pub rows: u64,
     /// Marks it.
     pub stamp: PolicyStamp,
 }
@@ -149,7 +151,7 @@ impl FoundByTasks<'_> {
         codes: &ValueCodes,
         resources: &Resources<'_>,
     ) -> Result<ClusteredScan> {
-        let FilesEvidence { spill, files, stamp } = self.files;
+        let FilesEvidence { spill, files, rows: all, stamp } = self.files;
         resources.progress.start("joining what tasks found", None);
         let joined = clustered::join(charge, resources, |evidence, each| {
             let mut rows = 0;
@@ -163,14 +165,17 @@ impl FoundByTasks<'_> {
                     return Err(damaged("a task checked another file than the one that was written"));
                 }
                 let (stretches, judge) = own.open(charge, codes)?;
-                let bytes = judge.bytes();
-                evidence.lock().unwrap_or_else(PoisonError::into_inner).merge(judge, bytes)?;
+                let room = judge.bytes();
+                evidence.lock().unwrap_or_else(PoisonError::into_inner).merge(judge, room)?;
                 for stretch in stretches {
                     rows += stretch.rows();
                     each(stretch)?;
                 }
             }
-            Ok(())
+            match rows == *all {
+                true => Ok(()),
+                false => Err(damaged("tasks checked other rows than were written")),
+            }
         });
         resources.progress.finish();
         joined
@@ -240,7 +245,8 @@ mod tests {
                 let counted = count_with(&subject, (columns, found), requirements, &wanted, &resources)?;
                 counted.finish(columns, requirements)
             };
-            let evidence = FilesEvidence { spill: &spill, files: &files, stamp: stamp.clone() };
+            let all = rows.len() as u64;
+            let evidence = FilesEvidence { spill: &spill, files: &files, rows: all, stamp: stamp.clone() };
             let together = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).unwrap();
             let alone = judged(None).unwrap();
             prop_assert_eq!(together.order, Order::Clustered);
@@ -250,11 +256,14 @@ mod tests {
                 (alone.records, alone.groups, alone.smallest_group, alone.sizes)
             );
             // The evidence of a file that is missing, or of another one, is not taken for the whole.
+            let first = files[..1].to_vec();
             files.rotate_left(1);
             if files.len() > 1 {
-                let evidence = FilesEvidence { spill: &spill, files: &files, stamp };
-                let refused = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).is_err();
-                prop_assert!(refused);
+                for files in [&first, &files] {
+                    let evidence = FilesEvidence { spill: &spill, files, rows: all, stamp: stamp.clone() };
+                    let refused = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).is_err();
+                    prop_assert!(refused);
+                }
             }
         }
     }

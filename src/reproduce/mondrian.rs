@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::adult::Coded;
 use crate::error::Result;
+use crate::math::beliefs::group::Passes;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
 /// A table in codes.
@@ -75,28 +76,54 @@ impl CodedRows<'_> {
         Ok(done)
     }
 
+    /// Groups that are certainly admitted, or none if the whole table cannot be. Where no cut gives two parts that are
+    /// admitted, one whose parts are not decided may be cut further; if that does not lead to parts that are admitted, they
+    /// are joined again.
+    pub fn proved(&self, admits: &mut impl FnMut(&[u32]) -> Result<Passes>) -> Result<Groups> {
+        let all: Vec<u32> = (0..self.len() as u32).collect();
+        let whole = admits(&all)?;
+        Ok(self.proved_parts(all, whole, admits)?.unwrap_or_default())
+    }
+
+    fn proved_parts(
+        &self,
+        group: Vec<u32>,
+        own: Passes,
+        admits: &mut impl FnMut(&[u32]) -> Result<Passes>,
+    ) -> Result<Option<Groups>> {
+        let mut best = None;
+        for column in self.columns_by_width(&group) {
+            let (left, right) = self.halves(&group, column);
+            let first = admits(&left)?;
+            let second = if first == Passes::No { Passes::No } else { admits(&right)? };
+            let both = first.and(second);
+            if both == Passes::Yes || (both == Passes::Unknown && best.is_none()) {
+                best = Some([(left, first), (right, second)]);
+            }
+            if both == Passes::Yes {
+                break;
+            }
+        }
+        let mut groups = Groups::new();
+        for (part, passes) in best.into_iter().flatten() {
+            match self.proved_parts(part, passes, admits)? {
+                Some(parts) => groups.extend(parts),
+                None => return Ok((own == Passes::Yes).then(|| vec![group])),
+            }
+        }
+        Ok(match groups.is_empty() {
+            true => (own == Passes::Yes).then(|| vec![group]),
+            false => Some(groups),
+        })
+    }
+
     fn split(
         &self,
         group: &[u32],
         admits: &mut impl FnMut(&[u32]) -> Result<bool>,
     ) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
-        let mut columns: Vec<(f64, usize)> = (0..self.quasi.len())
-            .map(|column| (self.width(column, &self.extent(column, group)), column))
-            .collect();
-        columns.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (width, column) in columns {
-            if width == 0.0 {
-                break;
-            }
-            let code = |row: u32| self.quasi[column].codes[row as usize];
-            let mut codes: Vec<u16> = group.iter().map(|&row| code(row)).collect();
-            let middle = (codes.len() - 1) / 2;
-            let median = *codes.select_nth_unstable(middle).1;
-            let (mut left, mut right): (Vec<u32>, Vec<u32>) =
-                group.iter().partition(|&&row| code(row) <= median);
-            if right.is_empty() {
-                (left, right) = group.iter().partition(|&&row| code(row) < median);
-            }
+        for column in self.columns_by_width(group) {
+            let (left, right) = self.halves(group, column);
             if admits(&left)? && admits(&right)? {
                 return Ok(Some((left, right)));
             }
@@ -104,13 +131,39 @@ impl CodedRows<'_> {
         Ok(None)
     }
 
+    /// The columns that can be cut, the widest first.
+    fn columns_by_width(&self, group: &[u32]) -> Vec<usize> {
+        let mut columns: Vec<(f64, usize)> = (0..self.quasi.len())
+            .map(|column| (self.width(column, &self.extent(column, group)), column))
+            .filter(|(width, _)| *width > 0.0)
+            .collect();
+        columns.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        columns.into_iter().map(|(_, column)| column).collect()
+    }
+
+    /// The two sides of the median of a column with several values.
+    fn halves(&self, group: &[u32], column: usize) -> (Vec<u32>, Vec<u32>) {
+        let code = |row: u32| self.quasi[column].codes[row as usize];
+        let mut codes: Vec<u16> = group.iter().map(|&row| code(row)).collect();
+        let middle = (codes.len() - 1) / 2;
+        let median = *codes.select_nth_unstable(middle).1;
+        let (left, right): (Vec<u32>, Vec<u32>) = group.iter().partition(|&&row| code(row) <= median);
+        match right.is_empty() {
+            true => group.iter().partition(|&&row| code(row) < median),
+            false => (left, right),
+        }
+    }
+
     /// The sum of the squared group sizes.
     pub fn discernibility(&self, groups: &Groups) -> u64 {
         groups.iter().map(|group| (group.len() * group.len()) as u64).sum()
     }
 
-    /// The average width of the people's labels, from 0 to 1.
+    /// The average width of the people's labels, from 0 to 1; 1 if nothing is published.
     pub fn certainty_penalty(&self, groups: &Groups) -> f64 {
+        if groups.is_empty() {
+            return 1.0;
+        }
         let people: usize = groups.iter().map(Vec::len).sum();
         let cost = |group: &Vec<u32>| {
             let widths = (0..self.quasi.len()).map(|column| self.width(column, &self.extent(column, group)));

@@ -116,6 +116,9 @@ fn experiments_on_adult_run() {
     proved.retain(|row| row[2] == "0.3" && row[3] == "(B,t)-privacy, proved");
     // Nobody is vulnerable to the adversary whom a proved release is made for.
     assert!(proved.len() > 1 && proved.iter().all(|row| row[4] == 0 && row[7] == 0), "{proved:?}");
+    let mut proved = rows(&beliefs, "whole");
+    proved.retain(|row| row[2] == "(B,t)-privacy, proved");
+    assert!(proved.len() == 4 && proved.iter().all(|row| row[4] == 0 && row[5] == 0), "{proved:?}");
     let (_, robust) = reproduce("robust", folder.path());
     let exact: Vec<_> =
         rows(&robust, "V").into_iter().map(|row| row[5].as_str().expect("as it was written")).collect();

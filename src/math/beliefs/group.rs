@@ -187,6 +187,13 @@ impl<'a> Beliefs<'a> {
         beliefs
     }
 
+    /// The same without a look for blocks, as a measure of what they are worth. The group must be possible.
+    pub fn undivided(adversary: &'a BeliefAdversary<'a>, group: BeliefGroup<'a>) -> Self {
+        let blocks = vec![block(adversary, group.members.to_vec(), group.counts.to_vec())];
+        let places = (0..group.members.len()).map(|member| (0, member)).collect();
+        Beliefs { adversary, group, blocks, places }
+    }
+
     /// Whether all posteriors are exact, except for rounding.
     pub fn is_exact(&self) -> bool {
         self.blocks.iter().all(Block::is_exact)
@@ -237,6 +244,20 @@ impl<'a> Beliefs<'a> {
             },
             verdict => verdict,
         }
+    }
+
+    /// Whether every belief stays within the threshold, by what is known now.
+    pub fn pass(&self, comparison: &mut BeliefComparison, threshold: &Threshold) -> Passes {
+        let mut passes = Passes::Yes;
+        for member in 0..self.group.members.len() {
+            let moved = self.moved(member, comparison);
+            match self.verdict(member, moved, comparison, threshold) {
+                DistanceVerdict::Within => {}
+                DistanceVerdict::Beyond => return Passes::No,
+                DistanceVerdict::Undecided => passes = Passes::Unknown,
+            }
+        }
+        passes
     }
 
     /// Decides on exact fractions.
@@ -324,22 +345,10 @@ pub fn passes(
 ) -> Passes {
     let mut beliefs = Beliefs::new(adversary, group);
     let mut comparison = comparison.clone();
-    let mut all = |beliefs: &Beliefs<'_>| {
-        let mut passes = Passes::Yes;
-        for member in 0..group.members.len() {
-            let moved = beliefs.moved(member, &mut comparison);
-            match beliefs.verdict(member, moved, &comparison, threshold) {
-                DistanceVerdict::Within => {}
-                DistanceVerdict::Beyond => return Passes::No,
-                DistanceVerdict::Undecided => passes = Passes::Unknown,
-            }
-        }
-        passes
-    };
-    match all(&beliefs) {
+    match beliefs.pass(&mut comparison, threshold) {
         Passes::Unknown if !beliefs.is_exact() => {
             beliefs.refine();
-            all(&beliefs)
+            beliefs.pass(&mut comparison, threshold)
         }
         decided => decided,
     }

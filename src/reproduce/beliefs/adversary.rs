@@ -171,6 +171,20 @@ impl PaperAdversary {
         passes(&self.beliefs(), group, comparison, threshold)
     }
 
+    /// The same by the states of the whole group and the first bound alone.
+    pub fn proves_plainly(
+        &self,
+        rows: &CodedRows<'_>,
+        group: &[u32],
+        threshold: &Threshold,
+        comparison: &BeliefComparison,
+    ) -> Passes {
+        let (members, _) = self.members(group);
+        let (adversary, counts) = (self.beliefs(), rows.counts(group));
+        let group = BeliefGroup { members: &members, counts: &counts };
+        Beliefs::undivided(&adversary, group).pass(&mut comparison.clone(), threshold)
+    }
+
     /// Attacks every row of a release.
     pub fn attack(
         &self,

@@ -9,12 +9,12 @@ use crate::error::{Error, Result, number_of};
 use crate::policy::ColumnType;
 use crate::policy::hierarchy::to_arx;
 use crate::profile::{
-    ColumnCombination, ColumnProfile, OwnerChoices, PolicyProposal, Profile, Proposed, ReadingOptions,
-    SensitiveCandidate, Strictness, TriedPolicy, hierarchy_of, propose,
+    ColumnCombination, ColumnProfile, OwnerChoices, PolicyProposal, Profile, Proposed, ProposedAdversary,
+    ReadingOptions, SensitiveCandidate, Strictness, TriedPolicy, hierarchy_of, propose,
 };
 use crate::table::ColumnKind;
 use crate::table::read::{ReadOptions, Table};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 Examples:
   skyveil init people.csv --out policy.toml
   skyveil init people.csv --sensitive diagnosis --type born=day-month-year --out policy.toml
+  skyveil init people.csv --model robust --out policy.toml
   skyveil init people.csv --hierarchy occupation --out occupation.csv")]
 pub struct InitArgs {
     /// Parquet, Arrow IPC or CSV files, or a directory of them.
@@ -45,6 +46,9 @@ pub struct InitArgs {
     /// The column to protect. Default: the best of those whose names suggest it.
     #[arg(long, value_name = "COL")]
     pub sensitive: Option<String>,
+    /// Whom to protect against: somebody who knows values of some people, or how likely each value is for people of a kind.
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = InitModel::Skyline)]
+    pub model: InitModel,
     /// Write a hierarchy file for this column instead of a policy: value;group;...;*
     #[arg(long, value_name = "COL", conflicts_with_all = ["sensitive", "json"])]
     pub hierarchy: Option<String>,
@@ -65,6 +69,24 @@ pub struct InitArgs {
     pub json: bool,
 }
 
+/// The models for which a policy is proposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InitModel {
+    /// The privacy skyline
+    Skyline,
+    /// Known distributions; needs one value for each person
+    Robust,
+}
+
+impl From<InitModel> for ProposedAdversary {
+    fn from(model: InitModel) -> Self {
+        match model {
+            InitModel::Skyline => ProposedAdversary::Skyline,
+            InitModel::Robust => ProposedAdversary::Robust,
+        }
+    }
+}
+
 /// Profiles, and prints or writes what is requested.
 pub fn run(args: &InitArgs) -> Result<Answer> {
     if let Some(out) = args.out.as_ref().filter(|out| !args.force && out.exists()) {
@@ -80,7 +102,8 @@ pub fn run(args: &InitArgs) -> Result<Answer> {
     // Where the owner declares a type, no other one is proposed.
     let is_declared = |column: &&mut ColumnProfile| declared.types.contains_key(&column.name);
     profile.columns.iter_mut().filter(is_declared).for_each(|column| column.padded = None);
-    let proposal = propose(&profile, &OwnerChoices { sensitive: args.sensitive.clone() })?;
+    let proposal =
+        propose(&profile, &OwnerChoices { sensitive: args.sensitive.clone(), adversary: args.model.into() })?;
     for warning in &proposal.warnings {
         complain("warning", &visible(warning));
     }
@@ -295,7 +318,10 @@ fn to_json(proposal: &PolicyProposal<'_>, tried: &Tried) -> Value {
         "candidates": proposal.candidates.iter().map(candidate).collect::<Vec<_>>(),
         "tried": tried.policies.iter().map(attempt).collect::<Vec<_>>(),
         "sampled": tried.sampled,
-        "privacy": {"k_anonymity": proposal.protection.group_size, "skyline": point},
+        "privacy": match &proposal.protection.robust {
+            Some(robust) => json!({"model": "robust", "r": robust.r, "largest_r": robust.largest}),
+            None => json!({"k_anonymity": proposal.protection.group_size, "skyline": point}),
+        },
         "warnings": proposal.warnings,
     })
 }

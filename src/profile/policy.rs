@@ -283,6 +283,9 @@ impl PolicyProposal<'_> {
         text: &mut String,
     ) -> fmt::Result {
         writeln!(text, "\n[privacy]")?;
+        if let Some(robust) = &protection.robust {
+            return self.write_robust(robust, text);
+        }
         if protection.values != Values::Single {
             writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
         }

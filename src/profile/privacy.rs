@@ -5,6 +5,8 @@
 //! does an eighth of it with the same shares of values; otherwise there would hardly be more than one group.
 
 use super::column::ColumnProfile;
+use super::robust::ProposedRobust;
+use crate::error::{Error, Result};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::skyline::{Knowledge, Point, ProtectedCodes, SkylineState, Values};
 
@@ -17,6 +19,25 @@ pub struct ProposedProtection {
     pub values: Values,
     /// The point that is proposed; `None` if the table allows none of them, or if there were too many values to count.
     pub point: Option<Feasible>,
+    /// In place of a point, the requirement against an adversary who knows distributions.
+    pub robust: Option<ProposedRobust>,
+}
+
+impl ProposedProtection {
+    /// The protection against an adversary who knows distributions instead.
+    pub(super) fn robust(self, column: &ColumnProfile, people: u64) -> Result<Self> {
+        if self.values != Values::Single {
+            return Err(Error::input(
+                format!(
+                    "people have several values in column {:?}, and the model robust takes one",
+                    column.name
+                ),
+                "propose a policy for another column, or for the model skyline",
+            ));
+        }
+        let robust = ProposedRobust::of(column, people)?;
+        Ok(ProposedProtection { point: None, robust: Some(robust), ..self })
+    }
 }
 
 /// A skyline point that the whole table in one group satisfies.
@@ -64,7 +85,7 @@ pub(super) fn protection(column: &ColumnProfile, people: u64, values: Values) ->
         counts
     });
     let point = counts.and_then(|counts| proposed(&counts, people, values));
-    ProposedProtection { group_size: group_size.min(people), values, point }
+    ProposedProtection { group_size: group_size.min(people), values, point, robust: None }
 }
 
 fn proposed(counts: &[u64], people: u64, values: Values) -> Option<Feasible> {

@@ -23,6 +23,18 @@ use crate::table::ColumnKind;
 pub struct OwnerChoices {
     /// The column to protect.
     pub sensitive: Option<String>,
+    /// Against whom.
+    pub adversary: ProposedAdversary,
+}
+
+/// The adversaries for whom a policy can be proposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProposedAdversary {
+    /// Knows values of some people.
+    #[default]
+    Skyline,
+    /// Knows distributions.
+    Robust,
 }
 
 /// A proposed role.
@@ -132,7 +144,10 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
     }
     let list = matches!(profile.columns[sensitive].kind, Some(ColumnKind::List(_)));
     let values = if list || person.is_some() { Values::Multiset } else { Values::Single };
-    let protection = protection(&profile.columns[sensitive], people, values);
+    let mut protection = protection(&profile.columns[sensitive], people, values);
+    if asked.adversary == ProposedAdversary::Robust {
+        protection = protection.robust(&profile.columns[sensitive], people)?;
+    }
     let codes = (0..profile.columns.len()).filter(|&at| rules.is_code(at)).collect();
     let padded = (0..profile.columns.len()).filter(|&at| rules.is_padded(at)).collect();
     Ok(PolicyProposal { profile, roles, sensitive, candidates, codes, padded, protection, warnings })

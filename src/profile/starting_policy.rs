@@ -25,7 +25,10 @@ impl StartingPolicy {
         resources: &Resources<'_>,
     ) -> Result<Self> {
         let profile = Profile::of(table, resources)?;
-        let proposal = propose(&profile, &OwnerChoices { sensitive: sensitive.map(str::to_string) })?;
+        let proposal = propose(
+            &profile,
+            &OwnerChoices { sensitive: sensitive.map(str::to_string), ..OwnerChoices::default() },
+        )?;
         let text = proposal.to_policy(name, &ReadingOptions::default().pinned(table, &proposal))?;
         Ok(StartingPolicy { text, warnings: proposal.warnings })
     }

@@ -73,10 +73,10 @@ fn roles_follow_names_and_counts() {
     assert_eq!(roles(&csv), [Drop, Drop, Quasi(QuasiForm::Ranges), Drop, zip, Drop, Drop, Drop, Sensitive]);
     let dates = vec![DateLevel::Month, DateLevel::Quarter, DateLevel::Year, DateLevel::Decade];
     assert_eq!(roles(&csv.replacen("age", "x", 1))[3], Quasi(QuasiForm::Dates(dates)));
-    let asked = OwnerChoices { sensitive: Some("ward".to_string()) };
+    let asked = OwnerChoices { sensitive: Some("ward".to_string()), ..OwnerChoices::default() };
     let profile = profile(&csv);
     assert_eq!(propose(&profile, &asked).unwrap().sensitive, 6);
-    let wrong = OwnerChoices { sensitive: Some("wards".to_string()) };
+    let wrong = OwnerChoices { sensitive: Some("wards".to_string()), ..OwnerChoices::default() };
     assert!(propose(&profile, &wrong).unwrap_err().to_string().contains("did you mean \"ward\"?"));
 }
 
@@ -124,7 +124,10 @@ fn people_with_several_rows_are_found_and_what_differs_between_them() {
 fn a_point_is_proposed_only_where_the_table_allows_it() {
     let point = |shares: &dyn Fn(usize) -> String| {
         let profile = profile(&table("age,disease", 2000, |i| format!("{},{}", i % 80, shares(i))));
-        propose(&profile, &OwnerChoices { sensitive: Some("disease".into()) }).unwrap().protection.point
+        propose(&profile, &OwnerChoices { sensitive: Some("disease".into()), ..OwnerChoices::default() })
+            .unwrap()
+            .protection
+            .point
     };
     let even = point(&|i| format!("d{}", i % 20)).unwrap();
     assert_eq!((even.l, even.k, even.m, even.confidence), (1, 5, 1, "0.8"));
@@ -232,7 +235,7 @@ fn candidates_are_ranked_by_what_there_is_to_hide() {
     let names: Vec<&str> =
         proposal.candidates.iter().map(|own| profile.columns[own.column].name.as_str()).collect();
     assert_eq!(names, ["occupation", "job_code", "income", "wage", "diagnosis"]);
-    let asked = OwnerChoices { sensitive: Some("income".to_string()) };
+    let asked = OwnerChoices { sensitive: Some("income".to_string()), ..OwnerChoices::default() };
     let proposal = propose(&profile, &asked).unwrap();
     assert_eq!(named(&proposal, "sensitive"), ["income"]);
     // Somebody's work is known to others if it is not what is protected.

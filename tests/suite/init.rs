@@ -53,6 +53,40 @@ fn the_proposed_policy_runs_on_agrawal() {
 }
 
 #[test]
+fn a_policy_against_known_distributions_explains_the_adversary_and_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let [table, policy, out] = ["census.csv", "policy.toml", "release"].map(|name| folder.path().join(name));
+    told(0, &["generate", "census", "--rows", "400", "--out", text(&table)]);
+    told(0, &["init", text(&table), "--model", "robust", "--out", text(&policy)]);
+    let proposed = std::fs::read_to_string(&policy).unwrap();
+    for line in [
+        "for every column that others may know, and for every two of them",
+        "\nmodel = \"robust\"\nr = 2  # at most ",
+    ] {
+        assert!(proposed.contains(line), "{line}\n{proposed}");
+    }
+    // Whatever line the owner chooses, it is a policy.
+    for (line, chosen) in [("# suppress = \"1%\"", "suppress = \"90%\""), ("# known = [[", "known = [[")] {
+        let _ = std::fs::remove_dir_all(&out);
+        std::fs::write(
+            &policy,
+            proposed.replacen(line, chosen, 1).replace("# suppress = \"1%\"", "suppress = \"90%\""),
+        )
+        .unwrap();
+        told(0, &["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out), "--replace"]);
+        told(0, &["check", text(&out), "--original", text(&table)]);
+    }
+    for (column, expected) in [("marital", "robust"), ("sex", "more than half")] {
+        let output = skyveil(&["init", text(&table), "--model", "robust", "--sensitive", column]);
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(said.contains(expected), "{said}");
+    }
+    let several = dataset("prescriptions.csv");
+    let (_, error) = told(2, &["init", text(&several), "--model", "robust", "--sensitive", "drug"]);
+    assert!(error.contains("several values"), "{error}");
+}
+
+#[test]
 fn names_of_any_kind_are_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("odd.csv");

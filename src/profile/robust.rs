@@ -65,7 +65,7 @@ impl PolicyProposal<'_> {
             robust.largest,
             (1000.0 * robust.most_frequent).ceil() / 10.0
         )?;
-        text.push_str("# To name the statistics that exist, remove the # and change the line; fewer of them give smaller groups.\n");
+        text.push_str("# To name the statistics that exist, remove the # of both lines and change them; fewer give smaller groups.\n");
         let singles: Vec<String> = names.iter().map(|name| format!("[{name}]")).collect();
         writeln!(text, "# known = [{}]\n# support = 100", singles.join(", "))?;
         text.push_str(

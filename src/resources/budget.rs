@@ -66,6 +66,11 @@ impl Reservation {
         self.bytes
     }
 
+    /// A reservation of nothing, of the same budget.
+    pub fn none(&self) -> Reservation {
+        Reservation { budget: self.budget.clone(), bytes: 0 }
+    }
+
     /// Adds what another reservation of the same budget holds.
     pub fn join(&mut self, mut other: Reservation) {
         self.bytes += std::mem::take(&mut other.bytes);

@@ -4,7 +4,7 @@
 //! node, and grow the nodes that fit in memory, with the functions that the run uses for pages of its own. Only counts,
 //! trees, groups and the parts that changed what is remembered come back.
 //!
-//! Memory: the counts of one batch of nodes; the groups of one wave of nodes.
+//! Memory: the counts of one batch of nodes; the groups of the nodes that tasks grow at once.
 
 use super::count::Fineness;
 use super::frontier::OpenNode;

@@ -30,6 +30,10 @@ use std::sync::mpsc;
 /// Nodes per thread that may have begun before they are committed.
 const AHEAD: usize = 2;
 
+/// Groups are freed by another thread than the one that made them; what was freed is returned to the system after this
+/// many nodes.
+const NODES_BETWEEN_RELEASES: usize = 8;
+
 /// A node of a part that is not split on pages.
 pub(super) enum PartNode<'s> {
     /// It is a group.
@@ -147,6 +151,8 @@ pub(super) struct Subtrees<'w, 's> {
     leaves: LeafBytes,
     /// Nodes committed so far.
     committed: usize,
+    /// Nodes published so far.
+    published: usize,
     /// Batches that grow.
     growing: usize,
 }
@@ -159,7 +165,7 @@ impl<'w, 's> Subtrees<'w, 's> {
         room: Reservation,
     ) -> Self {
         let (begun, leaves) = (VecDeque::new(), LeafBytes::default());
-        Subtrees { growth, begun, waiting, before, room, leaves, committed: 0, growing: 0 }
+        Subtrees { growth, begun, waiting, before, room, leaves, committed: 0, published: 0, growing: 0 }
     }
 
     /// Grows every node and publishes all groups in order; `None` if there are people whom no group passes.
@@ -375,8 +381,10 @@ impl<'w, 's> Subtrees<'w, 's> {
             }
             self.begun.pop_front();
             publisher.sink.end_node();
-            // Groups are freed by another thread than the one that made them.
-            release_freed();
+            self.published += 1;
+            if self.published % NODES_BETWEEN_RELEASES == 0 {
+                release_freed();
+            }
             return Ok(true);
         };
         let within = group.node;

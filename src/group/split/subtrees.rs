@@ -123,7 +123,7 @@ impl<'s> Batch<'s> {
 enum Begun<'a, 's> {
     /// It grows, or it is grown and waits for its turn.
     Ahead { part: Part, grown: Option<Grown<'a, 's>> },
-    /// It had its turn, and these are the groups that are left; `bytes` is what all of them took.
+    /// It had its turn.
     Decided(DecidedNode),
 }
 
@@ -192,10 +192,17 @@ impl<'w, 's> Subtrees<'w, 's> {
                         let _ = give.send((ids, outcome));
                     });
                 }
-                let arrived = match self.publish_group(tree, publisher)? {
-                    true => grown.try_recv().ok(),
-                    false if self.growing > 0 => grown.recv().ok(),
-                    false => return Ok(Some(())),
+                // Whether more nodes can begin depends on whole nodes.
+                let arrived = loop {
+                    match self.publish_group(tree, publisher)? {
+                        Published::Group => match grown.try_recv() {
+                            Ok(arrived) => break Some(arrived),
+                            Err(_) => continue,
+                        },
+                        Published::Node => break grown.try_recv().ok(),
+                        Published::Nothing if self.growing > 0 => break grown.recv().ok(),
+                        Published::Nothing => return Ok(Some(())),
+                    }
                 };
                 if let Some((ids, outcome)) = arrived {
                     self.arrive(ids, outcome.unwrap_or_else(|panic| resume_unwind(panic))?);
@@ -369,9 +376,9 @@ impl<'w, 's> Subtrees<'w, 's> {
             || spill_until_free(&mut self.room, wanted, std::iter::once(whole))?)
     }
 
-    /// Publishes the next group if its turn has come; returns whether it had.
-    fn publish_group(&mut self, tree: &mut CutTree, publisher: &mut Publisher<'_>) -> Result<bool> {
-        let Some((id, Begun::Decided(node))) = self.begun.front_mut() else { return Ok(false) };
+    /// Publishes the next group, if its turn has come.
+    fn publish_group(&mut self, tree: &mut CutTree, publisher: &mut Publisher<'_>) -> Result<Published> {
+        let Some((id, Begun::Decided(node))) = self.begun.front_mut() else { return Ok(Published::Nothing) };
         for node in node.left_out.drain(..) {
             publisher.sink.left_out(&node.extent, node.part.people)?;
         }
@@ -385,7 +392,7 @@ impl<'w, 's> Subtrees<'w, 's> {
             if self.published % NODES_BETWEEN_RELEASES == 0 {
                 release_freed();
             }
-            return Ok(true);
+            return Ok(Published::Node);
         };
         let within = group.node;
         let number = publisher.publish(group)? - self.before;
@@ -393,8 +400,16 @@ impl<'w, 's> Subtrees<'w, 's> {
             Some(own) => own.number(within, number),
             None => tree.number(*id, number),
         }
-        Ok(true)
+        Ok(Published::Group)
     }
+}
+
+/// What was published.
+enum Published {
+    Group,
+    /// Nothing is left of a node.
+    Node,
+    Nothing,
 }
 
 fn elsewhere() -> Error {

@@ -122,7 +122,7 @@ impl<'s> Batch<'s> {
 /// A node that began, and whose groups are not all published.
 enum Begun<'a, 's> {
     /// It grows, or it is grown and waits for its turn.
-    Ahead { part: Part, grown: Option<Grown<'a, 's>> },
+    Ahead { part: Part, grown: Option<Box<Grown<'a, 's>>> },
     /// It had its turn.
     Decided(DecidedNode),
 }
@@ -219,7 +219,7 @@ impl<'w, 's> Subtrees<'w, 's> {
             if let (Begun::Ahead { grown, .. }, Some((_, node))) =
                 (begun, nodes.next_if(|(grown, _)| grown == id))
             {
-                *grown = Some(node);
+                *grown = Some(Box::new(node));
             }
         }
     }
@@ -389,7 +389,7 @@ impl<'w, 's> Subtrees<'w, 's> {
             self.begun.pop_front();
             publisher.sink.end_node();
             self.published += 1;
-            if self.published % NODES_BETWEEN_RELEASES == 0 {
+            if self.published.is_multiple_of(NODES_BETWEEN_RELEASES) {
                 release_freed();
             }
             return Ok(Published::Node);

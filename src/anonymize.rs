@@ -19,6 +19,7 @@ mod following;
 mod given;
 #[cfg(test)]
 mod history_tests;
+mod input_hashes;
 mod job;
 mod left_out;
 mod lints;

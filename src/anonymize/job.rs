@@ -1,5 +1,6 @@
 //! The input of a run, and its outcome.
 
+use super::input_hashes::InputHashes;
 use super::lints::Lints;
 use crate::check::receipt::same_files;
 use crate::encode::elsewhere::RowEngine;
@@ -197,7 +198,7 @@ pub(super) struct Workplace<'a> {
     /// What this night continues.
     pub continued: Option<Continued>,
     /// The files of the input.
-    pub inputs: Vec<PathBuf>,
+    pub inputs: InputHashes,
     /// What becomes of the release that is exchanged, if one is.
     pub replaced: Option<OlderRelease>,
     /// The risks of exchanging it that the policy accepts.
@@ -246,7 +247,7 @@ impl<'a> Workplace<'a> {
         drop((private.receipt_file()?, private.tree_file()?));
         let (key, new_key) = private.key()?;
         let (nightly, resources) = (NightlyFiles::of(&job.out), job.resources(progress));
-        let (spill, inputs) = (resources.new_spill()?, input_paths(job.table));
+        let (spill, inputs) = (resources.new_spill()?, input_hashes(job.table, job.threads)?);
         let continued = None;
         Ok(Workplace {
             staging,
@@ -285,7 +286,7 @@ impl<'a> Workplace<'a> {
         let staging = Staging::of_night(turn, release, &job.out)?;
         let private = ReceiptPaths::of_night(release, continued.link.number, &continued.key_path)?;
         let (nightly, resources) = (NightlyFiles::of(release), job.resources(progress));
-        let (spill, inputs) = (resources.new_spill()?, input_paths(input));
+        let (spill, inputs) = (resources.new_spill()?, input_hashes(input, job.threads)?);
         let continued = Some(continued);
         Ok(Workplace {
             staging,
@@ -312,8 +313,8 @@ impl<'a> Workplace<'a> {
     }
 }
 
-fn input_paths(table: &Table) -> Vec<PathBuf> {
-    table.files().iter().map(|file| file.path().to_path_buf()).collect()
+fn input_hashes(table: &Table, threads: usize) -> Result<InputHashes> {
+    InputHashes::begin(table.files().iter().map(|file| file.path().to_path_buf()).collect(), threads)
 }
 
 /// The outcome of a run.

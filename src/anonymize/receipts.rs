@@ -13,11 +13,9 @@ use crate::release::ledger::{LedgerHead, LedgerReader, LedgerWriter};
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::private_file::PrivateFile;
 use crate::release::receipt::{
-    HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, binding, input_file, named_by, utility,
+    HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, binding, named_by, utility,
 };
 use crate::resources::budget::peak_resident_bytes;
-use crate::resources::threads::thread_pool;
-use rayon::prelude::*;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -37,7 +35,7 @@ impl OwnersFiles {
         workplace: &mut Workplace<'_>,
         start: Instant,
     ) -> Result<Self> {
-        let mut files = Vec::new();
+        let (mut files, inputs) = (Vec::new(), input_files(job, workplace)?);
         if let Some(mut file) = workplace.new_key.take() {
             let path = file.path().to_path_buf();
             file.create()?.write_all(workplace.key.bytes()).map_err(|source| Error::io(path, source))?;
@@ -78,7 +76,7 @@ impl OwnersFiles {
                 fingerprint: written.fingerprint.clone(),
                 key: named_by(receipt_path, &workplace.private.key),
                 key_name: workplace.key.name(),
-                files: input_files(job, workplace)?,
+                files: inputs,
             },
             tree,
             suppressed,
@@ -120,13 +118,12 @@ impl OwnersFiles {
     }
 }
 
-/// The files of the table, hashed at the same time as far as there are threads.
-fn input_files(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Result<Vec<HashedFile>> {
+/// The hashes of the files of the table, which must be those that were read.
+fn input_files(job: &Anonymize<'_>, workplace: &mut Workplace<'_>) -> Result<Vec<HashedFile>> {
     workplace.resources.progress.start("hashing the input", None);
-    let paths = &workplace.inputs;
-    let hashed =
-        thread_pool(job.threads)?.install(|| paths.par_iter().map(|path| input_file(path)).collect());
+    let hashed = workplace.inputs.finish();
     workplace.resources.progress.finish();
+    job.table.expect_unchanged()?;
     hashed
 }
 

@@ -109,6 +109,42 @@ pub struct Collector<'a> {
     values: ColumnValues,
 }
 
+/// Finds the number of the cell of each key.
+struct CellNumbers<'c> {
+    scale: Scale,
+    grain: &'c Grain,
+    seen: &'c mut SeenCells,
+    numbering: &'c mut Option<Numbering>,
+    distinct: &'c mut DistinctValues<i64>,
+    outside: &'c mut u64,
+}
+
+impl CellNumbers<'_> {
+    /// The number of the cell that a key lies in, or of null.
+    #[inline(always)]
+    fn number(&mut self, key: i64) -> u16 {
+        match self.seen.get(key) {
+            Some(number) => number,
+            None => self.find(key),
+        }
+    }
+
+    /// The same for a cell that was not seen, apart so that the loops over known ones stay short.
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, key: i64) -> u16 {
+        let Some(cell) = self.grain.cell(self.scale, key) else {
+            *self.outside += 1;
+            return NULL_NUMBER;
+        };
+        let (number, new) = self.seen.find(key, cell, self.numbering.as_mut(), self.distinct.len());
+        if new {
+            self.distinct.insert(cell.first);
+        }
+        number
+    }
+}
+
 /// How finely the values of a column are distinguished.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grain {
@@ -230,20 +266,8 @@ impl<'a> Collector<'a> {
             *uncovered += present().filter(|&key| !listed.covers(&scale.text(key))).count() as u64;
         }
         let (grain, seen, numbering) = (&self.grain, &mut self.seen, &mut self.numbering);
-        let mut number = |key: i64| {
-            if let Some(number) = seen.get(key) {
-                return number;
-            }
-            let Some(cell) = grain.cell(*scale, key) else {
-                *outside += 1;
-                return NULL_NUMBER;
-            };
-            let (number, new) = seen.find(key, cell, numbering.as_mut(), distinct.len());
-            if new {
-                distinct.insert(cell.first);
-            }
-            number
-        };
+        let mut cells = CellNumbers { scale: *scale, grain, seen, numbering, distinct, outside };
+        let mut number = |key: i64| cells.number(key);
         match (numbers, &keys.nulls) {
             (Some(Codes::Narrow(codes)), None) => {
                 codes.extend(keys.values.iter().map(|&key| number(key) as u8))

@@ -24,6 +24,8 @@ pub mod group_counts;
 mod long_table;
 pub mod numbering;
 pub mod page;
+#[cfg(test)]
+mod page_tests;
 pub mod payload;
 pub mod person;
 pub mod quasi;

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::{Extent, Spill};
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A page holds at most this many rows.
@@ -152,10 +153,9 @@ impl Page {
         Page { rows: layout.empty(layout.page_rows()), payload: Travelling::default() }
     }
 
-    /// Bytes that the page takes in memory, plus an eighth for allocator overhead.
+    /// Bytes that the page takes in memory.
     fn footprint(&self) -> u64 {
-        let bytes = rows_bytes(&self.rows) + self.payload.size();
-        bytes + bytes / 8 + 512 + 64 * self.rows.columns.len() as u64
+        footprint(rows_bytes(&self.rows) + self.payload.size(), self.rows.columns.len())
     }
 
     /// Whether no more rows should be added.
@@ -171,25 +171,52 @@ impl Page {
     }
 }
 
+/// Bytes that a page with this many bytes takes in memory: an eighth more, for the allocator.
+fn footprint(bytes: u64, columns: usize) -> u64 {
+    bytes + bytes / 8 + 512 + 64 * columns as u64
+}
+
 #[derive(Debug)]
 enum Stored {
     Memory(Box<Page>, Reservation),
-    Disk { codes: Extent, rows: usize, values: usize, payload: Extent },
+    Disk(PagePlace),
 }
 
-impl Stored {
+/// Where a page is in the spill.
+#[derive(Debug, Clone, Copy)]
+struct PagePlace {
+    codes: Extent,
+    rows: usize,
+    values: usize,
+    payload: Extent,
+}
+
+impl PagePlace {
+    fn read(self, layout: &Layout, spill: &Spill) -> Result<Page> {
+        let PagePlace { codes, rows, values, payload } = self;
+        let mut page = Page { rows: layout.empty(rows), payload: Travelling::default() };
+        read(&mut page.rows, spill, codes.offset, rows, values)?;
+        if payload.length > 0 {
+            read_payload(&mut page.payload, spill, payload, rows)?;
+        }
+        Ok(page)
+    }
+}
+
+/// A page that left its store, and may still have to be read.
+#[derive(Debug)]
+pub struct UnreadPage<'s> {
+    stored: Stored,
+    layout: Layout,
+    spill: &'s Spill,
+}
+
+impl UnreadPage<'_> {
     /// The page; its memory is released.
-    fn load(self, layout: &Layout, spill: &Spill) -> Result<Page> {
-        match self {
+    pub fn read(self) -> Result<Page> {
+        match self.stored {
             Stored::Memory(page, _) => Ok(*page),
-            Stored::Disk { codes, rows, values, payload } => {
-                let mut page = Page { rows: layout.empty(rows), payload: Travelling::default() };
-                read(&mut page.rows, spill, codes.offset, rows, values)?;
-                if payload.length > 0 {
-                    read_payload(&mut page.payload, spill, payload, rows)?;
-                }
-                Ok(page)
-            }
+            Stored::Disk(place) => place.read(&self.layout, self.spill),
         }
     }
 }
@@ -280,33 +307,77 @@ impl<'s> PageStore<'s> {
         Ok(true)
     }
 
+    /// Moves pages from the spill to memory, as long as this many bytes of the budget stay free.
+    pub fn read_back(&mut self, free: u64) -> Result<()> {
+        let PageStore { layout, budget, spill, pages, most, held, .. } = self;
+        let mut coming = Vec::new();
+        for stored in pages {
+            let Stored::Disk(place) = *stored else { continue };
+            let bytes = footprint(place.codes.length + place.payload.length, layout.columns.len());
+            let full = cfg!(feature = "force-spill") || held.saturating_add(bytes) > *most;
+            let room = if full || budget.free() < free + bytes { None } else { budget.try_reserve(bytes) };
+            let Some(room) = room else { break };
+            *held += bytes;
+            coming.push((stored, place, room));
+        }
+        coming.into_par_iter().try_for_each(|(stored, place, room)| {
+            *stored = Stored::Memory(Box::new(place.read(layout, spill)?), room);
+            Ok(())
+        })
+    }
+
+    /// The bytes that the pages in the spill would take in memory.
+    pub fn spilled_bytes(&self) -> u64 {
+        let of_page = |stored: &Stored| match stored {
+            Stored::Memory(..) => 0,
+            Stored::Disk(place) => {
+                footprint(place.codes.length + place.payload.length, self.layout.columns.len())
+            }
+        };
+        self.pages.iter().map(of_page).sum()
+    }
+
     /// Removes a page and returns it; its memory is released.
     pub fn take(&mut self) -> Result<Option<Page>> {
-        self.pop().map(|stored| stored.load(&self.layout, self.spill)).transpose()
+        self.take_unread().map(UnreadPage::read).transpose()
     }
 
     /// Removes a page of a store that several threads share; they read from disk side by side.
     pub fn take_shared(store: &Mutex<Self>) -> Result<Option<Page>> {
-        let (stored, layout, spill) = {
-            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-            (store.pop(), store.layout.clone(), store.spill)
-        };
-        stored.map(|stored| stored.load(&layout, spill)).transpose()
+        let unread = store.lock().unwrap_or_else(PoisonError::into_inner).take_unread();
+        unread.map(UnreadPage::read).transpose()
     }
 
-    fn pop(&mut self) -> Option<Stored> {
+    /// Removes a page.
+    pub fn take_unread(&mut self) -> Option<UnreadPage<'s>> {
         let stored = self.pages.pop()?;
         if let Stored::Memory(_, room) = &stored {
             self.held -= room.bytes();
         }
-        Some(stored)
+        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill })
+    }
+
+    /// A copy of the codes of a page, without what travels with them; `None` if there are fewer pages.
+    pub fn copy_unread(&self, page: usize) -> Option<UnreadPage<'s>> {
+        let stored = match self.pages.get(page)? {
+            // Not reserved: it takes the place of a page that is read.
+            Stored::Memory(page, room) => {
+                let copy = Page { rows: page.rows.clone(), payload: Travelling::default() };
+                Stored::Memory(Box::new(copy), room.none())
+            }
+            Stored::Disk(place) => {
+                let payload = Extent { length: 0, ..place.payload };
+                Stored::Disk(PagePlace { payload, ..*place })
+            }
+        };
+        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill })
     }
 
     /// The codes of a page; the scratch buffer `room` is overwritten if the page must be read from disk.
     pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.rows),
-            Stored::Disk { codes, rows, values, .. } => {
+            Stored::Disk(PagePlace { codes, rows, values, .. }) => {
                 *room = self.layout.empty(*rows);
                 read(room, self.spill, codes.offset, *rows, *values)?;
                 Ok(room)
@@ -318,7 +389,7 @@ impl<'s> PageStore<'s> {
     pub fn load_payload<'a>(&'a self, page: usize, room: &'a mut Travelling) -> Result<&'a Travelling> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.payload),
-            Stored::Disk { rows, payload, .. } => {
+            Stored::Disk(PagePlace { rows, payload, .. }) => {
                 read_payload(room, self.spill, *payload, *rows)?;
                 Ok(room)
             }
@@ -348,7 +419,7 @@ fn write(page: &Page, spill: &Spill) -> Result<Stored> {
     bytes.extend_from_slice(bytemuck::cast_slice(&payload.lengths));
     bytes.extend_from_slice(&payload.bytes);
     let payload = spill.append(&bytes)?;
-    Ok(Stored::Disk { codes, rows: rows.len(), values, payload })
+    Ok(Stored::Disk(PagePlace { codes, rows: rows.len(), values, payload }))
 }
 
 fn read_payload(payload: &mut Travelling, spill: &Spill, at: Extent, rows: usize) -> Result<()> {

@@ -63,20 +63,20 @@ impl IdColumn {
             return Ok(());
         };
         let keys = keys(array, scale, &self.name)?;
-        for key in (0..keys.values.len()).filter_map(|row| keys.get(row)) {
-            self.whole &= match scale {
-                Scale::Float => key_float(key).fract() == 0.0,
-                Scale::Decimal(places) => u32::try_from(places)
-                    .ok()
-                    .and_then(|places| 10i64.checked_pow(places))
-                    .is_none_or(|unit| key % unit == 0),
-                _ => true,
-            };
-            self.add(mix(key as u64), 1);
-        }
+        let present = || (0..keys.values.len()).filter_map(|row| keys.get(row));
+        self.whole &= match scale {
+            Scale::Float => present().all(|key| key_float(key).fract() == 0.0),
+            Scale::Decimal(places) => {
+                let unit = u32::try_from(places).ok().and_then(|places| 10i64.checked_pow(places));
+                unit.is_none_or(|unit| present().all(|key| key % unit == 0))
+            }
+            _ => true,
+        };
+        present().for_each(|key| self.add(mix(key as u64), 1));
         Ok(())
     }
 
+    #[inline]
     fn add(&mut self, hash: u64, rows: u64) {
         self.rows += rows;
         self.counts.upsert(hash, || rows, |own| *own += rows);

@@ -50,10 +50,11 @@ pub struct Group {
 }
 
 impl Group {
-    /// The bytes that it takes, with its two allocations.
+    /// The bytes that it takes, with its allocations.
     pub fn bytes(&self) -> u64 {
-        let lists = size_of_val(&*self.present) + size_of_val(self.part.counts());
-        (size_of::<Group>() + lists + 2 * 16) as u64
+        let codes: usize = self.present.iter().map(|own| size_of_val(&*own.codes)).sum();
+        let lists = size_of_val(&*self.present) + codes + size_of_val(self.part.counts());
+        (size_of::<Group>() + lists + 16 * (2 + self.present.len())) as u64
     }
 }
 

@@ -81,6 +81,12 @@ impl<K: SampleKey, V> HashSample<K, V> {
         if self.level > 0 && !self.samples(key.stable_hash()) {
             return;
         }
+        self.upsert_sampled(key, first, update);
+    }
+
+    /// Few of many keys come here.
+    #[inline(never)]
+    fn upsert_sampled(&mut self, key: K, first: impl FnOnce() -> V, update: impl FnOnce(&mut V)) {
         if let Some(value) = self.entries.get_mut(&key) {
             return update(value);
         }

@@ -6,6 +6,7 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const STREAM_STEP: u64 = 0xd134_2543_de82_ef95;
 
 /// A bijective scrambling of 64 bits: the finalizer of SplitMix64.
+#[inline]
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

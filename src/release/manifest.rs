@@ -245,10 +245,16 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<ManifestFile>) -> Result<()>
 
 /// Size and SHA-256 of a file.
 pub fn hash(path: &Path) -> Result<(u64, String)> {
+    hash_while(path, || Ok(()))
+}
+
+/// Size and SHA-256 of a file, unless `go_on` fails, which is asked before every piece of it.
+pub fn hash_while(path: &Path, mut go_on: impl FnMut() -> Result<()>) -> Result<(u64, String)> {
     let io = |source| Error::io(path, source);
     let mut file = File::open(path).map_err(io)?;
     let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
     loop {
+        go_on()?;
         let read = file.read(&mut buffer).map_err(io)?;
         if read == 0 {
             let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -4,7 +4,7 @@
 //! than the published rows. It is in place before the release appears, and names the manifest by its hash.
 
 use super::attacks::AttackTable;
-use super::manifest::{MANIFEST, hash};
+use super::manifest::{MANIFEST, hash, hash_while};
 use super::penalty::{Penalty, Utility};
 use super::private_file::{Older, PrivateFile, next_of, refuse_inside, settle, with_ending};
 use super::staging::Turn;
@@ -282,11 +282,13 @@ pub fn named_by(receipt: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// Hashes a file of the input; one that can be read only once has no hash.
-pub fn input_file(path: &Path) -> Result<HashedFile> {
+/// Hashes a file of the input while `go_on` does not fail; one that can be read only once has no hash.
+pub fn input_file(path: &Path, go_on: impl FnMut() -> Result<()>) -> Result<HashedFile> {
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let (bytes, sha256) =
-        if is_file { hash(path).map(|(bytes, hash)| (Some(bytes), Some(hash)))? } else { (None, None) };
+    let (bytes, sha256) = match is_file {
+        true => hash_while(path, go_on).map(|(bytes, hash)| (Some(bytes), Some(hash)))?,
+        false => (None, None),
+    };
     Ok(HashedFile { path: path.to_path_buf(), bytes, sha256 })
 }
 

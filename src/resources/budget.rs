@@ -66,6 +66,11 @@ impl Reservation {
         self.bytes
     }
 
+    /// A reservation of nothing, of the same budget.
+    pub fn none(&self) -> Reservation {
+        Reservation { budget: self.budget.clone(), bytes: 0 }
+    }
+
     /// Adds what another reservation of the same budget holds.
     pub fn join(&mut self, mut other: Reservation) {
         self.bytes += std::mem::take(&mut other.bytes);
@@ -130,7 +135,7 @@ pub fn release_freed() {
 }
 
 /// Makes the allocator of the process keep little of what is freed; for a program, before it starts threads. Large blocks
-/// return to the system at once, and few threads have a heap of their own, of which at most 2 MiB stay free at its end.
+/// return to the system at once, and few threads have a heap of their own, of which at most 4 MiB stay free at its end.
 pub fn keep_little_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -145,7 +150,7 @@ pub fn keep_little_freed() {
         unsafe {
             mallopt(M_MMAP_THRESHOLD, 1 << 20);
             // Less would return the buffers of every batch, only to ask for them again.
-            mallopt(M_TRIM_THRESHOLD, 2 << 20);
+            mallopt(M_TRIM_THRESHOLD, 4 << 20);
             mallopt(M_ARENA_MAX, (threads / 4).clamp(2, 64) as i32);
         }
     }

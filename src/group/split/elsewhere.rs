@@ -4,7 +4,7 @@
 //! node, and grow the nodes that fit in memory, with the functions that the run uses for pages of its own. Only counts,
 //! trees, groups and the parts that changed what is remembered come back.
 //!
-//! Memory: the counts of one batch of nodes; the groups of one wave of nodes.
+//! Memory: the counts of one batch of nodes; the groups of the nodes that tasks grow at once.
 
 use super::count::Fineness;
 use super::frontier::OpenNode;
@@ -13,7 +13,7 @@ use super::page_counts::{Histograms, NodeCounter, NodePlaces, coarsely, finely, 
 use super::part_rows::PartRows;
 use super::plan::SplitPlan;
 use super::rows::OnPages;
-use super::subtree::Committed;
+use super::subtree::{GrownNode, NodeGroups};
 use super::walk::{RowsByNode, Walk};
 use crate::encode::column::Column;
 pub use crate::encode::elsewhere::{HeldRows, SetPlacement};
@@ -272,34 +272,27 @@ impl<'e> ReturnedNode<'e> {
         returned.collect()
     }
 
-    /// As [`GrownNode::commit`](super::subtree::GrownNode::commit).
-    pub(super) fn commit(&mut self, columns: &[Column], accepted: &mut Remembering) -> Result<Committed> {
-        if accepted.merge(&self.grown.changes) {
-            return Ok(Committed::AsGrown);
-        }
+    /// As [`GrownNode::merge`](super::subtree::GrownNode::merge).
+    pub(super) fn merge(&self, accepted: &mut Remembering) -> bool {
+        accepted.merge(&self.grown.changes)
+    }
+
+    /// As [`GrownNode::grow`](super::subtree::GrownNode::grow).
+    pub(super) fn grow_again(&mut self, columns: &[Column], accepted: &mut Remembering) -> Result<()> {
         let node = vec![(self.rows.clone(), self.root.clone())];
         for again in ReturnedNode::grow(node, columns, accepted.changes())? {
             *self = again;
         }
-        match accepted.merge(&self.grown.changes) {
-            true => Ok(Committed::GrownAgain),
+        match self.merge(accepted) {
+            true => Ok(()),
             false => Err(damaged("a node was grown against something else than what was accepted")),
         }
     }
 
-    /// The counts of the whole node.
-    pub(super) fn part(&self) -> &Part {
-        &self.root.part
-    }
-
-    /// The bytes of its groups.
-    pub(super) fn group_bytes(&self) -> u64 {
-        self.grown.groups.iter().map(Group::bytes).sum()
-    }
-
-    /// Its cuts, and its groups in tree order.
-    pub(super) fn into_groups(self) -> (CutTree, Vec<Group>) {
-        (self.grown.tree, self.grown.groups)
+    /// Its groups. An engine has no rows to judge by, so nobody is left out.
+    pub(super) fn into_groups(self) -> NodeGroups {
+        let GrownGroups { tree, groups, .. } = self.grown;
+        NodeGroups { tree, groups, left_out: Vec::new() }
     }
 }
 
@@ -431,9 +424,8 @@ pub fn grow_pages(
         passes: Passes::Yes,
         obstacle: None,
     };
-    let mut grown = plan.grow(rows, root, &accepted)?;
-    let changes = std::mem::take(&mut grown.changes);
-    let Some((tree, groups)) = grown.into_groups()? else {
+    let GrownNode { groups, changes, .. } = plan.grow(rows, root, accepted.fork())?;
+    let Some(NodeGroups { tree, groups, .. }) = groups else {
         return Err(damaged("a group by counts was judged by its rows"));
     };
     sealed.seal_secret(&GrownGroups { tree, groups, changes })

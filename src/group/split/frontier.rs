@@ -35,12 +35,6 @@ impl OpenNode {
         let part = Part::of(whole);
         OpenNode { id: CutTree::ROOT, extent, part, rows: 0..0, passes: Passes::Yes, obstacle: None }
     }
-
-    /// The bytes that it takes, with its two allocations and its place among the leaves.
-    pub(super) fn bytes(&self) -> u64 {
-        let lists = size_of_val(&*self.extent) + size_of_val(self.part.counts());
-        (size_of::<OpenNode>() + lists + 2 * 16 + 24) as u64
-    }
 }
 
 /// The open nodes.

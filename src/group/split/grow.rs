@@ -17,7 +17,7 @@ use super::plan::{SplitNodes, SplitPlan};
 use super::rows::{OnPages, Smallest};
 use super::subtrees::{PartNode, Subtrees, UnreadNode};
 use crate::encode::group_counts::{GroupCounts, Part};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::groups::{Group, GroupSink, PlacedRows};
 use crate::group::tree::{CutTree, NodeId, NumberedTree, TreeLeaf};
 use crate::model::remembering::Remembering;
@@ -154,8 +154,8 @@ impl Growth<'_> {
                     TreeLeaf::Group(number)
                 }
                 (None, Some(root)) => {
-                    self.make_room_for_part(root.part.people, stores.get_mut(place + 1..))?;
-                    let own = &mut stores[place];
+                    let (own, later) = stores[place..].split_first_mut().ok_or_else(no_rows)?;
+                    self.read_part(own, root.part.people, later)?;
                     let root = OpenNode { id: CutTree::ROOT, ..root };
                     let Some(line) = self.grow_part(own, root, order)? else { return Ok(None) };
                     own.clear();
@@ -192,7 +192,7 @@ impl Growth<'_> {
             (id, PartNode::Node(UnreadNode { root, store: stores.next() }))
         });
         let giants = giants.into_iter().map(|(id, giant)| (id, PartNode::Giant(giant)));
-        let mut steps: BTreeMap<NodeId, PartNode<UnreadNode<'_>>> = small.chain(giants).collect();
+        let mut steps: BTreeMap<NodeId, PartNode<'_>> = small.chain(giants).collect();
         let in_order = tree.groups_below(CutTree::ROOT).into_iter();
         let waiting = in_order.filter_map(|id| steps.remove_entry(&id)).collect();
         let InOrder { criterion, publisher } = order;
@@ -261,15 +261,22 @@ impl Growth<'_> {
         Ok(stores.into_iter().map(PartRows::Here).collect())
     }
 
-    /// Moves pages of later parts to the spill until a part of so many people can be grown.
-    fn make_room_for_part(&self, people: u64, later: Option<&mut [PartRows<'_>]>) -> Result<()> {
+    /// Makes room for growing a part of so many people, and for its pages, which every level of the tree reads again: later
+    /// parts go to the spill, and this one comes from there, as far as there is memory.
+    fn read_part(&self, own: &mut PartRows<'_>, people: u64, later: &mut [PartRows<'_>]) -> Result<()> {
         let (limits, threads) = (&self.limits, self.pool.current_num_threads());
-        let later = later.unwrap_or_default();
-        let slots = later.first().map_or(1, |store| store.layout().values as usize + 1);
+        let slots = own.layout().values as usize + 1;
         let waiting = limits.waiting_bytes(people, threads, self.budget.total());
         let wanted = limits.working_bytes(self.plan.columns, slots, threads).max(waiting);
-        spill_until_free(&mut self.budget.reserve(STAGE, 0)?, wanted, later.iter_mut()).map(drop)
+        let mut room = self.budget.reserve(STAGE, 0)?;
+        spill_until_free(&mut room, wanted + own.spilled_bytes(), later.iter_mut())?;
+        drop(room);
+        self.pool.install(|| own.read_back(wanted))
     }
+}
+
+fn no_rows() -> Error {
+    Error::defect("a part has no rows")
 }
 
 /// Reserves this much; pages go to the spill to make room, those of the last store first. Returns whether there is room.

@@ -216,13 +216,13 @@ proptest! {
 
     #[test]
     fn parts_do_not_depend_on_memory_threads_or_pages(
-        sample in sample(), sizes in sizes(), page_rows in 1usize..20, tight: bool,
+        sample in sample(), sizes in sizes(), page_rows in 1usize..20, threads in 2usize..7, tight: bool,
     ) {
         let memory = if tight { 1 << 14 } else { 1 << 24 };
         let told = grown(&sample, sizes, PLENTY);
         let kept = grown(&sample, sizes, Means { page_rows, memory, threads: 1, pages: Pages::Kept });
         prop_assert_eq!(&kept, &told);
-        let consumed = grown(&sample, sizes, Means { page_rows, memory, threads: 3, pages: Pages::Consumed });
+        let consumed = grown(&sample, sizes, Means { page_rows, memory, threads, pages: Pages::Consumed });
         prop_assert_eq!(&consumed, &Told { placed: BTreeMap::new(), ..told });
     }
 }

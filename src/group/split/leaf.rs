@@ -14,7 +14,7 @@ use super::rows::{InMemory, Moves, OnPages, Smallest};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
-use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling};
+use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling, UnreadPage};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
 use crate::group::groups::Present;
@@ -317,28 +317,26 @@ impl<'a> Distribution<'a> {
         Ok(stores.into_iter().map(unlocked).collect())
     }
 
-    /// The next page of a store that several threads empty.
+    /// The next page of a store that several threads empty; they read from disk side by side.
     fn next_shared(&self, source: &Mutex<(&mut PageStore<'_>, usize)>) -> Result<Option<Page>> {
-        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
-        let (store, next) = &mut *source;
-        *next += 1;
-        if *next % PAGES_BETWEEN_RELEASES == 0 {
-            release_freed();
-        }
-        next_page(store, *next - 1, self.pages)
+        let page = {
+            let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+            let (store, next) = &mut *source;
+            *next += 1;
+            if *next % PAGES_BETWEEN_RELEASES == 0 {
+                release_freed();
+            }
+            next_page(store, *next - 1, self.pages)
+        };
+        page.map(UnreadPage::read).transpose()
     }
 }
 
 /// The next page, taken out of the store if it is not needed again; otherwise a copy of its codes.
-fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<Option<Page>> {
+fn next_page<'s>(store: &mut PageStore<'s>, number: usize, pages: Pages) -> Option<UnreadPage<'s>> {
     match pages {
-        Pages::Consumed => store.take(),
-        Pages::Kept if number >= store.len() => Ok(None),
-        Pages::Kept => {
-            let mut scratch = store.layout().empty(0);
-            let rows = store.load(number, &mut scratch)?.clone();
-            Ok(Some(Page { rows, payload: Travelling::default() }))
-        }
+        Pages::Consumed => store.take_unread(),
+        Pages::Kept => store.copy_unread(number),
     }
 }
 
@@ -346,8 +344,8 @@ fn next_page(store: &mut PageStore<'_>, number: usize, pages: Pages) -> Result<O
 pub(super) fn load_all(store: &mut PageStore<'_>, pages: Pages) -> Result<Rows> {
     let mut all = store.layout().empty(store.rows() as usize);
     let mut number = 0;
-    while let Some(page) = next_page(store, number, pages)? {
-        all.append(page.rows)?;
+    while let Some(page) = next_page(store, number, pages) {
+        all.append(page.read()?.rows)?;
         number += 1;
     }
     Ok(all)

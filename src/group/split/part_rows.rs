@@ -51,18 +51,23 @@ impl<'s> PartRows<'s> {
         }
     }
 
+    /// Moves pages from the spill to memory, as long as this many bytes of the budget stay free.
+    pub(super) fn read_back(&mut self, free: u64) -> Result<()> {
+        match self {
+            PartRows::Here(store) => store.read_back(free),
+            PartRows::Elsewhere(_) => Ok(()),
+        }
+    }
+
+    /// The bytes that the pages in the spill would take in memory.
+    pub(super) fn spilled_bytes(&self) -> u64 {
+        self.here().map_or(0, PageStore::spilled_bytes)
+    }
+
     /// Removes all rows; an engine forgets them when nobody needs any that were sorted with them.
     pub(super) fn clear(&mut self) {
         if let PartRows::Here(store) = self {
             store.clear();
-        }
-    }
-
-    /// How many nodes are grown at once, where this process has so many threads.
-    pub(super) fn grown_at_once(&self, threads: usize) -> usize {
-        match self {
-            PartRows::Here(_) => threads,
-            PartRows::Elsewhere(rows) => rows.tasks_at_once(),
         }
     }
 }

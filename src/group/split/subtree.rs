@@ -24,13 +24,36 @@ pub struct Subtree {
     pub left_out: Vec<OpenNode>,
 }
 
+/// The groups of such a node.
+#[derive(Debug)]
+pub struct NodeGroups {
+    /// Its cuts; the node is their root.
+    pub tree: CutTree,
+    /// In tree order.
+    pub groups: Vec<Group>,
+    /// The nodes whose people are left out.
+    pub left_out: Vec<OpenNode>,
+}
+
+impl NodeGroups {
+    pub(super) fn of(Subtree { tree, leaves, left_out }: Subtree, rows: &InMemory<'_>) -> Result<Self> {
+        let groups = leaves.into_iter().map(|leaf| group(rows, &tree, leaf)).collect::<Result<_>>()?;
+        Ok(NodeGroups { tree, groups, left_out })
+    }
+
+    /// The bytes that the groups take.
+    pub(super) fn bytes(&self) -> u64 {
+        self.groups.iter().map(Group::bytes).sum()
+    }
+}
+
 /// A node that was grown against what had been accepted at some time.
 pub struct GrownNode<'a> {
-    /// Its rows; those of each leaf are contiguous.
-    pub rows: InMemory<'a>,
+    /// Its rows, in case it must be grown again.
+    rows: InMemory<'a>,
     root: OpenNode,
-    /// Its cuts and leaves; `None` if the criterion judges rows and neither any cut nor the node as a whole passes.
-    pub subtree: Option<Subtree>,
+    /// Its groups; `None` if the criterion judges rows and neither any cut nor the node as a whole passes.
+    pub groups: Option<NodeGroups>,
     /// What was accepted in the node and changed what is remembered.
     pub changes: Vec<Part>,
 }
@@ -39,47 +62,30 @@ impl<'a> SplitPlan<'a> {
     /// Splits a node that has all these rows for as long as that is safe together with what `accepted` remembers.
     ///
     /// The outcome is a function of the arguments: the same on any thread and any machine.
-    pub fn grow(&self, rows: Rows, root: OpenNode, accepted: &dyn SplitTest) -> Result<GrownNode<'a>> {
-        let (mut rows, mut test) = (InMemory::new(self.columns, rows), Remembering::new(accepted.fork()));
-        let subtree = self.finish(&mut rows, root.clone(), &mut test)?;
-        Ok(GrownNode { rows, root, subtree, changes: test.into_changes() })
+    pub fn grow(&self, rows: Rows, root: OpenNode, accepted: Box<dyn SplitTest>) -> Result<GrownNode<'a>> {
+        let (rows, mut test) = (InMemory::new(self.columns, rows), Remembering::new(accepted));
+        let mut node = GrownNode { rows, root, groups: None, changes: Vec::new() };
+        node.grow(self, &mut test)?;
+        node.changes = test.into_changes();
+        Ok(node)
     }
 }
 
 impl GrownNode<'_> {
-    /// At the node's turn, makes it what growing it now would give, and adds what it accepted. `accepted` must remember
-    /// everything that the test remembered which the node was grown against.
+    /// At the node's turn, adds what it accepted, unless the release is not safe with that and everything accepted now.
+    /// `accepted` must remember everything that the test remembered which the node was grown against.
     ///
-    /// If the release is safe with everything accepted now and in the node, the node is already that (mathematics 12);
-    /// otherwise it is grown again.
-    pub fn commit(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<Committed> {
-        if accepted.merge(&std::mem::take(&mut self.changes)) {
-            return Ok(Committed::AsGrown);
-        }
-        self.subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;
-        Ok(Committed::GrownAgain)
+    /// If it is safe, the node is what growing it now would give (mathematics 12).
+    pub fn merge(&mut self, accepted: &mut Remembering) -> bool {
+        accepted.merge(&std::mem::take(&mut self.changes))
     }
 
-    /// The cuts of the node, and its groups in tree order; `None` if there are people whom no group passes.
-    pub(super) fn into_groups(self) -> Result<Option<(CutTree, Vec<Group>)>> {
-        let Some(Subtree { tree, leaves, .. }) = self.subtree else { return Ok(None) };
-        let groups = leaves.into_iter().map(|leaf| group(&self.rows, &tree, leaf)).collect::<Result<_>>()?;
-        Ok(Some((tree, groups)))
+    /// Grows the node against what is accepted now, and adds what it accepts.
+    pub fn grow(&mut self, plan: &SplitPlan<'_>, accepted: &mut Remembering) -> Result<()> {
+        let subtree = plan.finish(&mut self.rows, self.root.clone(), accepted)?;
+        self.groups = subtree.map(|subtree| NodeGroups::of(subtree, &self.rows)).transpose()?;
+        Ok(())
     }
-
-    /// The counts of the whole node.
-    pub fn part(&self) -> &Part {
-        &self.root.part
-    }
-}
-
-/// What became of a node that was grown ahead of its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Committed {
-    /// It is what growing it at its turn would have given.
-    AsGrown,
-    /// It had to be grown again.
-    GrownAgain,
 }
 
 impl SplitPlan<'_> {

@@ -4,7 +4,7 @@ use super::frontier::OpenNode;
 use super::lookahead::Lookahead;
 use super::plan::SplitPlan;
 use super::rows::InMemory;
-use super::subtree::{Committed, Subtree};
+use super::subtree::NodeGroups;
 use super::tests::{DISTINCT, Sample, criterion, rows, sample};
 use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
@@ -16,9 +16,16 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 /// What a node became, without the places of rows, which nothing depends on.
-fn outcome(subtree: &Subtree) -> String {
-    let leaves: Vec<_> = subtree.leaves.iter().map(|leaf| (leaf.id, &leaf.extent, &leaf.part)).collect();
-    format!("{:?} {leaves:?}", subtree.tree)
+fn outcome(NodeGroups { tree, groups, left_out }: &NodeGroups) -> String {
+    assert!(left_out.is_empty());
+    format!("{tree:?} {groups:?}")
+}
+
+/// What became of a node that was grown ahead of its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Committed {
+    AsGrown,
+    GrownAgain,
 }
 
 /// The rows from one of these numbers to the next, which are ascending.
@@ -58,11 +65,18 @@ fn grow_ahead<'a>(
     for (i, (rows, root)) in nodes(sample, starts).into_iter().enumerate() {
         let mut in_turn = InMemory::new(&sample.columns, rows.clone());
         let expected = plan.finish(&mut in_turn, root.clone(), &mut *one_by_one).unwrap().unwrap();
+        let expected = NodeGroups::of(expected, &in_turn).unwrap();
         let earlier = &states[i - lags[i % lags.len()].min(i)];
-        let mut grown = plan.grow(rows, root, &**earlier).unwrap();
+        let mut grown = plan.grow(rows, root, earlier.fork()).unwrap();
         let mut state = Remembering::new(states[i].fork());
-        outcomes.push(grown.commit(&plan, &mut state).unwrap());
-        assert_eq!(outcome(&grown.subtree.unwrap()), outcome(&expected), "{sample:?} {starts:?} {lags:?}");
+        outcomes.push(match grown.merge(&mut state) {
+            true => Committed::AsGrown,
+            false => {
+                grown.grow(&plan, &mut state).unwrap();
+                Committed::GrownAgain
+            }
+        });
+        assert_eq!(outcome(&grown.groups.unwrap()), outcome(&expected), "{sample:?} {starts:?} {lags:?}");
         states.push(state.fork());
     }
     Some(outcomes)

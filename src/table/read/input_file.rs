@@ -49,7 +49,7 @@ impl InputFile {
             Origin::Disk(identity) => {
                 let file = File::open(&self.path).map_err(io)?;
                 self.compare(identity, &file.metadata().map_err(io)?)?;
-                Ok(InputBytes::Disk(file))
+                Ok(InputBytes::Disk(PlacedFile { file: Arc::new(file), place: 0 }))
             }
             Origin::Spooled(spool) => Ok(InputBytes::Spooled(spool.reader())),
         }
@@ -76,18 +76,57 @@ impl InputFile {
     }
 }
 
-/// The bytes of an input file.
+/// The bytes of an input file, from a place on.
 pub(super) enum InputBytes {
-    Disk(File),
+    Disk(PlacedFile),
     Spooled(SpoolReader),
+}
+
+/// An open file that is read at a place of its own, whoever else reads it.
+#[derive(Clone)]
+pub(super) struct PlacedFile {
+    file: Arc<File>,
+    place: u64,
+}
+
+impl PlacedFile {
+    #[cfg(unix)]
+    fn read_here(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.place)
+    }
+
+    #[cfg(windows)]
+    fn read_here(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.place)
+    }
+}
+
+impl Read for PlacedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.read_here(buffer)?;
+        self.place += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for PlacedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::Current(by) => self.place.checked_add_signed(by),
+            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.place = place.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.place)
+    }
 }
 
 impl InputBytes {
     /// How many there are.
     pub fn length(&self, path: &Path) -> Result<u64> {
         match self {
-            InputBytes::Disk(file) => {
-                file.metadata().map(|own| own.len()).map_err(|source| Error::io(path, source))
+            InputBytes::Disk(own) => {
+                own.file.metadata().map(|own| own.len()).map_err(|source| Error::io(path, source))
             }
             InputBytes::Spooled(reader) => reader.length(path),
         }
@@ -96,7 +135,7 @@ impl InputBytes {
     /// The bytes from this place on.
     pub fn at(&self, place: u64) -> io::Result<InputBytes> {
         let mut bytes = match self {
-            InputBytes::Disk(file) => InputBytes::Disk(file.try_clone()?),
+            InputBytes::Disk(file) => InputBytes::Disk(file.clone()),
             InputBytes::Spooled(reader) => InputBytes::Spooled(reader.clone()),
         };
         bytes.seek(SeekFrom::Start(place))?;

@@ -267,6 +267,9 @@ fn decode_error(path: &Path, groups: &Range<usize>, error: &dyn std::error::Erro
     }
 }
 
+/// Headers of pages are read this many bytes at a time, which most of them are shorter than.
+const HEADER_BYTES: usize = 512;
+
 /// The bytes of a Parquet file. Counts what is read, and rejects lengths that exceed the file before memory is reserved
 /// for them.
 pub(super) struct FilePages {
@@ -293,7 +296,7 @@ impl ChunkReader for FilePages {
     type T = BufReader<InputBytes>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        Ok(BufReader::new(self.file.at(start)?))
+        Ok(BufReader::with_capacity(HEADER_BYTES, self.file.at(start)?))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {

@@ -319,6 +319,41 @@ mod tests {
         assert!((1..values.len()).all(|i| runs.key(i - 1) < runs.key(i)));
     }
 
+    /// Runs of a column have the keys of its rows, even if two entries are equal.
+    #[test]
+    fn runs_have_the_keys_of_their_rows() {
+        let codes = [(3, 0), (4, 2), (9, 1), (10, 3), (12, 0)];
+        let in_runs = |entries: ArrayRef| -> ArrayRef {
+            let keys = codes.iter().map(|(_, code)| *code).collect::<Vec<i32>>();
+            let values = DictionaryArray::<Int32Type>::new(keys.into(), entries);
+            let ends = codes.iter().map(|(end, _)| *end).collect::<Vec<i32>>();
+            Arc::new(RunArray::<Int32Type>::try_new(&ends.into(), &values).unwrap())
+        };
+        let rows = |row: i32| codes.iter().find(|(end, _)| row < *end).map(|(_, code)| *code as usize);
+        let of_rows = |row| rows(row).unwrap();
+        let (numbers, texts) = ([7, 3, 7, 8], ["a", "b", "a", "b"]);
+        let number_runs = in_runs(Arc::new(Int64Array::from(numbers.to_vec())));
+        let text_runs = in_runs(Arc::new(StringArray::from(texts.to_vec())));
+        let number_rows: ArrayRef =
+            Arc::new((0..12).map(|row| numbers[of_rows(row)]).collect::<Int64Array>());
+        let text_rows: ArrayRef =
+            Arc::new((0..12).map(|row| texts[of_rows(row)]).collect::<DictionaryArray<Int32Type>>());
+        for (in_runs, in_rows, ends) in [
+            (vec![number_runs.clone()], vec![number_rows.clone()], vec![4, 9, 10, 12]),
+            (vec![text_runs.clone()], vec![text_rows.clone()], vec![4, 10, 12]),
+            (vec![text_runs, number_runs], vec![text_rows, number_rows], vec![4, 9, 10, 12]),
+        ] {
+            let keys = |columns: &[ArrayRef]| {
+                let converter = KeyConverter::new(columns.iter().map(|column| column.data_type())).unwrap();
+                let runs = converter.runs(columns).unwrap();
+                let keys = (0..runs.ends.len()).map(|run| runs.key(run).to_vec()).collect::<Vec<_>>();
+                (runs.ends, keys)
+            };
+            assert_eq!(keys(&in_runs), keys(&in_rows));
+            assert_eq!(keys(&in_runs).0, ends);
+        }
+    }
+
     #[test]
     fn repeated_dictionary_entries_are_one_key() {
         let entries = Arc::new(StringArray::from(vec!["a", "b", "a"]));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, RunEndBuffer};
 use arrow_schema::DataType;
 
 use super::job::{ColumnRoles, JointColumn};
@@ -33,6 +33,8 @@ pub(super) struct Cells<'a> {
     translation: Translation,
     /// Counts by dictionary entry; all zero between two calls.
     by_entry: Vec<u32>,
+    /// The values of a dictionary and their names, kept while batches share the dictionary.
+    named: Option<(ArrayRef, ArrayRef)>,
     /// Values and counts that are missing from rows.
     pub gaps: Gaps,
 }
@@ -57,6 +59,8 @@ impl Gaps {
 /// The sensitive column of one batch.
 pub(super) struct BatchCells {
     items: DictionaryArray<Int32Type>,
+    /// The row at which each item ends, if items are runs of equal rows.
+    ends: Option<RunEndBuffer<i32>>,
     /// For a list column, where each row's items lie.
     lists: Option<(OffsetBuffer<i32>, Option<NullBuffer>)>,
     /// The number of rows that each row represents, if there is a count column.
@@ -90,6 +94,7 @@ impl<'a> Cells<'a> {
             null_code,
             translation: Translation::default(),
             by_entry: Vec::new(),
+            named: None,
             gaps: Gaps::default(),
         })
     }
@@ -100,17 +105,46 @@ impl<'a> Cells<'a> {
         let counts = counts.first().map(RowCounts::of);
         self.gaps.counts += counts.as_ref().map_or(0, |counts| counts.wrong);
         let counts = counts.map(|counts| counts.counts);
-        let (items, lists) = match (values, values[0].data_type()) {
+        let (mut ends, mut lists) = (None, None);
+        let items = match (values, values[0].data_type()) {
             ([column], DataType::List(_)) => {
                 let list = column.as_list::<i32>();
-                (self.codes.pack(list.values())?, Some((list.offsets().clone(), list.nulls().cloned())))
+                lists = Some((list.offsets().clone(), list.nulls().cloned()));
+                self.codes.pack(list.values())?
             }
-            ([column], _) => (self.codes.pack(column)?, None),
-            (parts, _) => (self.join(parts)?, None),
+            ([column], DataType::RunEndEncoded(..)) => {
+                let runs = column.as_run::<Int32Type>();
+                ends = Some(runs.run_ends().clone());
+                self.name(runs.values().as_dictionary())?
+            }
+            ([column], DataType::Dictionary(_, value)) if **value != DataType::Utf8 => {
+                self.name(column.as_dictionary())?
+            }
+            ([column], _) => self.codes.pack(column)?,
+            (parts, _) => self.join(parts)?,
         };
         let entries = self.translation.of(self.codes, &items)?.len();
         self.by_entry.resize(entries, 0);
-        Ok(BatchCells { items, lists, counts })
+        Ok(BatchCells { items, ends, lists, counts })
+    }
+
+    /// The same dictionary of the names of its values, which are texts or whole numbers.
+    fn name(&mut self, dictionary: &DictionaryArray<Int32Type>) -> Result<DictionaryArray<Int32Type>> {
+        let values = dictionary.values();
+        if *values.data_type() == DataType::Utf8 {
+            return Ok(dictionary.clone());
+        }
+        let names = match &self.named {
+            Some((known, names)) if Arc::ptr_eq(known, values) => names.clone(),
+            _ => {
+                let packed = self.codes.pack(values)?;
+                let names = packed.values().as_string::<i32>();
+                let names = packed.keys().iter().map(|key| key.map(|key| names.value(key as usize)));
+                let names: ArrayRef = Arc::new(names.collect::<StringArray>());
+                self.named.insert((values.clone(), names)).1.clone()
+            }
+        };
+        Ok(dictionary.with_values(names))
     }
 
     /// The combinations of several columns as a dictionary of their names; null where a part has no value.
@@ -162,6 +196,20 @@ impl<'a> Cells<'a> {
             }
             return;
         }
+        if let Some(ends) = &cells.ends {
+            let (codes, keys) = (self.translation.codes(), cells.items.keys().values());
+            let mut start = rows.start;
+            let first = ends.get_physical_index(start);
+            for (&key, &end) in keys.iter().zip(ends.values()).skip(first) {
+                let end = rows.end.min(end as usize);
+                if start == end {
+                    break;
+                }
+                group.add(codes[key as usize], (end - start) as u64);
+                start = end;
+            }
+            return;
+        }
         let keys = cells.items.keys();
         if keys.null_count() > 0 {
             for row in rows {
@@ -191,6 +239,7 @@ impl<'a> Cells<'a> {
 
     /// The value of one row of a column without lists; a missing value is counted as a gap.
     pub fn cell(&mut self, cells: &BatchCells, row: usize) -> Option<u32> {
+        let row = cells.ends.as_ref().map_or(row, |ends| ends.get_physical_index(row));
         if cells.items.keys().is_valid(row) {
             return Some(self.translation.codes()[cells.items.keys().value(row) as usize]);
         }

@@ -89,7 +89,7 @@ pub(super) fn scan(
 ) -> Result<()> {
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
-        &columns.requests(None),
+        &columns.counting_requests(),
         resources,
         |morsel| {
             let first_row = first_row + morsel.first_row();

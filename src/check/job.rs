@@ -67,6 +67,16 @@ impl ColumnRoles {
         only.into_iter().chain(parts).chain(self.count.as_deref())
     }
 
+    /// The group columns, and those of the value, for counting equal rows that stand together: as codes if each row is a
+    /// person with the value of one column.
+    pub(super) fn counting_requests(&self) -> Vec<ColumnRequest> {
+        if self.values != Values::Single || !self.parts.is_empty() || self.count.is_some() {
+            return self.requests(None);
+        }
+        let groups = self.groups.iter().map(ColumnRequest::in_runs);
+        groups.chain([ColumnRequest::in_codes(&self.sensitive)]).collect()
+    }
+
     /// The group columns, another one, and those of the value.
     pub(super) fn requests(&self, between: Option<&str>) -> Vec<ColumnRequest> {
         let others = between.into_iter().chain(self.of_value()).map(ColumnRequest::canonical);

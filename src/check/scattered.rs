@@ -44,7 +44,7 @@ pub(super) fn by_group(
     let mut groups = Tally::new(spill, &resources.budget, 2)?;
     let shared = Mutex::new(&mut groups);
     let mut counts = (0, Gaps::default());
-    scan(table, &columns.requests(None), "counting by group", resources, &mut counts, |batches| {
+    scan(table, &columns.counting_requests(), "counting by group", resources, &mut counts, |batches| {
         let mut cells = Cells::new(columns, codes)?;
         let mut rows = 0;
         let mut count = CountedGroup::default();

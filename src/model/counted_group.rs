@@ -56,6 +56,11 @@ impl CountedGroup {
         self.present.iter().map(|&code| (code, self.counts[code as usize]))
     }
 
+    /// Every code is below this.
+    pub fn code_limit(&self) -> usize {
+        self.counts.len()
+    }
+
     /// How many different values occur.
     pub fn distinct(&self) -> u64 {
         self.present.len() as u64

@@ -1,14 +1,15 @@
 //! Where does one group end and the next begin?
 //!
 //! A key is a row of the group columns as bytes that compare as the values do; null is a separate value. Neighbors are
-//! compared by their columns within a batch, and by their keys across batches.
+//! compared by their columns within a batch, and by their keys across batches. A column may be a `RunArray` of a
+//! dictionary; then the work grows with its runs.
 //! Memory: O(groups that begin in a batch).
 
 use std::ops::{BitOr, BitXor};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::{Array, ArrayRef, Int64Array, RunArray, UInt32Array};
 use arrow_ord::partition::partition;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::DataType;
@@ -52,7 +53,7 @@ impl KeyRuns {
 impl KeyConverter {
     /// Creates a converter for columns of these types.
     pub fn new<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Result<Self> {
-        let types: Vec<DataType> = types.into_iter().cloned().collect();
+        let types: Vec<DataType> = types.into_iter().map(value_type).cloned().collect();
         if types == [DataType::Int64] {
             return Ok(KeyConverter { encoding: KeyEncoding::Integer });
         }
@@ -64,6 +65,13 @@ impl KeyConverter {
     /// The runs of a batch's group columns.
     pub fn runs(&self, columns: &[ArrayRef]) -> Result<KeyRuns> {
         match &self.encoding {
+            KeyEncoding::Integer if is_runs(&columns[0]) => {
+                let runs = Runs::of(columns[0].as_run());
+                let values = runs.integers();
+                let ends = runs.ends(|one, other| values[one] == values[other]);
+                let keys = runs.of_starts(&ends).map(|run| integer_key(values[run as usize])).collect();
+                Ok(KeyRuns { ends, keys: KeyBytes::Integers(keys) })
+            }
             KeyEncoding::Integer => {
                 let column = columns[0].as_primitive::<Int64Type>();
                 let ends = match column.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -81,8 +89,18 @@ impl KeyConverter {
             KeyEncoding::Rows(converter) => {
                 let ends = column_ends(columns)?;
                 let first: UInt32Array = starts(&ends).map(|row| row as u32).collect();
-                let firsts: Result<Vec<ArrayRef>, _> =
-                    columns.iter().map(|column| take(column, &first, None)).collect();
+                let firsts = columns.iter().map(|column| match is_runs(column) {
+                    false => take(column, &first, None),
+                    true => {
+                        let runs = Runs::of(column.as_run());
+                        let first: UInt32Array = runs.of_starts(&ends).collect();
+                        match value_type(column.data_type()) {
+                            DataType::Int64 => take(&Int64Array::from(runs.integers()), &first, None),
+                            _ => take(runs.values, &first, None),
+                        }
+                    }
+                });
+                let firsts: Result<Vec<ArrayRef>, _> = firsts.collect();
                 let rows =
                     firsts.and_then(|firsts| converter.convert_columns(&firsts)).map_err(|_| no_key())?;
                 Ok(KeyRuns { ends, keys: KeyBytes::Rows(rows) })
@@ -103,6 +121,59 @@ impl KeyConverter {
             }
         };
         Ok(KeyRuns { ends: (1..=rows).collect(), keys })
+    }
+}
+
+fn is_runs(column: &ArrayRef) -> bool {
+    matches!(column.data_type(), DataType::RunEndEncoded(..))
+}
+
+/// The type of the values of a column: of runs, that of the values which their dictionary holds, unless these are texts.
+fn value_type(column: &DataType) -> &DataType {
+    match column {
+        DataType::RunEndEncoded(_, run) => match run.data_type() {
+            DataType::Dictionary(_, value) if **value == DataType::Int64 => value,
+            other => other,
+        },
+        other => other,
+    }
+}
+
+/// The runs of a column that is stored as such, without nulls.
+struct Runs<'a> {
+    ends: &'a [i32],
+    /// A dictionary, with one row for each run.
+    values: &'a ArrayRef,
+}
+
+impl<'a> Runs<'a> {
+    fn of(column: &'a RunArray<Int32Type>) -> Self {
+        Runs { ends: column.run_ends().values(), values: column.values() }
+    }
+
+    /// The value of each run.
+    fn integers(&self) -> Vec<i64> {
+        let dictionary = self.values.as_dictionary::<Int32Type>();
+        let entries = dictionary.values().as_primitive::<Int64Type>().values();
+        dictionary.keys().values().iter().map(|&code| entries[code as usize]).collect()
+    }
+
+    /// The rows at which runs end, if the next one is not the same.
+    fn ends(&self, same: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+        let last = self.ends.len().saturating_sub(1);
+        let ends = self.ends.iter().enumerate().filter(|(run, _)| *run == last || !same(*run, run + 1));
+        ends.map(|(_, &end)| end as usize).collect()
+    }
+
+    /// The runs in which the rows after these ends begin, without the last end.
+    fn of_starts(&self, ends: &[usize]) -> impl Iterator<Item = u32> {
+        let mut run = 0;
+        starts(ends).map(move |row| {
+            while self.ends[run] as usize <= row {
+                run += 1;
+            }
+            run as u32
+        })
     }
 }
 
@@ -172,6 +243,17 @@ fn column_ends(columns: &[ArrayRef]) -> Result<Vec<usize>> {
 fn one_column_ends(column: &ArrayRef) -> Result<Vec<usize>> {
     let nulls = column.null_count() > 0;
     match column.data_type() {
+        DataType::RunEndEncoded(..) => {
+            let runs = Runs::of(column.as_run());
+            if *value_type(column.data_type()) == DataType::Int64 {
+                let values = runs.integers();
+                return Ok(runs.ends(|one, other| values[one] == values[other]));
+            }
+            let dictionary = runs.values.as_dictionary::<Int32Type>();
+            let (codes, entries) = (dictionary.keys().values(), dictionary.values().as_string::<i32>());
+            let text = |run: usize| entries.value(codes[run] as usize);
+            Ok(runs.ends(|one, other| text(one) == text(other)))
+        }
         DataType::Int64 if !nulls => Ok(changes(column.as_primitive::<Int64Type>().values())),
         DataType::Dictionary(key, value)
             if **key == DataType::Int32 && **value == DataType::Utf8 && !nulls =>
@@ -235,6 +317,41 @@ mod tests {
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
         let runs = KeyConverter::new([&DataType::Int64]).unwrap().rows(&[column]).unwrap();
         assert!((1..values.len()).all(|i| runs.key(i - 1) < runs.key(i)));
+    }
+
+    /// Runs of a column have the keys of its rows, even if two entries are equal.
+    #[test]
+    fn runs_have_the_keys_of_their_rows() {
+        let codes = [(3, 0), (4, 2), (9, 1), (10, 3), (12, 0)];
+        let in_runs = |entries: ArrayRef| -> ArrayRef {
+            let keys = codes.iter().map(|(_, code)| *code).collect::<Vec<i32>>();
+            let values = DictionaryArray::<Int32Type>::new(keys.into(), entries);
+            let ends = codes.iter().map(|(end, _)| *end).collect::<Vec<i32>>();
+            Arc::new(RunArray::<Int32Type>::try_new(&ends.into(), &values).unwrap())
+        };
+        let rows = |row: i32| codes.iter().find(|(end, _)| row < *end).map(|(_, code)| *code as usize);
+        let of_rows = |row| rows(row).unwrap();
+        let (numbers, texts) = ([7, 3, 7, 8], ["a", "b", "a", "b"]);
+        let number_runs = in_runs(Arc::new(Int64Array::from(numbers.to_vec())));
+        let text_runs = in_runs(Arc::new(StringArray::from(texts.to_vec())));
+        let number_rows: ArrayRef =
+            Arc::new((0..12).map(|row| numbers[of_rows(row)]).collect::<Int64Array>());
+        let text_rows: ArrayRef =
+            Arc::new((0..12).map(|row| texts[of_rows(row)]).collect::<DictionaryArray<Int32Type>>());
+        for (in_runs, in_rows, ends) in [
+            (vec![number_runs.clone()], vec![number_rows.clone()], vec![4, 9, 10, 12]),
+            (vec![text_runs.clone()], vec![text_rows.clone()], vec![4, 10, 12]),
+            (vec![text_runs, number_runs], vec![text_rows, number_rows], vec![4, 9, 10, 12]),
+        ] {
+            let keys = |columns: &[ArrayRef]| {
+                let converter = KeyConverter::new(columns.iter().map(|column| column.data_type())).unwrap();
+                let runs = converter.runs(columns).unwrap();
+                let keys = (0..runs.ends.len()).map(|run| runs.key(run).to_vec()).collect::<Vec<_>>();
+                (runs.ends, keys)
+            };
+            assert_eq!(keys(&in_runs), keys(&in_rows));
+            assert_eq!(keys(&in_runs).0, ends);
+        }
     }
 
     #[test]

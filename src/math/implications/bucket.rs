@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::iter::{once, successors};
 
 /// The people of a bucket and its most frequent values: all that its disclosure depends on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Bucket {
     people: u64,
     /// The largest counts, descending, without zeros.
@@ -31,6 +31,15 @@ impl Bucket {
         top.sort_unstable_by(|a, b| b.cmp(a));
         top.truncate(up_to.saturating_add(1));
         Some(Bucket { people, top })
+    }
+
+    /// Turns into the bucket with these counts, descending and without zeros, for up to `up_to` implications; takes no new
+    /// memory from bucket to bucket. Returns whether there is such a bucket.
+    pub fn refill(&mut self, people: u64, ranked: &[u64], up_to: usize) -> bool {
+        self.people = people;
+        self.top.clear();
+        self.top.extend(ranked.iter().take(up_to.saturating_add(1)));
+        0 < people && people < PEOPLE_LIMIT
     }
 
     /// A bucket with these people and largest counts, descending; `None` if there is no such bucket.

@@ -30,7 +30,39 @@ impl Default for Ranking {
     }
 }
 
+/// The largest counts of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LargestCounts {
+    /// The largest one; 0 in a group without values.
+    pub largest: u64,
+    /// The sum of as many as were asked for.
+    pub sum: u64,
+}
+
 impl Ranking {
+    /// The largest of these counts and the sum of the `values` largest ones, without ranking them; `None` if a count is
+    /// not small.
+    pub fn largest(&mut self, counts: impl IntoIterator<Item = u64>, values: u64) -> Option<LargestCounts> {
+        let (mut tallied, mut small) = (0u64, true);
+        for count in counts {
+            let place = count % TALLIED as u64;
+            small &= place == count;
+            self.tally[place as usize] += 1;
+            tallied |= 1 << place;
+        }
+        let largest = u64::from(tallied.checked_ilog2().unwrap_or(0));
+        let (mut sum, mut left) = (0, values);
+        while tallied > 1 && left > 0 {
+            let count = tallied.ilog2();
+            tallied ^= 1 << count;
+            let times = u64::from(self.tally[count as usize]).min(left);
+            sum += times * u64::from(count);
+            left -= times;
+        }
+        self.tally.fill(0);
+        small.then_some(LargestCounts { largest, sum })
+    }
+
     /// The group with these counts; zeros are allowed and the order does not matter.
     ///
     /// Most counts of a group are small, and many are equal: a tally ranks them faster than comparisons do.
@@ -73,6 +105,16 @@ impl<'a> RankedGroup<'a> {
     /// At i: the sum of the i largest counts.
     pub(super) fn prefix(&self) -> &'a [u64] {
         self.prefix
+    }
+
+    /// The counts, descending.
+    pub fn counts(&self) -> &'a [u64] {
+        self.ranked
+    }
+
+    /// The people who have one of the `values` most frequent values, if each person has a single one.
+    pub fn most_with(&self, values: u64) -> u64 {
+        self.prefix[values.min(self.distinct() as u64) as usize]
     }
 
     /// The largest count; 0 in a group without values.
@@ -123,6 +165,21 @@ mod tests {
             assert_eq!(group.top(l, target).sum::<u64>(), expected, "l {l} target {target}");
         }
         assert_eq!(ranking.rank(4, []).top_sum(3, 0), 0);
+    }
+
+    #[test]
+    fn the_largest_counts_are_those_of_the_ranking() {
+        let mut ranking = Ranking::default();
+        for counts in [vec![], vec![0, 0], vec![3, 0, 5, 3, 1], vec![7; 5], vec![1, 63, 62, 63, 2, 2, 2]] {
+            for values in [0, 1, 2, 3, 4, 5, 9, u64::MAX] {
+                let found = ranking.largest(counts.iter().copied(), values).unwrap();
+                let ranked = ranking.rank(99, counts.iter().copied());
+                let expected = LargestCounts { largest: ranked.largest(), sum: ranked.most_with(values) };
+                assert_eq!(found, expected, "{counts:?}, {values}");
+            }
+        }
+        assert_eq!(ranking.largest([1, TALLIED as u64], 2), None);
+        assert_eq!(ranking.rank(9, [4, 5]).counts(), [5, 4]);
     }
 
     #[test]

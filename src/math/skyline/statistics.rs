@@ -3,7 +3,7 @@
 //! Each statistic is the exact minimum of a ratio over the groups observed: binary64 distinguishes values
 //! that are clearly apart, exact fractions the rest. Minima merge in any order with the same result.
 
-use super::group::RankedGroup;
+use super::group::{LargestCounts, RankedGroup};
 use super::point::{Knowledge, Point};
 use super::shape::{GroupShape, Outline, Ratio, Rounded, Values, left_over};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
@@ -32,7 +32,7 @@ pub struct Statistics {
 /// With single values, a group whose target is no more frequent, and which has no fewer people and no fewer
 /// of them left without the target and the top values, cannot lower any statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Harmless {
+pub struct Harmless {
     target: u64,
     people: u64,
     left: u64,
@@ -40,7 +40,27 @@ struct Harmless {
 
 impl Harmless {
     /// Excludes no group.
-    const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
+    pub const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
+    /// Excludes every group.
+    pub const ALL: Harmless = Harmless { target: u64::MAX, people: 0, left: 0 };
+
+    /// Excludes what both exclude.
+    pub fn and(self, other: Harmless) -> Harmless {
+        Harmless {
+            target: self.target.min(other.target),
+            people: self.people.max(other.people),
+            left: self.left.max(other.left),
+        }
+    }
+
+    /// Whether a group is excluded for each of its values, if at most l others are ruled out, given its largest count and
+    /// the sum of the l + 1 largest ones. The fewest people are left if the target is one of these; a smaller l leaves
+    /// more.
+    pub fn excludes(self, people: u64, of_most_frequent: LargestCounts) -> bool {
+        of_most_frequent.largest <= self.target
+            && people >= self.people
+            && left_over(people, 0, of_most_frequent.sum) >= self.left
+    }
 }
 
 /// A breach probability.
@@ -232,11 +252,17 @@ impl Statistics {
         if self.values != Values::Single || shapes().count() < self.ratios() {
             return Harmless::UNKNOWN;
         }
-        shapes().fold(Harmless { target: u64::MAX, people: 0, left: 0 }, |all, shape| Harmless {
-            target: all.target.min(shape.target),
-            people: all.people.max(shape.people),
-            left: all.left.max(left_over(shape.people, shape.target, shape.top_sum)),
-        })
+        let of_shape = |shape: &GroupShape| Harmless {
+            target: shape.target,
+            people: shape.people,
+            left: left_over(shape.people, shape.target, shape.top_sum),
+        };
+        shapes().map(of_shape).fold(Harmless::ALL, Harmless::and)
+    }
+
+    /// The groups that cannot lower any of the statistics.
+    pub fn harmless(&self) -> Harmless {
+        self.harmless
     }
 
     /// Whether the group alone, with everybody in it, certainly reaches the threshold: a quick way to refuse it.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, number_of};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
 use crate::math::exact::{Rational, decimal_at_least, f64_at_least};
 use crate::math::implications::{Atoms, Bucket, DisclosureWitness, Scanner};
+use crate::math::skyline::Ranking;
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
@@ -79,6 +80,9 @@ const PLACES: usize = 6;
 /// The disclosure of the groups observed.
 pub struct ImplicationsJudge {
     required: Implications,
+    ranking: Ranking,
+    /// The last group, kept to reuse its memory.
+    bucket: Bucket,
     scanner: Scanner,
     /// The groups that attain a minimum, and possibly some that no longer do.
     witnesses: BTreeMap<u64, Frequent>,
@@ -98,6 +102,8 @@ impl ImplicationsJudge {
     pub fn new(required: &Implications) -> Self {
         ImplicationsJudge {
             required: required.clone(),
+            ranking: Ranking::default(),
+            bucket: Bucket::default(),
             scanner: Scanner::new(required.up_to),
             witnesses: BTreeMap::new(),
             overfull: 0,
@@ -106,12 +112,13 @@ impl ImplicationsJudge {
 
     /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
-        let counts = group.counts().map(|(_, count)| count);
-        let Some(bucket) = Bucket::from_counts(counts, self.required.up_to) else {
+        let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        let people = ranked.most_with(u64::MAX);
+        if !self.bucket.refill(people, ranked.counts(), self.required.up_to) {
             self.overfull += 1;
             return;
-        };
-        self.scanner.observe(&bucket, number);
+        }
+        self.scanner.observe(&self.bucket, number);
         if self.scanner.disclosure().attains(number) {
             self.witnesses.insert(number, Frequent::of(group, self.required.up_to + 1));
             if self.witnesses.len() > 2 * self.most_witnesses() {

@@ -160,12 +160,12 @@ impl DecisiveEvidence {
 
     /// The most bytes that a group adds.
     pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
-        let wanted =
-            group.counts().filter(|(code, _)| self.wanted.confidence(*code).is_some()).count() as u64;
-        match wanted {
-            _ if self.kept.has_too_many() => 0,
+        if self.wanted.is_empty() || self.kept.has_too_many() {
+            return 0;
+        }
+        match group.counts().filter(|(code, _)| self.wanted.confidence(*code).is_some()).count() as u64 {
             0 => 0,
-            _ => wanted * DecisiveGroups::MOST_BYTES_OF_GROUP + group.distinct() * COUNT_BYTES,
+            wanted => wanted * DecisiveGroups::MOST_BYTES_OF_GROUP + group.distinct() * COUNT_BYTES,
         }
     }
 

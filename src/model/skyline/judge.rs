@@ -10,7 +10,7 @@ use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::shape::{GroupShape, Outline};
-use crate::math::skyline::{Breach, Knowledge, Point, Ranking, Statistics, Values};
+use crate::math::skyline::{Breach, Harmless, Knowledge, Point, Ranking, Statistics, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
@@ -97,26 +97,75 @@ pub struct SkylineJudge {
     points: Arc<PointsByValue>,
     ranking: Ranking,
     by_code: Vec<Option<Box<[Statistics]>>>,
+    dismissed: Dismissed,
+}
+
+/// The groups that lower no statistic of any value, so that most groups are dismissed without a look at their values.
+///
+/// Invariant: exactly the groups that every value dismisses by itself, or none, while statistics fall. They are looked
+/// for again after as many values were observed as there are, so the search adds a constant to each.
+struct Dismissed {
+    harmless: Harmless,
+    /// The values below this code were all seen before.
+    codes: usize,
+    /// The largest l of a point.
+    l: u64,
+    /// Values observed since a statistic fell.
+    observed: usize,
+}
+
+impl Dismissed {
+    /// No group.
+    const NONE: Dismissed = Dismissed { harmless: Harmless::UNKNOWN, codes: 0, l: 0, observed: 0 };
+
+    fn contains(&self, group: &CountedGroup, ranking: &mut Ranking) -> bool {
+        if self.codes == 0 || group.code_limit() > self.codes {
+            return false;
+        }
+        let counts = group.counts().map(|(_, count)| count);
+        let largest = ranking.largest(counts, self.l.saturating_add(1));
+        largest.is_some_and(|largest| self.harmless.excludes(group.people, largest))
+    }
+
+    /// So many values were observed, and no statistic fell.
+    fn go_on(&mut self, values: usize, by_code: &[Option<Box<[Statistics]>>]) {
+        self.observed = self.observed.saturating_add(values);
+        if self.codes == 0 && self.observed >= by_code.len() {
+            let seen = || by_code.iter().map_while(Option::as_ref);
+            self.codes = seen().count();
+            self.l = seen().flatten().map(|own| own.size().l).max().unwrap_or(0);
+            self.harmless = seen().flatten().map(Statistics::harmless).fold(Harmless::ALL, Harmless::and);
+        }
+    }
 }
 
 impl SkylineJudge {
     /// Nothing observed yet.
     pub fn new(points: Arc<PointsByValue>) -> Self {
-        SkylineJudge { points, ranking: Ranking::default(), by_code: Vec::new() }
+        SkylineJudge { points, ranking: Ranking::default(), by_code: Vec::new(), dismissed: Dismissed::NONE }
     }
 
     /// Adds a group.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) {
+        if self.dismissed.contains(group, &mut self.ranking) {
+            return;
+        }
         let ranked = self.ranking.rank(group.people, group.counts().map(|(_, count)| count));
+        let mut fell = false;
         for (code, count) in group.counts() {
             for statistics in statistics_of(&self.points, &mut self.by_code, code) {
-                statistics.observe(&ranked, count, number);
+                fell |= statistics.observe(&ranked, count, number);
             }
+        }
+        match fell {
+            true => self.dismissed = Dismissed::NONE,
+            false => self.dismissed.go_on(ranked.distinct(), &self.by_code),
         }
     }
 
     /// Adds what another judge with the same points observed.
     pub fn merge(&mut self, other: SkylineJudge) {
+        self.dismissed = Dismissed::NONE;
         for (code, others) in other.by_code.into_iter().enumerate() {
             let Some(others) = others else { continue };
             let own = statistics_of(&self.points, &mut self.by_code, code as u32);
@@ -132,6 +181,9 @@ impl SkylineJudge {
 
     /// The most bytes that a group adds.
     pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        if self.points.values != Values::Set && group.code_limit() <= self.dismissed.codes {
+            return 0;
+        }
         let is_new = |code: u32| self.by_code.get(code as usize).is_none_or(Option::is_none);
         let of_value = |code| -> u64 {
             let points = self.points.of(code).iter();
@@ -325,4 +377,71 @@ fn refused(value: &NamedValue<'_>, names: &[Arc<str>], met: impl Fn(u32) -> bool
         None => "check its spelling; a point for every value lists the values".to_string(),
     };
     Error::input(format!("column `{column}` does not hold the value {name:?} that a point names"), remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::confidence::Confidence;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A group that the judge dismisses as a whole would be dismissed by each of its values.
+        #[test]
+        fn dismissed_groups_change_no_statistic(
+            groups in prop::collection::vec(prop::collection::vec(0u64..12, 5), 1..60),
+            larger in 0usize..60,
+            l in 0u64..4,
+            k in 0u64..3,
+        ) {
+            let point = |l| {
+                let confidence = Confidence::parse("0.9").unwrap();
+                Point { knowledge: Knowledge { l, k, m: 1 }, confidence }
+            };
+            let points = vec![
+                (ProtectedValues::Every, point(l)),
+                (ProtectedValues::These(vec!["2".to_string()]), point(l + 1)),
+            ];
+            let code = &mut |name: &str| Ok(name.parse().unwrap());
+            let points = Arc::new(PointsByValue::new(Values::Single, &points, code).unwrap());
+            let mut judge = SkylineJudge::new(points.clone());
+            let mut each: Vec<Option<Box<[Statistics]>>> = Vec::new();
+            for (number, counts) in (0u64..).zip(&groups) {
+                // Groups of the same shape, larger and larger, are dismissed.
+                for times in 1..=if number as usize == larger { 20 } else { 1 } {
+                    let mut group = CountedGroup::of(times * counts.iter().sum::<u64>());
+                    let some = (0u32..).zip(counts).filter(|(_, count)| **count > 0);
+                    some.for_each(|(code, count)| group.add(code, times * count));
+                    judge.observe(&group, 100 * number + times);
+                    let mut ranking = Ranking::default();
+                    let ranked = ranking.rank(group.people, group.counts().map(|(_, count)| count));
+                    for (code, count) in group.counts() {
+                        for statistics in statistics_of(&points, &mut each, code) {
+                            statistics.observe(&ranked, count, 100 * number + times);
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(&judge.by_code, &each);
+        }
+    }
+
+    #[test]
+    fn a_group_that_shows_nothing_new_is_dismissed() {
+        let confidence = Confidence::parse("0.9").unwrap();
+        let point = Point { knowledge: Knowledge { l: 1, k: 1, m: 1 }, confidence };
+        let code = &mut |_: &str| unreachable!("no value has a name");
+        let points = PointsByValue::new(Values::Single, &vec![(ProtectedValues::Every, point)], code);
+        let mut judge = SkylineJudge::new(Arc::new(points.unwrap()));
+        let group = |times: u64, values: u32| {
+            let mut group = CountedGroup::of(times * u64::from(values));
+            (0..values).for_each(|code| group.add(code, times));
+            group
+        };
+        (0..3).for_each(|number| judge.observe(&group(4, 5), number));
+        let mut dismisses = |group| judge.dismissed.contains(&group, &mut judge.ranking);
+        assert!(dismisses(group(4, 5)));
+        // More of a value, fewer people, or a value that was not seen before.
+        assert!(!dismisses(group(5, 5)) && !dismisses(group(4, 4)) && !dismisses(group(4, 6)));
+    }
 }

@@ -145,6 +145,9 @@ impl KnowledgeEvidence {
 
     /// About the most bytes that a group adds.
     pub fn most_bytes(&self, group: &CountedGroup) -> u64 {
+        if self.wanted.is_empty() {
+            return 0;
+        }
         let wanted =
             group.counts().filter(|(code, _)| self.wanted.confidence(*code).is_some()).count() as u64;
         let prefix = if wanted > 0 { group.distinct() * size_of::<u64>() as u64 } else { 0 };

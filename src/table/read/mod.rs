@@ -20,6 +20,10 @@
 mod agree;
 #[cfg(test)]
 mod changing_tests;
+mod code_stream;
+mod coded;
+#[cfg(test)]
+mod coded_tests;
 mod contain;
 mod csv;
 mod files;

@@ -22,6 +22,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::coded::{CodedColumn, CodedRows, OrdinaryRest};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -106,25 +107,65 @@ impl ParquetFile {
             let batch_rows = (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, cutting.batch_rows as u64);
             let whole = rows == self.group_rows[groups.clone()].iter().sum::<u64>();
             let shared = shared.clone();
+            let group = (whole && groups.len() == 1).then_some(groups.start);
+            let ordinary: OrdinaryRest<'t> = {
+                let shared = shared.clone();
+                Box::new(move |done: u64| -> Result<Batches<'t>> {
+                    let (metadata, mask, _) = &*shared;
+                    let pages = FilePages::open(&self.input, bytes_read)?;
+                    let mut reader =
+                        ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
+                            .with_row_groups(groups.clone().collect())
+                            .with_projection(mask.clone())
+                            .with_batch_size(batch_rows as usize);
+                    if !whole || done > 0 {
+                        let (before, rows) = ((before + done) as usize, (rows - done) as usize);
+                        let part = [RowSelector::skip(before), RowSelector::select(rows)];
+                        reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
+                    }
+                    let reader = reader.build().map_err(|error| decode_error(path, &groups, &error))?;
+                    Ok(Box::new(reader.map(move |batch| {
+                        let batch = batch.map_err(|error| decode_error(path, &groups, &error))?;
+                        shared.2.shape(path, &batch)
+                    })))
+                })
+            };
             let decode = Box::new(move || -> Result<Batches<'t>> {
-                let (metadata, mask, _) = &*shared;
-                let pages = FilePages::open(&self.input, bytes_read)?;
-                let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
-                    .with_row_groups(groups.clone().collect())
-                    .with_projection(mask.clone())
-                    .with_batch_size(batch_rows as usize);
-                if !whole {
-                    let part = [RowSelector::skip(before as usize), RowSelector::select(rows as usize)];
-                    reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
+                match group.map(|group| self.coded(group, &shared.2, bytes_read)).transpose()?.flatten() {
+                    Some(columns) => {
+                        Ok(Box::new(CodedRows::new(path, columns, rows, batch_rows as usize, ordinary)))
+                    }
+                    None => ordinary(0),
                 }
-                let reader = reader.build().map_err(|error| decode_error(path, &groups, &error))?;
-                Ok(Box::new(reader.map(move |batch| {
-                    let batch = batch.map_err(|error| decode_error(path, &groups, &error))?;
-                    shared.2.shape(path, &batch)
-                })))
             });
             Ok(Piece { rows, need, decode })
         })))
+    }
+
+    /// The requested columns of a row group as codes, if all of them may be.
+    fn coded(
+        &self,
+        group: usize,
+        plan: &FilePlan,
+        bytes_read: &Arc<AtomicU64>,
+    ) -> Result<Option<Vec<(String, CodedColumn)>>> {
+        let Some(requests) = plan.coded() else { return Ok(None) };
+        let (schema, rows) = (self.metadata.parquet_schema(), self.group_rows[group]);
+        let mut columns = Vec::with_capacity(requests.len());
+        for request in requests {
+            let leaf =
+                (0..schema.num_columns()).find(|&leaf| schema.get_column_root_idx(leaf) == request.index);
+            let Some(leaf) = leaf else { return Ok(None) };
+            let file = FilePages::open(&self.input, bytes_read)?;
+            let chunk = self.metadata.metadata().row_group(group).column(leaf);
+            let stored = self.metadata.schema().field(request.index).data_type();
+            let Some(column) = CodedColumn::open(file, chunk, rows, (stored, request.kind), request.form)
+            else {
+                return Ok(None);
+            };
+            columns.push((request.name.to_string(), column));
+        }
+        Ok(Some(columns))
     }
 
     /// What decoding any piece takes.

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array,
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 
+use super::coded::CodeForm;
 use super::contain::damaged;
 use super::header::looks_like_data;
 use crate::error::{Error, Result};
@@ -33,6 +34,16 @@ impl ColumnRequest {
         ColumnRequest { name: name.into(), form: ColumnForm::Apart }
     }
 
+    /// As [`ColumnRequest::of_groups`], or as runs where a file stores such ([`ColumnForm::Runs`]).
+    pub fn in_runs(name: impl Into<String>) -> Self {
+        ColumnRequest { name: name.into(), form: ColumnForm::Runs }
+    }
+
+    /// As [`ColumnRequest::canonical`], or as codes where a file stores such ([`ColumnForm::Codes`]).
+    pub fn in_codes(name: impl Into<String>) -> Self {
+        ColumnRequest { name: name.into(), form: ColumnForm::Codes }
+    }
+
     /// A column in the type of the table's schema.
     pub fn as_is(name: impl Into<String>) -> Self {
         ColumnRequest { name: name.into(), form: ColumnForm::AsIs }
@@ -48,6 +59,11 @@ pub enum ColumnForm {
     Apart,
     /// In the type of the table's schema, unchanged.
     AsIs,
+    /// As `Apart`, or a `RunArray` of `Dictionary(Int32, type)`. All columns of a batch are codes, or none is; those of
+    /// the next batch may be otherwise.
+    Runs,
+    /// As `Canonical`, or `Dictionary(Int32, type)`, or a `RunArray` of that.
+    Codes,
 }
 
 /// How a decoder that can choose should deliver strings.
@@ -72,6 +88,8 @@ pub(super) struct ScanRequest {
     /// The schema of the batches that the scan produces.
     pub schema: SchemaRef,
     columns: Vec<(String, Shape)>,
+    /// The form of the codes of each column; none if some column must not be codes.
+    codes: Vec<CodeForm>,
 }
 
 impl ScanRequest {
@@ -83,8 +101,8 @@ impl ScanRequest {
             let field = table.field_with_name(name).map_err(|_| missing(table, name))?;
             let shape = match form {
                 ColumnForm::AsIs => Shape::AsIs,
-                ColumnForm::Canonical => Shape::Canonical(kind_of(field)?),
-                ColumnForm::Apart => Shape::Apart(kind_of(field)?),
+                ColumnForm::Canonical | ColumnForm::Codes => Shape::Canonical(kind_of(field)?),
+                ColumnForm::Apart | ColumnForm::Runs => Shape::Apart(kind_of(field)?),
             };
             let data_type = match &shape {
                 Shape::AsIs => field.data_type().clone(),
@@ -93,7 +111,13 @@ impl ScanRequest {
             fields.push(Field::new(name, data_type, true));
             resolved.push((name.clone(), shape));
         }
-        Ok(ScanRequest { schema: Arc::new(Schema::new(fields)), columns: resolved })
+        let codes = columns.iter().map(|column| match column.form {
+            ColumnForm::Runs => Some(CodeForm::Runs),
+            ColumnForm::Codes => Some(CodeForm::RunsOrRows),
+            _ => None,
+        });
+        let codes = codes.collect::<Option<_>>().unwrap_or_default();
+        Ok(ScanRequest { schema: Arc::new(Schema::new(fields)), columns: resolved, codes })
     }
 
     /// The plan for one file of the table, whose last columns have the same value in every row: `constants`, of one row.
@@ -135,7 +159,7 @@ impl ScanRequest {
                 DecodedColumn { index, strings: if plain { StringForm::Plain } else { StringForm::Packed } }
             })
             .collect();
-        Ok(FilePlan { wanted, places, schema: self.schema.clone() })
+        Ok(FilePlan { wanted, places, codes: self.codes.clone(), schema: self.schema.clone() })
     }
 }
 
@@ -153,7 +177,21 @@ pub(super) struct FilePlan {
     pub wanted: Vec<DecodedColumn>,
     /// For each requested column: where its values come from, and what becomes of them.
     places: Vec<(Place, Shape)>,
+    /// As in [`ScanRequest`].
+    codes: Vec<CodeForm>,
     schema: SchemaRef,
+}
+
+/// A requested column that may be read as codes.
+pub(super) struct CodedRequest<'p> {
+    /// Its name in the table.
+    pub name: &'p str,
+    /// Its position in the file.
+    pub index: usize,
+    /// What its values are.
+    pub kind: &'p ColumnKind,
+    /// The form of the codes.
+    pub form: CodeForm,
 }
 
 /// Where the values of a requested column come from.
@@ -168,6 +206,22 @@ impl FilePlan {
     /// The positions of the columns to decode.
     pub fn indices(&self) -> Vec<usize> {
         self.wanted.iter().map(|w| w.index).collect()
+    }
+
+    /// The requested columns if they may all be read as codes; otherwise none.
+    pub fn coded(&self) -> Option<Vec<CodedRequest<'_>>> {
+        if self.codes.is_empty() {
+            return None;
+        }
+        let names = self.schema.fields().iter().map(|field| field.name().as_str());
+        let coded =
+            self.places.iter().zip(&self.codes).zip(names).map(|((column, form), name)| match column {
+                (Place::Decoded(at), Shape::Canonical(kind) | Shape::Apart(kind)) => {
+                    Some(CodedRequest { name, index: self.wanted[*at].index, kind, form: *form })
+                }
+                _ => None,
+            });
+        coded.collect()
     }
 
     /// Turns the decoded columns into the requested ones.

@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SKYVEIL = os.environ.get("SKYVEIL", str(ROOT / "target" / "release" / "skyveil"))
 MEMORY = "256MiB"
 
-# Nodes of at most 4,681 rows of the census, two tiers of parts, and files of 50,000 people.
-TINY = (1 << 15, (1 << 15, 1 << 17), 50_000)
+# Nodes of at most 4,681 rows of the census, parts of at most 131,072, and files of 100,000 people.
+TINY = (1 << 15, (1 << 17, 1 << 31), 100_000)
 TINY_ROWS = 200_000
 # As if there were so many cores, so that more nodes are grown ahead of their turn.
 TINY_TASKS = 8

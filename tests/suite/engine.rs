@@ -104,7 +104,9 @@ fn an_engine_that_loses_or_repeats_rows_is_noticed() {
 fn a_file_that_is_not_the_one_that_was_checked_is_not_published() {
     let place = tempfile::tempdir().unwrap();
     let [rows, here] = ["rows", "here"].map(|name| place.path().join(name));
-    [&rows, &here].map(|folder| std::fs::create_dir(folder).unwrap());
+    for folder in [&rows, &here] {
+        std::fs::create_dir(folder).unwrap();
+    }
     let policy = root().join("datasets/census.toml");
     let paths = dealt(&root().join("datasets/census.csv"), 3, &rows);
     let sizes = CanonicalSizes { file_people: 900, ..CanonicalSizes::default() };

@@ -182,9 +182,11 @@ fn file_below(folder: &Path, name: &str) -> PathBuf {
     found.unwrap_or_else(|| file_below(entries.iter().find(|path| path.is_dir()).unwrap(), name))
 }
 
+/// Changes the name of the program that wrote a file, which nobody reads.
 fn alter(path: &Path) {
     let mut contents = std::fs::read(path).unwrap();
-    contents[10] ^= 1;
+    let maker = contents.windows(7).rposition(|bytes| bytes == b"skyveil").unwrap();
+    contents[maker] ^= 1;
     std::fs::write(path, contents).unwrap();
 }
 
@@ -265,7 +267,7 @@ impl RowEngine for FileEngine<'_> {
         match &self.fate {
             FileFate::Kept => {}
             FileFate::AlteredOnTheWay => *pieces.last_mut().unwrap().last_mut().unwrap() ^= 1,
-            FileFate::AlteredInPlace(folder) if file > 0 => alter(&file_below(folder, "part-00000.parquet")),
+            FileFate::AlteredInPlace(folder) if file == 1 => alter(&file_below(folder, "part-00000.parquet")),
             FileFate::AlteredInPlace(_) => {}
         }
         pieces.iter().try_for_each(|piece| each(piece))

@@ -176,14 +176,14 @@ def _session(spark: SparkSession | None) -> SparkSession:
 
 
 class _Sent:
-    """Bytes for tasks. Spark may write them to a disk, so they are encrypted; the key travels with the code of the tasks."""
+    """Bytes for tasks, encrypted, as Spark may write them to a disk; the key travels with the code of the tasks."""
 
-    def __init__(self, context: SparkContext, key: bytes, contents: bytes) -> None:
+    def __init__(self, context: SparkContext, key: bytes, contents: bytes, with_code: int) -> None:
         sealed = seal(key, contents)
         self._key = key
         self._apart: Broadcast[bytes] | None = None
         self._with_code = b""
-        if len(sealed) > _WITH_CODE:
+        if len(sealed) > with_code:
             self._apart = context.broadcast(sealed)
         else:
             self._with_code = sealed
@@ -229,8 +229,9 @@ class _Tasks:
         """The columns of the table without rows, as tasks are given them."""
         raise NotImplementedError
 
-    def _send(self, contents: bytes) -> _Sent:
-        return _Sent(self._context, self._key, contents)
+    def _send(self, contents: bytes, together: int = 1) -> _Sent:
+        """For tasks of which so many are sent something together."""
+        return _Sent(self._context, self._key, contents, _WITH_CODE // together)
 
     def _merging(self, merge: Callable[[str, bytes, bytes], bytes]) -> Callable[[bytes, bytes], bytes]:
         """Merges what two tasks returned, which is encrypted."""
@@ -307,7 +308,7 @@ class _Tasks:
         """What becomes of nodes, each of which has the pages of a set."""
         start = self._page_task()
         pages = self._sets[nodes[0][0]][0]
-        sent = {self._sets[rows][1][0]: self._send(request) for rows, request in nodes}
+        sent = {self._sets[rows][1][0]: self._send(request, len(nodes)) for rows, request in nodes}
 
         def run(number: int, own: Iterable[bytes]) -> Iterator[bytes]:
             yield start().grow(sent[number].open(), own)
@@ -400,7 +401,9 @@ _Rows = tuple[Any, str, Union[tuple[int, int], None], dict[str, Any]]
 class _Stage:
     """What a task does with rows that it reads; what it returns is encrypted."""
 
-    def __init__(self, work: Callable[..., bytes | Iterator[bytes]], key: bytes, order: _Sent | None = None) -> None:
+    def __init__(
+        self, work: Callable[..., bytes | Iterator[bytes]], key: bytes, order: _Sent | None = None
+    ) -> None:
         self._work = work
         self._key = key
         self._order = order

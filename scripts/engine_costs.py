@@ -34,6 +34,7 @@ class Engine:
         self._table = [str(table)]
         self._means = _means("512MiB", 1, None, False)
         self._sets: dict[int, list[bytes]] = {}
+        self._orders: dict[int, list[bytes]] = {}
         self._files: dict[int, list[bytes]] = {}
         self.seconds: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
@@ -88,9 +89,13 @@ class Engine:
     def place(self, rows: int, request: bytes, sets: int) -> int:
         return self._sorted("place", rows, request, sets)
 
-    def begin_file(self, file: int, order: list[bytes], rows: list[int]) -> None:
+    def order_file(self, file: int, piece: bytes) -> None:
+        self.bytes["groups to tasks"] += len(piece)
+        self._orders.setdefault(file, []).append(piece)
+
+    def begin_file(self, file: int, rows: list[int]) -> None:
         pages = [page for own in rows for page in self._sets[own]]
-        self.bytes["groups to tasks"] += sum(map(len, order))
+        order = self._orders.pop(file)
         self._files[file] = self._measured("write, check", lambda: self._task.write(order, pages))
 
     def finish_file(self, file: int) -> list[bytes]:

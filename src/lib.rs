@@ -90,6 +90,7 @@ pub use table::{ColumnKind, CsvTexts};
 pub mod engine {
     pub use crate::anonymize::{EngineTask, PageTask};
     pub use crate::encode::elsewhere::{RowEngine, RowSet, SetPlacement};
+    pub use crate::encode::sealed_pages::{seal, unseal};
 }
 
 /// The charts of the report, for the Python package's view of a release in a notebook. Not part of the public interface.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import os
 import pathlib
 import shutil
@@ -31,6 +32,8 @@ from ._native import (
     merge_totals,
     merge_values,
     observe,
+    seal,
+    unseal,
 )
 from .errors import InputError
 from .progress import Progress, display
@@ -39,7 +42,7 @@ from .release import Release
 if TYPE_CHECKING:
     import pyarrow
     from pyarrow.dataset import Dataset
-    from pyspark import RDD, SparkContext
+    from pyspark import RDD, Broadcast, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     Path = Union[str, os.PathLike[str]]
@@ -57,8 +60,13 @@ _PAGES_AT_ONCE = 16
 _FILES_AT_ONCE = 8
 """At most so many files are written at once."""
 
-_PIECES = 17
-"""What a task returns that wrote a file: what it found, and at most 8 pieces of each of two tables."""
+_PIECES = 18
+"""What a task returns that wrote a file: how many pieces, what it found, and at most 8 pieces of each of two tables."""
+
+_WITH_CODE = 1 << 16
+"""So many bytes may travel with the code of a task; Spark writes the code to a disk if it is large."""
+
+_LOG = logging.getLogger(__name__)
 
 
 def anonymize(
@@ -80,8 +88,8 @@ def anonymize(
     """Make a release of a frame of Spark, or of files that its executors can open.
 
     The release appears in the directory ``out`` of the driver whole and checked, or not at all. Executors may be lost and
-    tasks may be tried several times. Pages of codes are stored on the executors while the run lasts, encrypted with a key
-    that only the run knows.
+    tasks may be tried several times. What Spark may write to disks, such as the pages of codes that the executors keep while
+    the run lasts, is encrypted with keys that travel with the code of the tasks.
 
     Args:
         table: A frame, whose rows must be the same however often it is computed; or paths, of which each file is read by
@@ -119,6 +127,7 @@ def anonymize(
             )
     finally:
         tasks.close()
+    _LOG.info("nodes grown: %d, of them again: %d", summary["nodes_grown"], summary["nodes_grown_again"])
     return _made(out, native, summary)
 
 
@@ -166,26 +175,53 @@ def _session(spark: SparkSession | None) -> SparkSession:
     return session
 
 
+class _Sent:
+    """Bytes for tasks, encrypted, as Spark may write them to a disk; the key travels with the code of the tasks."""
+
+    def __init__(self, context: SparkContext, key: bytes, contents: bytes, with_code: int) -> None:
+        sealed = seal(key, contents)
+        self._key = key
+        self._apart: Broadcast[bytes] | None = None
+        self._with_code = b""
+        if len(sealed) > with_code:
+            self._apart = context.broadcast(sealed)
+        else:
+            self._with_code = sealed
+
+    def open(self) -> bytes:
+        return unseal(self._key, self._with_code if self._apart is None else self._apart.value)
+
+    def remove(self) -> None:
+        """Only if no task needs it again."""
+        if self._apart is not None:
+            self._apart.destroy()
+
+
 class _Tasks:
     """What the run asks of Spark; the bytes mean nothing here."""
 
     def __init__(self, context: SparkContext, policy: str) -> None:
         self._context = context
         self._policy = policy
-        self._order: Any = None
+        self._key = os.urandom(32)
+        self._order: _Sent | None = None
+        self._requests: list[_Sent] = []
+        """Requests that lost rows are sorted by again."""
         self._all: RDD[bytes] | None = None
         self._sets: dict[int, tuple[RDD[bytes], range]] = {}
         """The partitions of the pages of each set."""
         self._sorts: dict[int, int] = {}
         self._next = 1
         self._writers = ThreadPoolExecutor(max_workers=_FILES_AT_ONCE)
-        self._files: dict[int, Future[Any]] = {}
+        self._orders: dict[int, list[Broadcast[bytes]]] = {}
+        """The orders of files that were not begun, in pieces, which the run has encrypted."""
+        self._files: dict[int, Future[tuple[list[Broadcast[bytes]], RDD[Any], int]]] = {}
 
     def columns(self) -> Any:
         """The table of which the run sees the columns."""
         raise NotImplementedError
 
-    def _each(self, stage: _Stage) -> RDD[bytes]:
+    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
         """What a stage returns in all tasks."""
         raise NotImplementedError
 
@@ -193,58 +229,68 @@ class _Tasks:
         """The columns of the table without rows, as tasks are given them."""
         raise NotImplementedError
 
+    def _send(self, contents: bytes, together: int = 1) -> _Sent:
+        """For tasks of which so many are sent something together."""
+        return _Sent(self._context, self._key, contents, _WITH_CODE // together)
+
+    def _merging(self, merge: Callable[[str, bytes, bytes], bytes]) -> Callable[[bytes, bytes], bytes]:
+        """Merges what two tasks returned, which is encrypted."""
+        key, policy = self._key, self._policy
+        return lambda one, other: seal(key, merge(policy, unseal(key, one), unseal(key, other)))
+
     def values(self) -> bytes:
         """The values of all rows."""
-        policy = self._policy
-        parts = self._each(_observe)
-        return parts.treeAggregate(
-            observe(self._no_rows()),
-            lambda one, other: merge_values(policy, one, other),
-            lambda one, other: merge_values(policy, one, other),
-        )
+        merge, none = self._merging(merge_values), seal(self._key, observe(self._no_rows()))
+        return unseal(self._key, self._each(_Stage(observe, self._key)).treeAggregate(none, merge, merge))
 
     def combinations(self, order: bytes) -> bytes:
         """The combinations of sensitive values in all rows."""
-        policy = self._policy
-        return self._each(_Ordered(combine, order)).treeReduce(
-            lambda one, other: merge_combinations(policy, one, other)
-        )
+        sent = self._send(order)
+        found = self._each(_Stage(combine, self._key, sent)).treeReduce(self._merging(merge_combinations))
+        sent.remove()
+        return unseal(self._key, found)
 
     def encode(self, order: bytes) -> bytes:
         """Makes the pages of all rows, which the executors keep, and returns what they hold together."""
         from pyspark import StorageLevel
 
-        policy = self._policy
-        self._order = self._context.broadcast(order)
-        self._all = self._each(_Ordered(encode, order)).persist(StorageLevel.DISK_ONLY)
+        self._order = self._send(order)
+        self._all = self._each(_Stage(encode, self._key, self._order)).persist(StorageLevel.DISK_ONLY)
         self._sets = {0: (self._all, range(self._all.getNumPartitions()))}
-        start = self._page_task()
-        return self._all.mapPartitions(lambda pages: [start().total(pages)]).treeReduce(
-            lambda one, other: merge_totals(policy, one, other)
-        )
+        key, start = self._key, self._page_task()
+        totals = self._all.mapPartitions(lambda pages: [seal(key, start().total(pages))])
+        return unseal(key, totals.treeReduce(self._merging(merge_totals)))
 
     def count(self, rows: int, request: bytes) -> bytes:
         """The counts of the pages of a set."""
-        policy, start = self._policy, self._page_task()
-        counts = self._pages_of(rows).mapPartitions(lambda pages: _counted(start, request, pages))
-        return counts.treeReduce(lambda one, other: merge_counts(policy, one, other))
+        key, start, sent = self._key, self._page_task(), self._send(request)
+
+        def count(pages: Iterable[bytes]) -> Iterator[bytes]:
+            pages = iter(pages)
+            for first in pages:
+                yield seal(key, start().count(sent.open(), itertools.chain([first], pages)))
+
+        counts = self._pages_of(rows).mapPartitions(count).treeReduce(self._merging(merge_counts))
+        sent.remove()
+        return unseal(key, counts)
 
     def sort(self, rows: int, request: bytes, sets: int, together: bool) -> int:
         """Sorts the pages of a set into others, and returns the number of the first."""
-        return self._sorted("sort", rows, request, sets, 1 if together else self.tasks_at_once())
+        return self._sorted("sort", rows, request, sets, 1 if together else self._context.defaultParallelism)
 
     def place(self, rows: int, request: bytes, sets: int) -> int:
         """Sorts the pages of a set into those of files, and returns the number of the first."""
         return self._sorted("place", rows, request, sets, 1)
 
     def _sorted(self, stage: str, rows: int, request: bytes, sets: int, tasks: int) -> int:
-        start = self._page_task()
+        start, sent = self._page_task(), self._send(request)
+        self._requests.append(sent)
 
         def places(number: int, pages: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-            task, pages = None, iter(pages)
+            task, own, pages = None, b"", iter(pages)
             while some := list(itertools.islice(pages, _PAGES_AT_ONCE)):
-                task = task or start()
-                for place, page in getattr(task, stage)(request, some):
+                task, own = task or start(), own or sent.open()
+                for place, page in getattr(task, stage)(own, some):
                     # Nothing but the place of a row and its partition decides where it goes: a task that is tried again
                     # may cut pages elsewhere.
                     yield place * tasks + number % tasks, page
@@ -262,37 +308,49 @@ class _Tasks:
         """What becomes of nodes, each of which has the pages of a set."""
         start = self._page_task()
         pages = self._sets[nodes[0][0]][0]
-        request_of = {self._sets[rows][1][0]: request for rows, request in nodes}
+        sent = {self._sets[rows][1][0]: self._send(request, len(nodes)) for rows, request in nodes}
 
         def run(number: int, own: Iterable[bytes]) -> Iterator[bytes]:
-            yield start().grow(request_of[number], own)
+            yield start().grow(sent[number].open(), own)
 
-        grown = pages.mapPartitionsWithIndex(run)
-        return self._context.runJob(grown, lambda made: made, list(request_of))
+        grown = self._context.runJob(pages.mapPartitionsWithIndex(run), lambda made: made, list(sent))
+        for request in sent.values():
+            request.remove()
+        return grown
 
-    def begin_file(self, file: int, order: list[bytes], rows: list[int]) -> None:
+    def order_file(self, file: int, piece: bytes) -> None:
+        """The next piece of the order to write a file."""
+        self._orders.setdefault(file, []).append(self._context.broadcast(piece))
+
+    def begin_file(self, file: int, rows: list[int]) -> None:
         """Lets a task write and check a file, while the run goes on."""
-        self._files[file] = self._writers.submit(self._write, order, [self._pages_of(own) for own in rows])
+        pages = [self._pages_of(own) for own in rows]
+        self._files[file] = self._writers.submit(self._write, self._orders.pop(file), pages)
 
-    def _write(self, order: list[bytes], rows: list[RDD[bytes]]) -> tuple[Any, list[bytes], RDD[bytes] | None]:
-        """Runs the task; what it returned, and if it is large, the rest of it, which the executors store."""
-        start, sent = self._page_task(), self._context.broadcast(order)
-        if not rows:
-            nothing: RDD[bytes] = self._context.parallelize([], 1)
-            return sent, nothing.mapPartitions(lambda pages: start().write(sent.value, pages)).collect(), None
-        own = self._context.union(rows).coalesce(1)
-        pieces = own.mapPartitions(lambda pages: enumerate(start().write(sent.value, pages)))
-        stored = pieces.partitionBy(_PIECES, lambda piece: piece).values()
-        return sent, self._context.runJob(stored, list, [0]), stored
+    def _write(
+        self, order: list[Broadcast[bytes]], rows: list[RDD[bytes]]
+    ) -> tuple[list[Broadcast[bytes]], RDD[Any], int]:
+        """Runs the task; what it returns, which the executors store, and how many pieces that is."""
+        start = self._page_task()
+        nothing: RDD[bytes] = self._context.parallelize([], 1)
+        own = self._context.union(rows).coalesce(1) if rows else nothing
+
+        def write(pages: Iterable[bytes]) -> Iterator[tuple[int, Any]]:
+            pieces = start().write([piece.value for piece in order], pages)
+            yield 0, len(pieces)
+            yield from enumerate(pieces, 1)
+
+        stored = own.mapPartitions(write).partitionBy(_PIECES, lambda piece: piece).values()
+        (pieces,) = self._context.runJob(stored, list, [0])
+        return order, stored, pieces
 
     def finish_file(self, file: int) -> Iterator[bytes]:
         """What the task returned that wrote a file, piece by piece."""
-        sent, first, stored = self._files.pop(file).result()
-        yield from first
-        if stored is not None:
-            for piece in range(1, _PIECES):
-                yield from self._context.runJob(stored, list, [piece])
-        sent.destroy()
+        order, stored, pieces = self._files.pop(file).result()
+        for piece in range(1, pieces + 1):
+            yield from self._context.runJob(stored, list, [piece])
+        for sent in order:
+            sent.destroy()
 
     def pages(self, rows: int) -> Iterator[bytes]:
         """The pages of a set, fetched partition by partition."""
@@ -315,6 +373,7 @@ class _Tasks:
 
     def _page_task(self) -> Callable[[], NativePageTask]:
         """What starts a task that is given pages."""
+        assert self._order is not None
         return functools.partial(_start, self._no_rows(), self._order)
 
     def close(self) -> None:
@@ -323,42 +382,37 @@ class _Tasks:
         self._sets.clear()
         if self._all is not None:
             self._all.unpersist(blocking=True)
+        for request in self._requests:
+            request.remove()
         if self._order is not None:
-            self._order.destroy()
+            self._order.remove()
 
 
-def _start(rows: _Rows, order: Any) -> NativePageTask:
+def _start(rows: _Rows, order: _Sent) -> NativePageTask:
     *others, means = rows
     # Spark removes these folders, however an executor ends.
     folders = os.environ.get("SPARK_LOCAL_DIRS", os.environ.get("LOCAL_DIRS", ""))
-    return NativePageTask((*others, {**means, "temp": folders.split(",")[0] or means["temp"]}), order.value)
-
-
-def _counted(start: Callable[[], NativePageTask], request: bytes, pages: Iterable[bytes]) -> Iterator[bytes]:
-    """The counts of the pages of a task, if it has any."""
-    pages = iter(pages)
-    for first in pages:
-        yield start().count(request, itertools.chain([first], pages))
+    return NativePageTask((*others, {**means, "temp": folders.split(",")[0] or means["temp"]}), order.open())
 
 
 _Rows = tuple[Any, str, Union[tuple[int, int], None], dict[str, Any]]
-_Stage = Callable[[_Rows], Iterable[bytes]]
 
 
-def _observe(rows: _Rows) -> Iterable[bytes]:
-    return [observe(rows)]
+class _Stage:
+    """What a task does with rows that it reads; what it returns is encrypted."""
 
-
-class _Ordered:
-    """A stage that needs to know what the earlier ones found."""
-
-    def __init__(self, stage: Callable[[_Rows, bytes], bytes | Iterator[bytes]], order: bytes) -> None:
-        self._stage = stage
+    def __init__(
+        self, work: Callable[..., bytes | Iterator[bytes]], key: bytes, order: _Sent | None = None
+    ) -> None:
+        self._work = work
+        self._key = key
         self._order = order
 
     def __call__(self, rows: _Rows) -> Iterable[bytes]:
-        made = self._stage(rows, self._order)
-        return [made] if isinstance(made, bytes) else made
+        given = () if self._order is None else (self._order.open(),)
+        made = self._work(rows, *given)
+        # Pages are encrypted as they are made.
+        return [seal(self._key, made)] if isinstance(made, bytes) else made
 
 
 class _FileTasks(_Tasks):
@@ -376,7 +430,7 @@ class _FileTasks(_Tasks):
     def _no_rows(self) -> _Rows:
         return self._paths, self._policy, (0, 0), self._means
 
-    def _each(self, stage: _Stage) -> RDD[bytes]:
+    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
         paths, policy, means = self._paths, self._policy, self._means
         files = count_files(paths, policy)
 
@@ -402,7 +456,7 @@ class _DatasetTasks(_Tasks):
     def _no_rows(self) -> _Rows:
         return self.columns(), self._policy, None, self._means
 
-    def _each(self, stage: _Stage) -> RDD[bytes]:
+    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
         policy, means, schema = self._policy, self._means, self._schema
 
         def run(fragments: Iterable[Any]) -> Iterable[bytes]:
@@ -428,7 +482,7 @@ class _FrameTasks(_Tasks):
     def _no_rows(self) -> _Rows:
         return self.columns(), self._policy, None, self._means
 
-    def _each(self, stage: _Stage) -> RDD[bytes]:
+    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
         policy, means, schema = self._policy, self._means, self._schema.serialize().to_pybytes()
 
         def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

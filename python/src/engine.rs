@@ -104,6 +104,20 @@ pub fn encode(py: Python<'_>, rows: GivenRows, order: Vec<u8>) -> PyResult<TaskP
     }
 }
 
+/// Encrypts with a key of 32 bytes what an engine may write to a disk.
+#[pyfunction]
+pub fn seal<'py>(py: Python<'py>, key: &[u8], contents: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let sealed = skyveil::engine::seal(contents.to_vec(), key);
+    sealed.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+}
+
+/// What was encrypted with this key.
+#[pyfunction]
+pub fn unseal<'py>(py: Python<'py>, key: &[u8], sealed: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let contents = skyveil::engine::unseal(sealed, key);
+    contents.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raised(py, &error))
+}
+
 /// Merges what two tasks returned.
 type Merge = fn(&Policy, &[u8], &[u8]) -> Result<Vec<u8>>;
 
@@ -384,12 +398,15 @@ impl RowEngine for GivenEngine {
         self.call(|engine| engine.call_method1("place", (rows, request, sets))?.extract())
     }
 
-    fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[RowSet]) -> Result<()> {
+    fn order_file(&self, file: u64, piece: &[u8]) -> Result<()> {
         self.call(|engine| {
-            let py = engine.py();
-            let order: Vec<_> = order.iter().map(|piece| PyBytes::new(py, piece)).collect();
-            engine.call_method1("begin_file", (file, order, rows)).map(drop)
+            let piece = PyBytes::new(engine.py(), piece);
+            engine.call_method1("order_file", (file, piece)).map(drop)
         })
+    }
+
+    fn begin_file(&self, file: u64, rows: &[RowSet]) -> Result<()> {
+        self.call(|engine| engine.call_method1("begin_file", (file, rows)).map(drop))
     }
 
     fn finish_file(&self, file: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

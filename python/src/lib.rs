@@ -23,7 +23,7 @@ mod _native {
     #[pymodule_export]
     use crate::engine::{
         NativePageTask, TaskPages, canonical_policy, combine, count_files, encode, merge_combinations, merge_counts,
-        merge_totals, merge_values, observe,
+        merge_totals, merge_values, observe, seal, unseal,
     };
     #[pymodule_export]
     use crate::release::{NativeRelease, anonymize, examine, propose};

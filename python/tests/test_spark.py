@@ -5,6 +5,7 @@ Two workers on loopback, each an executor of its own.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -157,6 +158,52 @@ def test_an_executor_that_is_killed_changes_nothing(
         )
     assert mark.exists()
     assert files(release.path) == small_nodes
+
+
+@pytest.mark.parametrize("stage", ["encode", "grow", "write"])
+def test_a_task_that_spark_copies_leaves_no_stray_part(
+    spark: Any, dealt: Path, stage: str, small_nodes: dict[str, bytes], tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        cluster.delay_in(stage, str(marks / "slow"), patch)
+        release = skyveil.spark.anonymize(dealt, POLICY, out / "release", receipt=out / "receipt.json")
+    assert sorted(mark.name for mark in marks.iterdir()) == ["slow", "slow-copy"]
+    assert files(release.path) == small_nodes
+    assert all(path.name.startswith(("receipt.", "release")) for path in out.iterdir())
+    assert not list(cluster.PLACE.rglob("part-*.parquet"))
+
+
+def test_nothing_that_spark_stores_can_be_read(
+    spark: Any, dealt: Path, keeping: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Keys are not compressed, and neither is a text where it occurs first."""
+    key = tmp_path / "key"
+    key.write_bytes(os.urandom(32))
+    key.chmod(0o600)
+    occupation = pyarrow.parquet.read_table(dealt)["occupation"][0].as_py().encode()
+    # Frames of other tests, which Spark shuffled as they are.
+    of_others = set(cluster.PLACE.rglob("*"))
+    stored: list[bytes] = []
+    finish = skyveil.spark._Tasks.finish_file
+
+    def look_and_finish(tasks: Any, file: int) -> Iterator[bytes]:
+        pieces = list(finish(tasks, file))
+        own = (path for path in cluster.PLACE.rglob("*") if path.is_file() and path not in of_others)
+        everything = [path.read_bytes() for path in own]
+        stored.extend(everything)
+        for secret in (tasks._key, key.read_bytes(), occupation):
+            assert not any(secret in contents for contents in everything)
+        yield from pieces
+
+    monkeypatch.setattr(skyveil.spark._Tasks, "finish_file", look_and_finish)
+    # As if there were many values.
+    monkeypatch.setattr(skyveil.spark, "_WITH_CODE", 64)
+    skyveil.spark.anonymize(dealt, keeping, tmp_path / "release", receipt=tmp_path / "receipt.json", key=key)
+    assert sum(map(len, stored)) > 100_000
 
 
 def test_a_driver_that_is_killed_leaves_nothing_visible(

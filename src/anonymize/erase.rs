@@ -444,7 +444,7 @@ impl Withdrawal<'_> {
         disk::write(&path, page).map_err(|source| Error::io(&path, source))?;
         let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
         let evidence = Evidence { policy: self.policy, style, columns: &columns, night: Some(link) };
-        manifest::write(&folder, &evidence)?;
+        manifest::write(&folder, &evidence, &[])?;
         hash(&folder.join(MANIFEST)).map(|(_, sha256)| sha256)
     }
 

@@ -78,7 +78,7 @@ pub(super) fn write_groups(
         suppressed: None,
         accepted,
         night: None,
-        evidence: None,
+        by_tasks: None,
     })))
 }
 

@@ -208,7 +208,7 @@ impl Similarity<'_> {
             veto,
             accepted,
             night: None,
-            evidence: None,
+            by_tasks: None,
         })))
     }
 }

@@ -249,7 +249,7 @@ impl<'s> CodedTable<'s> {
         drop(self.rows);
         let GroupFiles { output, measure, obstacles, tree, decisive, left_out, .. } = files;
         expect_allowed(job.policy, left_out.people, people, REMEDY)?;
-        let (log, evidence) = output.finish()?;
+        let (log, by_tasks) = output.finish()?;
         let suppressed = list_left_out(job, &left_out, source, (&self.attributes, sensitive), workplace)?;
         let night = night_record(job, protection, decisive, (log, sensitive), workplace)?;
         release_freed();
@@ -270,7 +270,7 @@ impl<'s> CodedTable<'s> {
             suppressed,
             accepted: self.accepted,
             night,
-            evidence,
+            by_tasks,
         })))
     }
 }

@@ -19,7 +19,7 @@ use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, requ
 use crate::group::split::lookahead::Lookahead;
 use crate::model::protection::Protection;
 use crate::model::{Grouping, Needs, Policy};
-use crate::release::files_elsewhere::{place_pages, return_files, write_file};
+use crate::release::files_elsewhere::{place_pages, write_file};
 use crate::release::label::Labels;
 use crate::release::output::ReleaseShape;
 use crate::release::tables;
@@ -148,8 +148,9 @@ impl PageTask {
         let labels = labels_of(&self.codes.attributes, self.kinds.clone());
         let (shape, sealed) = (self.shape(&labels)?, &self.codes.pages);
         let place = tempfile::tempdir_in(temp).map_err(|source| Error::io(temp, source))?;
-        let order =
+        let (order, files) =
             write_file(sealed, &shape, place.path(), (order, rows), (write_options(*threads), &resources))?;
+        let hashes = files.hashes()?;
         let evidence = match shape.is_joined() {
             false => Vec::new(),
             true => {
@@ -158,7 +159,7 @@ impl PageTask {
                 FileEvidence::of(&people, order.people_before, &tasks, &sealed.stamp, &resources)?
             }
         };
-        return_files(sealed, place.path(), &order, evidence, pass)
+        files.pass_on(sealed, hashes, evidence, pass)
     }
 
     /// What the pages hold together.

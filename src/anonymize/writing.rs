@@ -3,12 +3,12 @@
 use crate::error::Result;
 use crate::group::groups::{Group, PlacedRows};
 use crate::group::split::part_rows::PartRows;
-use crate::release::files_elsewhere::FilesElsewhere;
+use crate::release::files_elsewhere::{FilesElsewhere, TaskResults};
 use crate::release::output::{Output, ReleaseShape};
 use crate::release::part_writer::PartOptions;
 use crate::release::person_log::PersonLog;
 use crate::resources::budget::Budget;
-use crate::resources::spill::{Extent, Spill};
+use crate::resources::spill::Spill;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Waits until everything is written; returns who went to which group, and what tasks found in their files.
-    pub fn finish(self) -> Result<(PersonLog, Option<Vec<Extent>>)> {
+    /// Waits until everything is written; returns who went to which group, and the files of tasks.
+    pub fn finish(self) -> Result<(PersonLog, Option<TaskResults>)> {
         match self {
             Writing::Here(output) => Ok((output.finish()?, None)),
             Writing::Elsewhere(files) => Ok((PersonLog::default(), Some(files.finish()?))),

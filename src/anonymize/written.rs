@@ -12,6 +12,7 @@ use crate::group::lattice::full_domain::Searched;
 use crate::model::obstacle::Binding;
 use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
+use crate::release::files_elsewhere::TaskResults;
 use crate::release::manifest::{self, Evidence, PublishedColumn, REPORT, ReleaseStyle};
 use crate::release::penalty::Utility;
 use crate::release::person_log::PersonLog;
@@ -21,7 +22,6 @@ use crate::release::tables;
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{Asked, Compared, Contents, Origin, Reader, WITHOUT_ORIGINAL, to_html};
 use crate::resources::disk;
-use crate::resources::spill::Extent;
 use arrow_schema::Field;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -61,8 +61,8 @@ pub(super) struct Written {
     pub accepted: Vec<Lint>,
     /// What the ledger needs, if the release is continued.
     pub night: Option<NightRecord>,
-    /// What tasks found in the files that they wrote, in the order of the files, in the spill.
-    pub evidence: Option<Vec<Extent>>,
+    /// The files that tasks wrote and checked, if they did.
+    pub by_tasks: Option<TaskResults>,
 }
 
 /// What a ledger says about a night.
@@ -94,9 +94,9 @@ impl Written {
             }
         };
         let tasks = policy::release_tasks(job.policy, &groups)?;
-        let found = self.evidence.as_ref().map(|files| FilesEvidence {
+        let found = self.by_tasks.as_ref().map(|by_tasks| FilesEvidence {
             spill: &workplace.spill,
-            files,
+            files: &by_tasks.evidence,
             rows: self.people,
             stamp: stamp(job.policy),
         });
@@ -200,6 +200,7 @@ impl Written {
         let columns: Vec<PublishedColumn<'_>> = verdict.columns.iter().map(PublishedColumn::from).collect();
         let night = workplace.continued.as_ref().map(|continued| &continued.link);
         let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns, night };
-        manifest::write(workplace.staging.folder(), &evidence)
+        let checked = self.by_tasks.as_ref().map_or(&[][..], |by_tasks| &by_tasks.files);
+        manifest::write(workplace.staging.folder(), &evidence, checked)
     }
 }

@@ -50,8 +50,11 @@ pub trait RowEngine: Sync {
     /// returned.
     fn place(&self, rows: RowSet, request: &[u8], sets: usize) -> Result<RowSet>;
 
-    /// Begins to write a file from an order and the pages of these sets.
-    fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[RowSet]) -> Result<()>;
+    /// Gives the next piece of the order to write a file.
+    fn order_file(&self, file: u64, piece: &[u8]) -> Result<()>;
+
+    /// Begins to write a file from its order, all of which was given, and the pages of these sets.
+    fn begin_file(&self, file: u64, rows: &[RowSet]) -> Result<()>;
 
     /// Waits for a file; passes on what its task returned, in order.
     fn finish_file(&self, file: u64, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
@@ -285,10 +288,15 @@ impl<'e> HeldRows<'e> {
         Ok(self.sets(engine.place(rows.set, &pages.stamp.seal(request), sets)?, sets))
     }
 
-    /// Lets a task write a file from an order and these rows, of the same engine.
-    pub fn begin_file(&self, file: u64, order: Vec<Vec<u8>>, rows: &[HeldRows<'_>]) -> Result<()> {
+    /// Passes on the next piece of the order to write a file.
+    pub fn order_file(&self, file: u64, piece: &[u8]) -> Result<()> {
+        self.held.engine.order_file(file, piece)
+    }
+
+    /// Lets a task write a file from its order and these rows, of the same engine.
+    pub fn begin_file(&self, file: u64, rows: &[HeldRows<'_>]) -> Result<()> {
         let sets: Vec<RowSet> = rows.iter().map(|rows| rows.set).collect();
-        self.held.engine.begin_file(file, order, &sets)
+        self.held.engine.begin_file(file, &sets)
     }
 
     /// Waits for a file; passes on what its task returned, in order.

@@ -58,8 +58,8 @@ pub fn damaged(problem: &str) -> Error {
 
 const NONCE: usize = 12;
 
-/// Encrypts with a nonce that nobody else drew: its random bytes stand in front.
-fn seal(bytes: Vec<u8>, key: &[u8]) -> Result<Vec<u8>> {
+/// Encrypts with a key of 32 bytes and a nonce that nobody else drew: its random bytes stand in front.
+pub fn seal(bytes: Vec<u8>, key: &[u8]) -> Result<Vec<u8>> {
     let nonce: [u8; NONCE] = secret().map_err(|why| Error::io("random numbers", why))?;
     let mut sealed = Vec::with_capacity(NONCE + bytes.len());
     sealed.extend_from_slice(&nonce);
@@ -68,7 +68,8 @@ fn seal(bytes: Vec<u8>, key: &[u8]) -> Result<Vec<u8>> {
     Ok(sealed)
 }
 
-fn unseal(sealed: &[u8], key: &[u8]) -> Result<Vec<u8>> {
+/// What was encrypted with this key.
+pub fn unseal(sealed: &[u8], key: &[u8]) -> Result<Vec<u8>> {
     let (nonce, bytes) =
         sealed.split_first_chunk::<NONCE>().ok_or_else(|| damaged("a page of rows is too short"))?;
     let mut bytes = bytes.to_vec();

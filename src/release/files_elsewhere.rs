@@ -2,13 +2,15 @@
 //!
 //! Where files end follows from the sizes of the groups alone, so each file is written by a task of its own, with the
 //! functions that write all files on one machine ([`Output`]). The run sends a file the groups that it holds; rows that
-//! travel were sorted by file before. What a task returns has no name: an attempt that failed, or was too slow, leaves
-//! nothing behind.
+//! travel were sorted by file before. What a task [returns](super::task_files) has no name: an attempt that failed, or was
+//! too slow, leaves nothing behind.
 //!
-//! Memory: [`PIECE`] bytes of groups, the groups of the files that are written at once, and a piece of a file.
+//! Memory: [`PIECE`] bytes of groups, and a piece of a file.
 
+use super::manifest::ManifestFile;
 use super::output::{Output, PlacedRow, ReleaseShape};
 use super::part_writer::{FileBorders, PartOptions, create_folder, part_name};
+use super::task_files::{PIECE, TaskFiles, store};
 use crate::encode::elsewhere::HeldRows;
 use crate::encode::page::{PAGE_BYTES, PAGE_ROWS, Travelling};
 use crate::encode::sealed_pages::{SealedPages, damaged};
@@ -17,21 +19,13 @@ use crate::group::groups::{Group, PlacedRows};
 use crate::group::split::part_rows::PartRows;
 use crate::group::tree::{CutTree, NumberedTree};
 use crate::resources::Resources;
-use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, read_bytes, write_bytes};
-use crate::resources::disk::DiskFile;
+use crate::resources::byte_form::{ByteForm, ByteReader, Parcel};
 use crate::resources::spill::{Extent, Spill};
 use crate::table::write::{OutputFormat, WriteOptions};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Groups travel in pieces of about so many bytes.
-const PIECE: usize = 1 << 20;
-
-/// The file of a table travels in at most so many pieces, of at least [`PIECE`] bytes.
-const MOST_PIECES: usize = 8;
-
-/// Of at most so many files the groups wait here until they are written.
+/// At most so many files are written at once.
 const MOST_FILES: usize = 8;
 
 /// What a task must know of the file that it writes.
@@ -133,50 +127,6 @@ impl Parcel for PlacedRecords {
     const NAME: &'static str = "rows whose groups are known";
 }
 
-/// What a task found in the files that it wrote, and how long they are, by table.
-struct FileHead {
-    evidence: Vec<u8>,
-    lengths: BTreeMap<String, u64>,
-}
-
-impl ByteForm for FileHead {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        write_bytes(&self.evidence, bytes);
-        self.lengths.write(bytes);
-    }
-
-    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        Some(FileHead { evidence: read_bytes(bytes)?, lengths: ByteForm::read(bytes)? })
-    }
-}
-
-impl Parcel for FileHead {
-    const KIND: u8 = 16;
-    const NAME: &'static str = "what is known about a file";
-}
-
-/// The next bytes of the file of a table.
-struct FilePiece {
-    table: String,
-    contents: Vec<u8>,
-}
-
-impl ByteForm for FilePiece {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        self.table.write(bytes);
-        write_bytes(&self.contents, bytes);
-    }
-
-    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        Some(FilePiece { table: String::read(bytes)?, contents: read_bytes(bytes)? })
-    }
-}
-
-impl Parcel for FilePiece {
-    const KIND: u8 = 17;
-    const NAME: &'static str = "a piece of a file";
-}
-
 /// A file whose groups are being found, or all of whose groups are known.
 struct WaitingFile<'a> {
     number: u64,
@@ -206,7 +156,16 @@ pub struct FilesElsewhere<'a> {
     /// Files that tasks write, with the rows that they need.
     writing: VecDeque<(u64, Vec<HeldRows<'a>>)>,
     spill: &'a Spill,
-    evidence: Vec<Extent>,
+    written: TaskResults,
+}
+
+/// The files that tasks wrote and checked. Memory: some hundred bytes of each file.
+#[derive(Default)]
+pub struct TaskResults {
+    /// What was found in each, in the spill.
+    pub evidence: Vec<Extent>,
+    /// The files as they were when they were checked.
+    pub files: Vec<ManifestFile>,
 }
 
 impl<'a> FilesElsewhere<'a> {
@@ -238,7 +197,7 @@ impl<'a> FilesElsewhere<'a> {
             part_file: 0,
             writing: VecDeque::new(),
             spill,
-            evidence: Vec::new(),
+            written: TaskResults::default(),
         };
         files.open_file(0, 0);
         Ok(files)
@@ -304,13 +263,13 @@ impl<'a> FilesElsewhere<'a> {
             }
             let (pages, spill) = (self.held.pages(), self.spill);
             file.seal_last(pages, spill)?;
-            let mut request = vec![pages.seal_secret(&file.order)?];
+            self.held.order_file(file.number, &pages.seal_secret(&file.order)?)?;
             for piece in &file.pieces {
                 let mut bytes = vec![0; piece.length as usize];
                 spill.read(piece.offset, &mut bytes)?;
-                request.push(bytes);
+                self.held.order_file(file.number, &bytes)?;
             }
-            self.held.begin_file(file.number, request, &file.rows)?;
+            self.held.begin_file(file.number, &file.rows)?;
             self.writing.push_back((file.number, file.rows));
         }
         Ok(())
@@ -319,41 +278,21 @@ impl<'a> FilesElsewhere<'a> {
     /// Waits for the first of the files that are written, and stores what its task returned.
     fn store_first(&mut self) -> Result<()> {
         let Some((number, _rows)) = self.writing.pop_front() else { return Ok(()) };
-        let path = |table: &str| self.folder.join(table).join(part_name(number, self.format));
-        let mut files: BTreeMap<&str, (DiskFile, u64)> = BTreeMap::new();
-        for &table in &self.tables {
-            let file = DiskFile::create(&path(table)).map_err(|source| Error::io(path(table), source))?;
-            files.insert(table, (file, 0));
-        }
-        let (pages, mut head) = (self.held.pages(), None);
-        self.held.finish_file(number, |sealed| {
-            if head.is_none() {
-                head = Some(pages.open_secret::<FileHead>(sealed)?);
-                return Ok(());
-            }
-            let FilePiece { table, contents } = pages.open_secret(sealed)?;
-            let Some((file, length)) = files.get_mut(&*table) else {
-                return Err(damaged("a task wrote a table that the release does not have"));
-            };
-            *length += contents.len() as u64;
-            file.write_all(&contents).map_err(|source| Error::io(path(&table), source))
-        })?;
-        let head = head.ok_or_else(|| damaged("a task returned nothing about its file"))?;
-        let written = files.iter().map(|(table, (_, length))| (table.to_string(), *length));
-        if written.collect::<BTreeMap<_, _>>() != head.lengths {
-            return Err(damaged("pieces of a file were lost or repeated"));
-        }
-        self.evidence.push(self.spill.append(&head.evidence)?);
+        let (pages, name) = (self.held.pages(), part_name(number, self.format));
+        let (evidence, mut files) =
+            store(pages, &self.folder, (&self.tables, &name), |each| self.held.finish_file(number, each))?;
+        self.written.evidence.push(self.spill.append(&evidence)?);
+        self.written.files.append(&mut files);
         Ok(())
     }
 
-    /// Waits until everything is written; returns what tasks found in each file, as it is in the spill.
-    pub fn finish(mut self) -> Result<Vec<Extent>> {
+    /// Waits until everything is written.
+    pub fn finish(mut self) -> Result<TaskResults> {
         self.begin_all_but(0)?;
         while !self.writing.is_empty() {
             self.store_first()?;
         }
-        Ok(self.evidence)
+        Ok(self.written)
     }
 }
 
@@ -404,18 +343,21 @@ pub fn place_pages(
     open.iter_mut().enumerate().try_for_each(|(place, records)| flush(place, records))
 }
 
-/// Writes a file of each table below `folder`, from its order, its groups and its rows; returns the order.
+/// Writes a file of each table below `folder`, from its order, its groups and its rows; returns the order and the files.
 pub fn write_file(
     sealed: &SealedPages,
     shape: &ReleaseShape<'_>,
     folder: &Path,
     (request, mut rows): (&[Vec<u8>], impl Iterator<Item = Result<Vec<u8>>>),
     (write, resources): (WriteOptions, &Resources<'_>),
-) -> Result<FileOrder> {
+) -> Result<(FileOrder, TaskFiles)> {
     let [order, pieces @ ..] = request else { return Err(damaged("an order to write a file is missing")) };
     let order: FileOrder = sealed.open_secret(order)?;
     let options = PartOptions { write, format: order.format, file_people: u64::MAX };
     let spill = resources.new_spill()?;
+    let ((people, _), values) = shape.tables();
+    let tables: Vec<_> = [people].into_iter().chain(values.map(|(name, _)| name)).collect();
+    let files = TaskFiles::create(folder, &tables, order.format)?;
     let mut output = Output::create(folder, shape, &spill, options)?.after(order.groups_before);
     let (mut group_number, mut people) = (order.groups_before, 0);
     for piece in pieces {
@@ -455,33 +397,5 @@ pub fn write_file(
         }
     }
     output.finish()?;
-    Ok(order)
-}
-
-/// Passes on what was found in the files of a folder, and then the files.
-pub fn return_files(
-    sealed: &SealedPages,
-    folder: &Path,
-    order: &FileOrder,
-    evidence: Vec<u8>,
-    mut pass: impl FnMut(Vec<u8>) -> Result<()>,
-) -> Result<()> {
-    let mut files = BTreeMap::new();
-    for table in ["data", "quasi", "sensitive"] {
-        let path = folder.join(table).join(part_name(0, order.format));
-        match std::fs::read(&path) {
-            Ok(contents) => drop(files.insert(table.to_string(), contents)),
-            Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::io(path, source)),
-        }
-    }
-    let lengths = files.iter().map(|(table, contents)| (table.clone(), contents.len() as u64)).collect();
-    pass(sealed.seal_secret(&FileHead { evidence, lengths })?)?;
-    for (table, contents) in files {
-        for piece in contents.chunks(contents.len().div_ceil(MOST_PIECES).max(PIECE)) {
-            let piece = FilePiece { table: table.clone(), contents: piece.to_vec() };
-            pass(sealed.seal_secret(&piece)?)?;
-        }
-    }
-    Ok(())
+    Ok((order, files))
 }

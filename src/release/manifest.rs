@@ -16,6 +16,7 @@ use crate::resources::whole_file::{JSON_BYTES, read_at_most};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -215,10 +216,14 @@ fn not_covered(policy: &Policy) -> Option<String> {
     (!open.is_empty()).then(|| open.join("; "))
 }
 
-/// Writes the manifest of the files below `folder`.
-pub fn write(folder: &Path, evidence: &Evidence<'_>) -> Result<()> {
+/// Writes the manifest of the files below `folder`; fails if those that were checked as they were made have changed.
+pub fn write(folder: &Path, evidence: &Evidence<'_>, checked: &[ManifestFile]) -> Result<()> {
     let mut files = Vec::new();
     list(folder, folder, &mut files)?;
+    let listed: BTreeMap<&str, &ManifestFile> = files.iter().map(|file| (&*file.path, file)).collect();
+    if let Some(file) = checked.iter().find(|file| listed.get(&*file.path) != Some(file)) {
+        return Err(Error::Changed { file: Some(folder.join(&file.path)), column: None });
+    }
     let path = folder.join(MANIFEST);
     disk::write(&path, Manifest::of(evidence, files)?.text()?).map_err(|source| Error::io(&path, source))
 }
@@ -243,6 +248,26 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<ManifestFile>) -> Result<()>
     Ok(())
 }
 
+/// Size and SHA-256 of bytes that come one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct FileHash {
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl FileHash {
+    /// Adds the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// Size and hash of all of them.
+    pub fn finish(self) -> (u64, String) {
+        (self.bytes, self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 /// Size and SHA-256 of a file.
 pub fn hash(path: &Path) -> Result<(u64, String)> {
     hash_while(path, || Ok(()))
@@ -252,15 +277,12 @@ pub fn hash(path: &Path) -> Result<(u64, String)> {
 pub fn hash_while(path: &Path, mut go_on: impl FnMut() -> Result<()>) -> Result<(u64, String)> {
     let io = |source| Error::io(path, source);
     let mut file = File::open(path).map_err(io)?;
-    let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    let (mut hash, mut buffer) = (FileHash::default(), vec![0; 1 << 16]);
     loop {
         go_on()?;
-        let read = file.read(&mut buffer).map_err(io)?;
-        if read == 0 {
-            let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-            return Ok((bytes, hex));
+        match file.read(&mut buffer).map_err(io)? {
+            0 => return Ok(hash.finish()),
+            read => hash.add(&buffer[..read]),
         }
-        hash.update(&buffer[..read]);
-        bytes += read as u64;
     }
 }

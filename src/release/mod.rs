@@ -28,3 +28,4 @@ pub mod receipt;
 pub mod rows;
 pub mod staging;
 pub mod tables;
+pub mod task_files;

@@ -57,6 +57,23 @@ impl DiskFile {
         tempfile::tempfile_in(folder).map(|file| DiskFile::of(file, folder))
     }
 
+    /// An unnamed file in a folder, which this process finds under `path` as long as it is open; nothing where there are no
+    /// such paths.
+    pub fn nameless_at(folder: &Path, path: &Path) -> io::Result<Option<Self>> {
+        #[cfg(target_os = "linux")]
+        {
+            let file = DiskFile::nameless(folder)?;
+            let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
+            if Path::new(&open).exists() {
+                step(DiskOperation::Create, path)?;
+                std::os::unix::fs::symlink(open, path)?;
+                return Ok(Some(file));
+            }
+        }
+        let _ = (folder, path);
+        Ok(None)
+    }
+
     fn of(file: File, _path: &Path) -> Self {
         DiskFile {
             file,

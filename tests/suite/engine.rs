@@ -1,6 +1,6 @@
 //! Tables whose rows are read by the tasks of an engine: the bytes of one machine, whatever the tasks are.
 
-use crate::support::engine::FileEngine;
+use crate::support::engine::{FileEngine, FileFate};
 use crate::support::library::Outcome;
 use crate::support::{contents, root, scramble};
 use skyveil::CanonicalSizes;
@@ -98,6 +98,29 @@ fn an_engine_that_loses_or_repeats_rows_is_noticed() {
     let error = FileEngine::new(&paths, &policy, 0).losing(1).release(&out).unwrap_err();
     assert!(error.to_string().contains("lost or repeated"), "{error}");
     assert!(!out.exists());
+}
+
+#[test]
+fn a_file_that_is_not_the_one_that_was_checked_is_not_published() {
+    let place = tempfile::tempdir().unwrap();
+    let [rows, here] = ["rows", "here"].map(|name| place.path().join(name));
+    for folder in [&rows, &here] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let policy = root().join("datasets/census.toml");
+    let paths = dealt(&root().join("datasets/census.csv"), 3, &rows);
+    let sizes = CanonicalSizes { file_people: 900, ..CanonicalSizes::default() };
+    let out = here.join("out");
+    for (fate, reason) in [
+        (FileFate::AlteredOnTheWay, "not the one that its task checked"),
+        (FileFate::AlteredInPlace(here.clone()), "changed while it was read"),
+    ] {
+        let engine = FileEngine::new(&paths, &policy, 0).with_sizes(sizes).altering(fate);
+        let error = engine.release(&out).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(!out.exists());
+    }
+    FileEngine::new(&paths, &policy, 0).with_sizes(sizes).release(&out).unwrap();
 }
 
 #[test]

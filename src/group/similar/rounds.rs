@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
+use super::exposed_first::ExposedFirst;
 use super::kept_back::{GroupRecords, GroupsKeptBack, published};
 use super::larger::LargerGroups;
 use super::mixing::{Mixed, Mixing};
@@ -89,6 +90,13 @@ enum Leftovers {
     FormLargerGroups,
 }
 
+/// Who is grouped in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum People {
+    Everybody,
+    WhoWereLeft,
+}
+
 /// Receives the outcomes, with groups in the order of their numbers.
 type Sink<'s> = dyn FnMut(PlacedPeople<'_>) -> Result<()> + 's;
 
@@ -142,12 +150,13 @@ impl SimilarPeople<'_> {
             _ => sink(PlacedPeople::LeftOut { row: person.row }),
         };
         if count <= 1 {
-            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
+            let (who, leftovers) = (People::Everybody, Leftovers::FormLargerGroups);
+            self.round(sorter, who, leftovers, &mut finished, sink, &mut collect)?;
         } else {
-            let (mut sorter, mut waiting) = (sorter, people);
+            let (mut sorter, mut waiting, mut who) = (sorter, people, People::Everybody);
             for _ in 0..ROUNDS {
-                let (dealt, open) = self.exchange(sorter, weights.len(), &mut finished, sink)?;
-                sorter = dealt;
+                let (dealt, open) = self.exchange(sorter, who, weights.len(), &mut finished, sink)?;
+                (sorter, who) = (dealt, People::WhoWereLeft);
                 self.progress.start("grouping who was left", Some(open));
                 // In one part everybody has met, and a few who found a group are not worth a round.
                 let helps = open <= waiting - waiting / 16;
@@ -156,7 +165,7 @@ impl SimilarPeople<'_> {
                 }
                 waiting = open;
             }
-            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
+            self.round(sorter, who, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
         let FinishedGroups { kept, mut number, values } = finished;
         let (groups, left) = self.take_in(kept.groups, left)?;
@@ -183,13 +192,14 @@ impl SimilarPeople<'_> {
     fn exchange<'s>(
         &'s self,
         sorter: Sorter<'_>,
+        people: People,
         combinations: usize,
         finished: &mut FinishedGroups,
         sink: &mut Sink<'_>,
     ) -> Result<(Sorter<'s>, u64)> {
         let mut again = Sorter::new(self.budget, self.spill)?;
         let mut left = vec![0u64; combinations];
-        self.round(sorter, Leftovers::AreTriedAgain, finished, sink, &mut |person, _| {
+        self.round(sorter, people, Leftovers::AreTriedAgain, finished, sink, &mut |person, _| {
             left[person.combination as usize] += 1;
             person.push(&mut again)
         })?;
@@ -258,6 +268,7 @@ impl SimilarPeople<'_> {
     fn round(
         &self,
         sorter: Sorter<'_>,
+        people: People,
         leftovers: Leftovers,
         finished: &mut FinishedGroups,
         sink: &mut Sink<'_>,
@@ -267,7 +278,7 @@ impl SimilarPeople<'_> {
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
             self.progress.go_on()?;
             let grouped: Vec<SimilarGroups> = self.pool.install(|| {
-                let one = |part: &PartRecords| self.group_records(part, leftovers);
+                let one = |part: &PartRecords| self.group_records(part, people, leftovers);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
@@ -294,12 +305,43 @@ impl SimilarPeople<'_> {
         finish(&mut waiting)
     }
 
-    fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
+    /// Groups of exposed people and those who hide them, and of the others.
+    fn exposed_first(&self, tuples: Tuples<'_>) -> Result<SimilarGroups> {
+        let (priors, requirement) = (self.known.priors(), self.requirement);
+        let hidden =
+            ExposedFirst { priors, requirement, tuples, go_on: &|| self.progress.go_on() }.groups()?;
+        let mut grouped = vec![false; tuples.values.len()];
+        hidden.iter().flatten().for_each(|&tuple| grouped[tuple as usize] = true);
+        let rest: Vec<u32> = (0..).zip(&grouped).filter(|(_, own)| !**own).map(|(tuple, _)| tuple).collect();
+        let values: Vec<u32> = rest.iter().map(|&tuple| tuples.values[tuple as usize]).collect();
+        let of_rest = |set: &&[u32]| rest.iter().map(|&tuple| set[tuple as usize]).collect();
+        let signatures: Vec<Vec<u32>> = tuples.signatures.iter().map(of_rest).collect();
+        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+        let of_rest = Tuples { values: &values, signatures: &signatures };
+        let SimilarGroups { mut groups, mut suppressed } =
+            group_part(priors, requirement, self.test, of_rest)?;
+        groups.iter_mut().flatten().chain(&mut suppressed).for_each(|tuple| *tuple = rest[*tuple as usize]);
+        groups.extend(hidden);
+        Ok(SimilarGroups { groups, suppressed })
+    }
+
+    fn group_records(
+        &self,
+        part: &PartRecords,
+        people: People,
+        leftovers: Leftovers,
+    ) -> Result<SimilarGroups> {
         let priors = self.known.priors();
         let (values, signatures) = self.tuples((0..part.ends.len() as u32).map(|at| part.person(at)));
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
         let mut found = group_part(priors, self.requirement, self.test, tuples)?;
+        if people == People::Everybody && !found.suppressed.is_empty() {
+            let other = self.exposed_first(tuples)?;
+            if other.suppressed.len() < found.suppressed.len() {
+                found = other;
+            }
+        }
         if leftovers == Leftovers::FormLargerGroups {
             LargerGroups { priors, requirement: self.requirement, tuples }.extend(&mut found);
         }

@@ -132,6 +132,14 @@ fn by_default_pairs_of_columns_are_known_as_far_as_their_people_support_it() {
 }
 
 #[test]
+fn a_dry_run_says_that_a_release_must_be_made() {
+    let place = Place::new(300, KNOWN);
+    let output = place.anonymize("none", &["--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("make the release, and look at its report"), "{}", printed(&output));
+}
+
+#[test]
 fn support_is_for_estimated_distributions() {
     let place = Place::new(100, "r = 2\nsupport = 5\ndistributions = \"known.csv\"");
     let output = place.anonymize("out", &[]);

@@ -1,8 +1,8 @@
 //! Who hides the people whose own value is likely?
 //!
-//! People whose value some distribution makes about as likely as 1/r, or likelier, need others beside them who lack the value
-//! and might well have it. The most exposed choose first, before these others are used up: a group grows by the person who
-//! brings posteriors closest to at most 1/r, until an exact judgement finds it robust. A group may hold a value several times.
+//! They need others beside them who lack the value and might well have it. The most exposed choose first, before these others
+//! are used up: a group grows by the person who brings posteriors closest to at most 1/r, until an exact judgement finds it
+//! robust. A group may hold a value several times.
 //! Whoever finds no small group is left to the others ([`art`](super::art), [`mixing`](super::mixing)).
 //!
 //! Memory: 8 B x signatures x values, at most [`CELLS`] for each person; 16 B per class.
@@ -15,8 +15,6 @@ use crate::math::robust::{
     Excess, GuidedGroups, Priors, PublishedGroup, Requirement, RobustVerdict, Somebody, Tuples, assess,
 };
 
-/// Whose own value is likelier than this share of 1/r chooses.
-const EXPOSED: f64 = 0.8;
 /// How many of the classes that seem best are computed for each step.
 const COMPARED: usize = 16;
 /// How many more people than the fewest a group may have, and how many it may have in all.
@@ -52,7 +50,7 @@ struct Choice<'a> {
 }
 
 impl ExposedFirst<'_> {
-    /// Groups of exposed people and those who hide them, by index, ascending.
+    /// Groups of people who hide each other, by index, ascending.
     pub(super) fn groups(&self) -> Result<Vec<Vec<u32>>> {
         let most = (self.requirement.smallest_group() + MORE).min(MOST);
         let (priors, signatures) = self.priors.of_tuples(self.tuples.signatures);
@@ -73,7 +71,7 @@ impl ExposedFirst<'_> {
             limit,
         };
         let mut groups = Vec::new();
-        for seed in choice.exposed() {
+        for seed in choice.most_exposed_first() {
             while choice.free[seed as usize] > 0 {
                 (self.go_on)()?;
                 // Others of the class would find even fewer people.
@@ -91,13 +89,10 @@ impl Choice<'_> {
         Somebody { signatures: self.classes.signatures(class), value: self.classes.value(class) }
     }
 
-    /// The classes of exposed people, the most exposed first.
-    fn exposed(&self) -> Vec<u32> {
+    /// All classes, the most exposed first: those whose own value some distribution makes likeliest.
+    fn most_exposed_first(&self) -> Vec<u32> {
         let own = |class: u32| (self.guide.own_prior(self.somebody(class)), class);
-        let mut found: Vec<(f64, u32)> = (0..self.classes.len() as u32)
-            .map(own)
-            .filter(|(prior, _)| *prior > EXPOSED * self.limit)
-            .collect();
+        let mut found: Vec<(f64, u32)> = (0..self.classes.len() as u32).map(own).collect();
         found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         found.into_iter().map(|(_, class)| class).collect()
     }

@@ -1,6 +1,7 @@
 //! Which groups do the people of each part form?
 //!
 //! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
+//! Where a part leaves people, the most exposed choose first who hides them, if that leaves fewer.
 //! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
 //! again, for as long as that helps. Those who are still left form larger groups; who fits in none of these is taken in by
 //! groups that are dissolved, or suppressed.
@@ -90,13 +91,6 @@ enum Leftovers {
     FormLargerGroups,
 }
 
-/// Who is grouped in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum People {
-    Everybody,
-    WhoWereLeft,
-}
-
 /// Receives the outcomes, with groups in the order of their numbers.
 type Sink<'s> = dyn FnMut(PlacedPeople<'_>) -> Result<()> + 's;
 
@@ -150,13 +144,12 @@ impl SimilarPeople<'_> {
             _ => sink(PlacedPeople::LeftOut { row: person.row }),
         };
         if count <= 1 {
-            let (who, leftovers) = (People::Everybody, Leftovers::FormLargerGroups);
-            self.round(sorter, who, leftovers, &mut finished, sink, &mut collect)?;
+            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         } else {
-            let (mut sorter, mut waiting, mut who) = (sorter, people, People::Everybody);
+            let (mut sorter, mut waiting) = (sorter, people);
             for _ in 0..ROUNDS {
-                let (dealt, open) = self.exchange(sorter, who, weights.len(), &mut finished, sink)?;
-                (sorter, who) = (dealt, People::WhoWereLeft);
+                let (dealt, open) = self.exchange(sorter, weights.len(), &mut finished, sink)?;
+                sorter = dealt;
                 self.progress.start("grouping who was left", Some(open));
                 // In one part everybody has met, and a few who found a group are not worth a round.
                 let helps = open <= waiting - waiting / 16;
@@ -165,7 +158,7 @@ impl SimilarPeople<'_> {
                 }
                 waiting = open;
             }
-            self.round(sorter, who, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
+            self.round(sorter, Leftovers::FormLargerGroups, &mut finished, sink, &mut collect)?;
         }
         let FinishedGroups { kept, mut number, values } = finished;
         let (groups, left) = self.take_in(kept.groups, left)?;
@@ -192,14 +185,13 @@ impl SimilarPeople<'_> {
     fn exchange<'s>(
         &'s self,
         sorter: Sorter<'_>,
-        people: People,
         combinations: usize,
         finished: &mut FinishedGroups,
         sink: &mut Sink<'_>,
     ) -> Result<(Sorter<'s>, u64)> {
         let mut again = Sorter::new(self.budget, self.spill)?;
         let mut left = vec![0u64; combinations];
-        self.round(sorter, people, Leftovers::AreTriedAgain, finished, sink, &mut |person, _| {
+        self.round(sorter, Leftovers::AreTriedAgain, finished, sink, &mut |person, _| {
             left[person.combination as usize] += 1;
             person.push(&mut again)
         })?;
@@ -268,7 +260,6 @@ impl SimilarPeople<'_> {
     fn round(
         &self,
         sorter: Sorter<'_>,
-        people: People,
         leftovers: Leftovers,
         finished: &mut FinishedGroups,
         sink: &mut Sink<'_>,
@@ -278,7 +269,7 @@ impl SimilarPeople<'_> {
         let mut finish = |waiting: &mut Vec<PartRecords>| -> Result<()> {
             self.progress.go_on()?;
             let grouped: Vec<SimilarGroups> = self.pool.install(|| {
-                let one = |part: &PartRecords| self.group_records(part, people, leftovers);
+                let one = |part: &PartRecords| self.group_records(part, leftovers);
                 waiting.par_iter().with_max_len(1).map(one).collect::<Result<_>>()
             })?;
             for (part, grouped) in waiting.iter().zip(&grouped) {
@@ -305,7 +296,7 @@ impl SimilarPeople<'_> {
         finish(&mut waiting)
     }
 
-    /// Groups of exposed people and those who hide them, and of the others.
+    /// Small groups in which the most exposed chose first, and groups of those who found none.
     fn exposed_first(&self, tuples: Tuples<'_>) -> Result<SimilarGroups> {
         let (priors, requirement) = (self.known.priors(), self.requirement);
         let hidden =
@@ -325,18 +316,13 @@ impl SimilarPeople<'_> {
         Ok(SimilarGroups { groups, suppressed })
     }
 
-    fn group_records(
-        &self,
-        part: &PartRecords,
-        people: People,
-        leftovers: Leftovers,
-    ) -> Result<SimilarGroups> {
+    fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
         let priors = self.known.priors();
         let (values, signatures) = self.tuples((0..part.ends.len() as u32).map(|at| part.person(at)));
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
         let mut found = group_part(priors, self.requirement, self.test, tuples)?;
-        if people == People::Everybody && !found.suppressed.is_empty() {
+        if !found.suppressed.is_empty() {
             let other = self.exposed_first(tuples)?;
             if other.suppressed.len() < found.suppressed.len() {
                 found = other;

@@ -188,7 +188,7 @@ fn expect_the_same_parts(privacy: &str) {
 #[test]
 fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     // The adversary knows so much that few people are alike.
-    let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
+    let place = Place::new(800, "r = 3\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
     let refused = place.anonymize("out", &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
     assert!(
@@ -217,7 +217,9 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let suppressed = summary["suppressed"].as_u64().unwrap();
     assert!(
         suppressed > 400
-            && printed(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed"))
+            && printed(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed")),
+        "{}",
+        printed(&output)
     );
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();

@@ -82,13 +82,13 @@ type TrialColumns<'t> = Vec<(usize, &'t Attribute)>;
 impl TrialTable {
     /// Reads a table for a policy: about `most` people of it.
     pub fn read(table: &Table, policy: &Policy, most: u64, resources: &Resources<'_>) -> Result<Self> {
-        let protection = Protection::new(policy)?;
         if let Some(what) = untried(policy)? {
             return Err(Error::input(
                 format!("a trial cannot estimate {what}"),
                 "make the release, and look at its report",
             ));
         }
+        let protection = Protection::new(policy)?;
         let columns = SourceColumns::bound(table, policy, protection.values())?;
         let source = Source { table, columns, resources };
         let DecidedCodes { mut attributes, sensitive, .. } = source.read_values()?;

@@ -132,6 +132,14 @@ fn by_default_pairs_of_columns_are_known_as_far_as_their_people_support_it() {
 }
 
 #[test]
+fn a_dry_run_says_that_a_release_must_be_made() {
+    let place = Place::new(300, KNOWN);
+    let output = place.anonymize("none", &["--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("make the release, and look at its report"), "{}", printed(&output));
+}
+
+#[test]
 fn support_is_for_estimated_distributions() {
     let place = Place::new(100, "r = 2\nsupport = 5\ndistributions = \"known.csv\"");
     let output = place.anonymize("out", &[]);
@@ -180,7 +188,7 @@ fn expect_the_same_parts(privacy: &str) {
 #[test]
 fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     // The adversary knows so much that few people are alike.
-    let place = Place::new(800, "r = 2\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
+    let place = Place::new(800, "r = 3\nknown = [[\"age\", \"sex\"], [\"education\", \"marital\"]]");
     let refused = place.anonymize("out", &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
     assert!(
@@ -209,7 +217,9 @@ fn suppressed_rows_are_listed_in_private_and_nobody_else_is_missing() {
     let suppressed = summary["suppressed"].as_u64().unwrap();
     assert!(
         suppressed > 400
-            && printed(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed"))
+            && printed(&output).contains(&format!("warning: {suppressed} of 800 rows are suppressed")),
+        "{}",
+        printed(&output)
     );
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(place.path("out/manifest.json")).unwrap()).unwrap();

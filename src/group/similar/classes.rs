@@ -57,6 +57,11 @@ impl Classes {
         if self.next[class] < self.end[class] { self.tuples[self.next[class] as usize] } else { NOBODY }
     }
 
+    /// How many ungrouped tuples a class has.
+    pub(super) fn many(&self, class: u32) -> u32 {
+        self.end[class as usize] - self.next[class as usize]
+    }
+
     /// Removes the lowest ungrouped index of a class.
     pub(super) fn take(&mut self, class: u32) {
         self.next[class as usize] += 1;

@@ -9,6 +9,7 @@
 //! | `classes` | which tuples are alike? |
 //! | `nearest` | which ungrouped tuple fits a group best? |
 //! | `leftover` | which finished group can accept a left-over tuple? |
+//! | `exposed_first` | who hides the people whose own value is likely? |
 //! | `larger` | which larger groups can hold the people who are left over? |
 //! | `mixing` | which groups are dissolved to take in the people whom no group could hold? |
 //! | `kept_back` | which finished groups may still be dissolved? |
@@ -18,6 +19,7 @@
 
 mod art;
 mod classes;
+mod exposed_first;
 mod kept_back;
 mod larger;
 mod leftover;

@@ -1,6 +1,7 @@
 //! Which groups do the people of each part form?
 //!
 //! Parts come out of the sorter one after the other; a few are collected, grouped in parallel and passed on in order.
+//! Where a part leaves people, the most exposed choose first who hides them, if that leaves fewer.
 //! If there is more than one part, people whom no group of their part can accept are sorted into new parts and tried
 //! again, for as long as that helps. Those who are still left form larger groups; who fits in none of these is taken in by
 //! groups that are dissolved, or suppressed.
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
+use super::exposed_first::ExposedFirst;
 use super::kept_back::{GroupRecords, GroupsKeptBack, published};
 use super::larger::LargerGroups;
 use super::mixing::{Mixed, Mixing};
@@ -294,12 +296,38 @@ impl SimilarPeople<'_> {
         finish(&mut waiting)
     }
 
+    /// Small groups in which the most exposed chose first, and groups of those who found none.
+    fn exposed_first(&self, tuples: Tuples<'_>) -> Result<SimilarGroups> {
+        let (priors, requirement) = (self.known.priors(), self.requirement);
+        let hidden =
+            ExposedFirst { priors, requirement, tuples, go_on: &|| self.progress.go_on() }.groups()?;
+        let mut grouped = vec![false; tuples.values.len()];
+        hidden.iter().flatten().for_each(|&tuple| grouped[tuple as usize] = true);
+        let rest: Vec<u32> = (0..).zip(&grouped).filter(|(_, own)| !**own).map(|(tuple, _)| tuple).collect();
+        let values: Vec<u32> = rest.iter().map(|&tuple| tuples.values[tuple as usize]).collect();
+        let of_rest = |set: &&[u32]| rest.iter().map(|&tuple| set[tuple as usize]).collect();
+        let signatures: Vec<Vec<u32>> = tuples.signatures.iter().map(of_rest).collect();
+        let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
+        let of_rest = Tuples { values: &values, signatures: &signatures };
+        let SimilarGroups { mut groups, mut suppressed } =
+            group_part(priors, requirement, self.test, of_rest)?;
+        groups.iter_mut().flatten().chain(&mut suppressed).for_each(|tuple| *tuple = rest[*tuple as usize]);
+        groups.extend(hidden);
+        Ok(SimilarGroups { groups, suppressed })
+    }
+
     fn group_records(&self, part: &PartRecords, leftovers: Leftovers) -> Result<SimilarGroups> {
         let priors = self.known.priors();
         let (values, signatures) = self.tuples((0..part.ends.len() as u32).map(|at| part.person(at)));
         let signatures: Vec<&[u32]> = signatures.iter().map(Vec::as_slice).collect();
         let tuples = Tuples { values: &values, signatures: &signatures };
         let mut found = group_part(priors, self.requirement, self.test, tuples)?;
+        if !found.suppressed.is_empty() {
+            let other = self.exposed_first(tuples)?;
+            if other.suppressed.len() < found.suppressed.len() {
+                found = other;
+            }
+        }
         if leftovers == Leftovers::FormLargerGroups {
             LargerGroups { priors, requirement: self.requirement, tuples }.extend(&mut found);
         }

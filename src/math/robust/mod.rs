@@ -8,6 +8,7 @@
 //! | `ranges` | between which priors does a group lie? |
 //! | `conditions` | does the Delta, ratio or exact test hold for a group? |
 //! | `enclosure` | how large can the posteriors of a large group be? |
+//! | `guided` | which posteriors has a small group, also with somebody else in it? |
 //! | `tilted` | which posteriors can be expected in a large group? |
 //! | `judge` | what may be said about a published group? |
 //! | `unavoidable` | how many people can no grouping hide? |
@@ -21,6 +22,7 @@
 mod conditions;
 mod counted;
 mod enclosure;
+mod guided;
 mod judge;
 mod priors;
 mod ranges;
@@ -37,6 +39,7 @@ mod unavoidable;
 pub use conditions::{Test, delta_ceiling};
 pub use counted::{ArrangedGroup, largest_share};
 pub use enclosure::exposed;
+pub use guided::{Excess, GuidedGroups, Somebody};
 pub use judge::{Assessment, Proof, PublishedGroup, RobustVerdict, assess, delta_claims, verify};
 pub use priors::{Priors, PriorsBuilder};
 pub(crate) use ranges::{GroupPriors, PriorRanges};

@@ -185,20 +185,23 @@ pub enum Search {
 }
 
 /// Where a run works: the directory in which the release is built, the private files, the spill and the budget.
+///
+/// Fields are dropped in this order: a run without free file handles closes those of its input and of its spill before the
+/// directory is removed, which needs some.
 pub(super) struct Workplace<'a> {
+    /// The files of the input.
+    pub inputs: InputHashes,
+    pub spill: Spill,
     pub staging: Staging,
     pub private: ReceiptPaths,
     pub key: FingerprintKey,
     /// The file for a key that this run made.
     pub new_key: Option<PrivateFile>,
-    pub spill: Spill,
     pub resources: Resources<'a>,
     /// The ledger and those who wait, if the release is continued.
     pub nightly: NightlyFiles,
     /// What this night continues.
     pub continued: Option<Continued>,
-    /// The files of the input.
-    pub inputs: InputHashes,
     /// What becomes of the release that is exchanged, if one is.
     pub replaced: Option<OlderRelease>,
     /// The risks of exchanging it that the policy accepts.

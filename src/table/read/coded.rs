@@ -4,8 +4,8 @@
 //! row: [`CodedRows`] passes on `Dictionary(Int32, values)`, and where equal rows stand together `RunArray`s of that.
 //!
 //! Only what is common is read here: flat columns of whole numbers or texts without nulls, in pages of codes. From the
-//! first row on that is stored in another way, or is damaged, the ordinary reader goes on, so that a file has one meaning
-//! and every error is its own.
+//! first row on that is stored in another way, or is found to be damaged, the ordinary reader goes on, so that a file has
+//! one meaning. All rows that it announces are read, or it is an error.
 //!
 //! Memory: a page and the dictionary of each column, and a batch.
 

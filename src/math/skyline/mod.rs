@@ -40,5 +40,5 @@ pub use point::{Knowledge, Point};
 pub use shape::Values;
 pub use size_bars::SizeBars;
 pub use state::{GroupCount, ProtectedCodes, SkylineState, TargetPoint};
-pub use statistics::{Breach, Harmless, Statistics};
+pub use statistics::{Breach, HarmlessGroups, Statistics};
 pub use window_state::WindowState;

@@ -26,27 +26,27 @@ pub struct Statistics {
     values: Values,
     size: Knowledge,
     minima: [Option<Minimum>; 5],
-    harmless: Harmless,
+    harmless: HarmlessGroups,
 }
 
 /// With single values, a group whose target is no more frequent, and which has no fewer people and no fewer
 /// of them left without the target and the top values, cannot lower any statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Harmless {
+pub struct HarmlessGroups {
     target: u64,
     people: u64,
     left: u64,
 }
 
-impl Harmless {
+impl HarmlessGroups {
     /// Excludes no group.
-    pub const UNKNOWN: Harmless = Harmless { target: 0, people: u64::MAX, left: u64::MAX };
+    pub const UNKNOWN: HarmlessGroups = HarmlessGroups { target: 0, people: u64::MAX, left: u64::MAX };
     /// Excludes every group.
-    pub const ALL: Harmless = Harmless { target: u64::MAX, people: 0, left: 0 };
+    pub const ALL: HarmlessGroups = HarmlessGroups { target: u64::MAX, people: 0, left: 0 };
 
     /// Excludes what both exclude.
-    pub fn and(self, other: Harmless) -> Harmless {
-        Harmless {
+    pub fn and(self, other: HarmlessGroups) -> HarmlessGroups {
+        HarmlessGroups {
             target: self.target.min(other.target),
             people: self.people.max(other.people),
             left: self.left.max(other.left),
@@ -114,7 +114,7 @@ fn error_bound(roundings: u64) -> Option<f64> {
 impl Statistics {
     /// No groups yet: the value does not occur.
     pub fn new(values: Values, size: Knowledge) -> Self {
-        Statistics { values, size, minima: [const { None }; 5], harmless: Harmless::UNKNOWN }
+        Statistics { values, size, minima: [const { None }; 5], harmless: HarmlessGroups::UNKNOWN }
     }
 
     /// The shape that attains each statistic, with the number of its group.
@@ -235,7 +235,7 @@ impl Statistics {
             return false;
         }
         let top_sum = group.top_sum(self.size.l, target);
-        let Harmless { target: rarely, people, left } = self.harmless;
+        let HarmlessGroups { target: rarely, people, left } = self.harmless;
         if target <= rarely && group.people >= people && left_over(group.people, target, top_sum) >= left {
             return false;
         }
@@ -247,21 +247,21 @@ impl Statistics {
         if self.size.m == 0 { 3 } else { 5 }
     }
 
-    fn find_harmless(&self) -> Harmless {
+    fn find_harmless(&self) -> HarmlessGroups {
         let shapes = || self.minima[..self.ratios()].iter().flatten().map(|minimum| &minimum.shape);
         if self.values != Values::Single || shapes().count() < self.ratios() {
-            return Harmless::UNKNOWN;
+            return HarmlessGroups::UNKNOWN;
         }
-        let of_shape = |shape: &GroupShape| Harmless {
+        let of_shape = |shape: &GroupShape| HarmlessGroups {
             target: shape.target,
             people: shape.people,
             left: left_over(shape.people, shape.target, shape.top_sum),
         };
-        shapes().map(of_shape).fold(Harmless::ALL, Harmless::and)
+        shapes().map(of_shape).fold(HarmlessGroups::ALL, HarmlessGroups::and)
     }
 
     /// The groups that cannot lower any of the statistics.
-    pub fn harmless(&self) -> Harmless {
+    pub fn harmless(&self) -> HarmlessGroups {
         self.harmless
     }
 

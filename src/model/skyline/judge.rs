@@ -10,7 +10,7 @@ use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::shape::{GroupShape, Outline};
-use crate::math::skyline::{Breach, Harmless, Knowledge, Point, Ranking, Statistics, Values};
+use crate::math::skyline::{Breach, HarmlessGroups, Knowledge, Point, Ranking, Statistics, Values};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
@@ -105,7 +105,7 @@ pub struct SkylineJudge {
 /// Invariant: exactly the groups that every value dismisses by itself, or none, while statistics fall. They are looked
 /// for again after as many values were observed as there are, so the search adds a constant to each.
 struct Dismissed {
-    harmless: Harmless,
+    harmless: HarmlessGroups,
     /// The values below this code were all seen before.
     codes: usize,
     /// The largest l of a point.
@@ -116,7 +116,7 @@ struct Dismissed {
 
 impl Dismissed {
     /// No group.
-    const NONE: Dismissed = Dismissed { harmless: Harmless::UNKNOWN, codes: 0, l: 0, observed: 0 };
+    const NONE: Dismissed = Dismissed { harmless: HarmlessGroups::UNKNOWN, codes: 0, l: 0, observed: 0 };
 
     fn contains(&self, group: &CountedGroup, ranking: &mut Ranking) -> bool {
         if self.codes == 0 || group.code_limit() > self.codes {
@@ -134,7 +134,8 @@ impl Dismissed {
             let seen = || by_code.iter().map_while(Option::as_ref);
             self.codes = seen().count();
             self.l = seen().flatten().map(|own| own.size().l).max().unwrap_or(0);
-            self.harmless = seen().flatten().map(Statistics::harmless).fold(Harmless::ALL, Harmless::and);
+            self.harmless =
+                seen().flatten().map(Statistics::harmless).fold(HarmlessGroups::ALL, HarmlessGroups::and);
         }
     }
 }

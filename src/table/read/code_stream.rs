@@ -15,7 +15,7 @@ const GROUP: usize = 8;
 
 /// Some codes of a page, at least one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Codes<'s> {
+pub(super) enum CodePiece<'s> {
     /// The same code so many times.
     Same(u32, usize),
     /// These codes.
@@ -64,7 +64,7 @@ impl CodeStream {
     }
 
     /// The next codes, at most this many; `most` and the rows left are not 0. `None` if the page is not as it should be.
-    pub fn next(&mut self, most: usize) -> Option<Codes<'_>> {
+    pub fn next(&mut self, most: usize) -> Option<CodePiece<'_>> {
         let most = most.min(self.left);
         if self.run.is_over() {
             self.run = self.begin()?;
@@ -84,14 +84,14 @@ impl CodeStream {
                 let rows = most.min(*left);
                 *left -= rows;
                 self.left -= rows;
-                Some(Codes::Same(*code, rows))
+                Some(CodePiece::Same(*code, rows))
             }
             Run::Packed { next, end, .. } => {
                 let rows = most.min(*end - *next);
                 let codes = &self.unpacked[*next..*next + rows];
                 *next += rows;
                 self.left -= rows;
-                Some(Codes::Each(codes))
+                Some(CodePiece::Each(codes))
             }
         }
     }

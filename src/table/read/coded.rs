@@ -1,7 +1,7 @@
 //! How are rows read as codes of the dictionary that a Parquet file stores?
 //!
 //! Columns with few values are stored as codes, long runs as such. Whoever counts equal neighbors needs no value of each
-//! row: [`CodedRows`] passes on `Dictionary(Int32, values)`, and where equal rows stand together `RunArray`s of that.
+//! row: [`StoredCodes`] passes on `Dictionary(Int32, values)`, and where equal rows stand together `RunArray`s of that.
 //!
 //! Only what is common is read here: flat columns of whole numbers or texts without nulls, in pages of codes. From the
 //! first row on that is stored in another way, or is found to be damaged, the ordinary reader goes on, so that a file has
@@ -22,7 +22,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::code_stream::{CodeStream, Codes};
+use super::code_stream::{CodePiece, CodeStream};
 use super::contain::damaged;
 use super::parquet::FilePages;
 use super::plan::is_string;
@@ -50,7 +50,7 @@ const MOST_NUMBERS: u32 = 1 << 16;
 pub(super) type OrdinaryRest<'t> = Box<dyn FnOnce(u64) -> Result<Batches<'t>> + 't>;
 
 /// The batches of a row group.
-pub(super) struct CodedRows<'t> {
+pub(super) struct StoredCodes<'t> {
     path: &'t Path,
     names: Vec<String>,
     batch_rows: usize,
@@ -67,7 +67,7 @@ enum Reader<'t> {
     Ended,
 }
 
-impl<'t> CodedRows<'t> {
+impl<'t> StoredCodes<'t> {
     /// The rows of these columns, with their names.
     pub fn new(
         path: &'t Path,
@@ -77,7 +77,7 @@ impl<'t> CodedRows<'t> {
         rest: OrdinaryRest<'t>,
     ) -> Self {
         let (names, columns) = columns.into_iter().unzip();
-        CodedRows { path, names, batch_rows, rows, done: 0, columns, reader: Reader::Codes(rest) }
+        StoredCodes { path, names, batch_rows, rows, done: 0, columns, reader: Reader::Codes(rest) }
     }
 
     /// The next rows; `None` if some of them are not codes.
@@ -94,7 +94,7 @@ impl<'t> CodedRows<'t> {
     }
 }
 
-impl Iterator for CodedRows<'_> {
+impl Iterator for StoredCodes<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -231,8 +231,8 @@ impl CodedColumn {
         let mut runs = RunList::default();
         while runs.rows < rows {
             match self.page.next(rows - runs.rows)? {
-                Codes::Same(code, times) => runs.push(code, times),
-                Codes::Each(codes) => codes.iter().for_each(|&code| runs.push(code, 1)),
+                CodePiece::Same(code, times) => runs.push(code, times),
+                CodePiece::Each(codes) => codes.iter().for_each(|&code| runs.push(code, 1)),
             }
             if self.form == CodeForm::RunsOrRows && runs.codes.len() > rows / ROWS_PER_RUN {
                 return self.take_rows(runs.each(rows), rows);
@@ -247,11 +247,11 @@ impl CodedColumn {
         let mut in_runs = 0;
         while codes.len() < rows {
             match self.page.next(rows - codes.len())? {
-                Codes::Same(code, times) => {
+                CodePiece::Same(code, times) => {
                     in_runs += times;
                     codes.resize(codes.len() + times, code as i32);
                 }
-                Codes::Each(each) => codes.extend(each.iter().map(|&code| code as i32)),
+                CodePiece::Each(each) => codes.extend(each.iter().map(|&code| code as i32)),
             }
         }
         self.short_runs = in_runs < rows - rows / ROWS_PER_RUN;
@@ -305,8 +305,8 @@ fn all_present(levels: Bytes, rows: usize) -> bool {
     let mut levels = CodeStream::of_width(levels, 1, rows);
     while levels.left() > 0 {
         match levels.next(rows) {
-            Some(Codes::Same(1, _)) => {}
-            Some(Codes::Each(each)) if each.iter().all(|&level| level == 1) => {}
+            Some(CodePiece::Same(1, _)) => {}
+            Some(CodePiece::Each(each)) if each.iter().all(|&level| level == 1) => {}
             _ => return false,
         }
     }

@@ -14,7 +14,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use proptest::prelude::*;
 
-use super::code_stream::{CodeStream, Codes};
+use super::code_stream::{CodePiece, CodeStream};
 use super::{ColumnRequest, ReadOptions, Table};
 use crate::error::Result;
 use crate::table::ColumnKind;
@@ -218,8 +218,8 @@ proptest! {
         let mut seen = 0;
         while stream.left() > 0 {
             match stream.next(100) {
-                Some(Codes::Same(_, times)) => seen += times,
-                Some(Codes::Each(codes)) => seen += codes.len(),
+                Some(CodePiece::Same(_, times)) => seen += times,
+                Some(CodePiece::Each(codes)) => seen += codes.len(),
                 None => return Ok(()),
             }
         }
@@ -232,8 +232,8 @@ fn codes(bytes: &[u8], rows: usize, most: usize) -> Option<Vec<u32>> {
     let mut codes = Vec::new();
     while stream.left() > 0 {
         match stream.next(most)? {
-            Codes::Same(code, times) => codes.resize(codes.len() + times, code),
-            Codes::Each(each) => codes.extend(each),
+            CodePiece::Same(code, times) => codes.resize(codes.len() + times, code),
+            CodePiece::Each(each) => codes.extend(each),
         }
     }
     Some(codes)

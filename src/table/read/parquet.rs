@@ -22,7 +22,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::coded::{CodedColumn, CodedRows, OrdinaryRest};
+use super::coded::{CodedColumn, OrdinaryRest, StoredCodes};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -133,7 +133,7 @@ impl ParquetFile {
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 match group.map(|group| self.coded(group, &shared.2, bytes_read)).transpose()?.flatten() {
                     Some(columns) => {
-                        Ok(Box::new(CodedRows::new(path, columns, rows, batch_rows as usize, ordinary)))
+                        Ok(Box::new(StoredCodes::new(path, columns, rows, batch_rows as usize, ordinary)))
                     }
                     None => ordinary(0),
                 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::ArrayRef;
 use arrow_schema::{Schema, SchemaRef};
@@ -21,7 +21,7 @@ use super::parquet::ParquetFile;
 use super::paths::find;
 use super::plan::{ColumnRequest, FilePlan, ScanRequest, kind_of, missing};
 use super::room::{DecodeRoom, Need, RoomTaken, ScanMeans};
-use super::scan::{self, Cutting, FileScan, Morsel, Pieces};
+use super::scan::{self, Cutting, FileScan, Morsel, Pieces, Work};
 use super::spool::SpoolPlace;
 use crate::error::{Error, Result};
 use crate::table::formulas::CsvTexts;
@@ -319,9 +319,31 @@ impl Table {
         columns: &[ColumnRequest],
         means: impl Into<ScanMeans<'b>>,
         work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
-        consume: impl FnMut(T) -> Result<()>,
+        mut consume: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let means = means.into();
+        // Only this part is compiled for each type of result.
+        let waiting = Mutex::new(BTreeMap::new());
+        let waiting = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |morsel: Morsel<'_>| {
+            let index = morsel.index();
+            let result = work(morsel)?;
+            waiting().insert(index, result);
+            Ok(())
+        };
+        let mut consume = |index| {
+            let result = waiting().remove(&index);
+            result.map_or_else(|| Err(Error::defect("a morsel has no result")), &mut consume)
+        };
+        self.scan_morsels(columns, means.into(), &work, &mut consume)
+    }
+
+    fn scan_morsels(
+        &self,
+        columns: &[ColumnRequest],
+        means: ScanMeans<'_>,
+        work: &Work<'_>,
+        consume: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
         let request = ScanRequest::new(&self.schema, columns)?;
         let room = DecodeRoom::new(means.budget);
         let (batch_rows, morsel_rows) = (self.batch_rows, means.morsel_rows);

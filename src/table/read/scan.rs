@@ -185,19 +185,24 @@ impl<'t> Feed<'t> {
     }
 }
 
-enum MorselOutcome<T> {
-    Done(Result<T>),
+enum MorselOutcome {
+    Done(Result<()>),
     /// The caller's work panicked: a bug, which is resumed as a panic on the calling thread.
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Runs `work` on the morsels of `files` and passes its results to `consume` in table order.
-pub(super) fn scan<'t, T: Send>(
+/// What is done with a morsel, on any thread.
+pub(super) type Work<'w> = dyn Fn(Morsel<'_>) -> Result<()> + Sync + 'w;
+
+/// Runs `work` on the morsels of `files`, and `consume` on the index of each in table order.
+///
+/// Results are the caller's, by index: so this is compiled once, not for each type of result.
+pub(super) fn scan<'t>(
     files: Vec<FileScan<'t>>,
     room: &'t DecodeRoom<'t>,
     means: ScanMeans<'_>,
-    work: impl Fn(Morsel<'_>) -> Result<T> + Sync,
-    consume: impl FnMut(T) -> Result<()>,
+    work: &Work<'_>,
+    consume: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
     let (threads, progress) = (means.threads.max(1), means.progress);
     let feed = Mutex::new(Feed { room, files: files.into_iter(), current: None, index: 0, first_row: 0 });
@@ -212,7 +217,7 @@ pub(super) fn scan<'t, T: Send>(
     let outcome = std::thread::scope(|scope| {
         let started = (0..threads).try_for_each(|_| {
             let (permits, give_result) = (permits.clone(), give_result.clone());
-            let (feed, limit, work) = (&feed, &limit, &work);
+            let (feed, limit) = (&feed, &limit);
             let worker = start_in(scope, move || {
                 while permits.recv().is_ok() {
                     let Some(result) = run_next(feed, limit, progress, work) else { break };
@@ -241,12 +246,12 @@ pub(super) fn scan<'t, T: Send>(
     }
 }
 
-fn run_next<T>(
+fn run_next(
     feed: &Mutex<Feed<'_>>,
     limit: &AtomicU64,
     progress: Option<&Progress>,
-    work: &(impl Fn(Morsel<'_>) -> Result<T> + Sync),
-) -> Option<(u64, MorselOutcome<T>)> {
+    work: &Work<'_>,
+) -> Option<(u64, MorselOutcome)> {
     let (index, taken) = {
         let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
         if limit.load(Ordering::Relaxed) <= feed.index {
@@ -272,11 +277,11 @@ fn run_next<T>(
 }
 
 /// Owns its ends of the channels, so that returning early stops the workers.
-fn consume_in_order<T>(
-    results: Receiver<(u64, MorselOutcome<T>)>,
+fn consume_in_order(
+    results: Receiver<(u64, MorselOutcome)>,
     give_permit: Sender<()>,
-    mut consume: impl FnMut(T) -> Result<()>,
-) -> MorselOutcome<()> {
+    consume: &mut dyn FnMut(u64) -> Result<()>,
+) -> MorselOutcome {
     let mut early = BTreeMap::new();
     let mut next = 0;
     for (index, outcome) in results {
@@ -284,7 +289,7 @@ fn consume_in_order<T>(
         while let Some(outcome) = early.remove(&next) {
             match outcome {
                 MorselOutcome::Done(result) => {
-                    if let Err(error) = result.and_then(&mut consume) {
+                    if let Err(error) = result.and_then(|()| consume(next)) {
                         return MorselOutcome::Done(Err(error));
                     }
                 }

@@ -268,7 +268,7 @@ fn io_remedy(source: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => {
             "\n  raise the limit on the size of a file (ulimit -f), or use another file system"
         }
-        io::ErrorKind::NotFound => "\n  correct the path, or make what it names",
+        io::ErrorKind::NotFound => "\n  check the path: the file or directory must exist",
         io::ErrorKind::PermissionDenied => {
             "\n  give the user who runs this access to it, or choose another path"
         }

@@ -193,7 +193,7 @@ fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {
                 columns.sensitive,
                 number_of(missing, "row", "rows")
             ),
-            "say what null means with null_is in the policy, or declare the values as a set",
+            "say what null means with null_is in a policy, or declare the values as a set",
             Setting::Values,
         ));
     }

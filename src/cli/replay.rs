@@ -48,7 +48,9 @@ pub(super) fn to_text(report: &ReplayReport) -> String {
         row("with certainty", report.certain),
     ];
     let others = match report.knows_others {
-        true => "others             not known; whoever has what k and m of the points allow may reach more\n",
+        true => {
+            "others             what k and m allow to know of others is not used; somebody who has it may reach more\n"
+        }
         false => "",
     };
     format!(

@@ -36,8 +36,8 @@ impl Suite {
         }
         let others = "the quasi-identifiers of all others: alone at an end";
         table.push_sure("range ends", others, found.at_ends);
-        let own = "the quasi-identifiers: nobody else has them";
-        table.push_sure("lookalikes", own, found.without_lookalikes);
+        let own = "the original: nobody else has these quasi-identifiers";
+        table.push_sure("unique people", own, found.without_lookalikes);
         let correlations = "the correlations in the data";
         match &self.correlations {
             None => table.push_missing("correlations", correlations, "needs --bandwidth"),

@@ -393,7 +393,10 @@ impl LongTable<'_> {
         let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
         let remedy = match differing.keys().all(sensitive) {
             true => "give every person one value, or set privacy.values = \"set\" or \"multiset\"",
-            false => "let all rows of a person agree in what is not sensitive, or drop the column",
+            false => {
+                "let all rows of a person agree in what is not sensitive, or drop the column; if people have several \
+                 sensitive values, set privacy.values = \"set\" as well"
+            }
         };
         Error::input(
             format!("the rows of some people disagree: {}", found.collect::<Vec<_>>().join(", ")),

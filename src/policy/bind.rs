@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::document::TableRules;
 use super::parse::{closest, quoted};
 use crate::error::{Error, Mistake, Result, number_of};
-use crate::table::read::looks_like_data;
+use crate::table::read::{looks_like_data, overlooked_delimiter};
 
 /// The role of a column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +22,6 @@ pub enum Role {
     Individual,
     /// The number of rows that a row represents.
     Count,
-}
-
-/// The delimiter in the name of a table's only column, if the table seems to have been read with the wrong one.
-pub fn overlooked_delimiter(table: &[impl AsRef<str>]) -> Option<char> {
-    let [only] = table else { return None };
-    [';', '\t', '|'].into_iter().find(|delimiter| only.as_ref().contains(*delimiter))
 }
 
 impl TableRules {

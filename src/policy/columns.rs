@@ -354,9 +354,9 @@ fn read_types(section: &Section, places: &Places, mistakes: &mut Mistakes) -> BT
         if !places.contains_key(&name) {
             let remedy = match super::parse::closest(&name, places.keys().map(String::as_str)) {
                 Some(near) => format!("did you mean {near}?"),
-                None => "name a column that has a role".to_string(),
+                None => "give it a role (drop, quasi, keep or sensitive), or delete this line".to_string(),
             };
-            item.wrong("is not a column with a role", remedy, mistakes);
+            item.wrong("has a type, but no role", remedy, mistakes);
         }
         if let Some(kind) = item.choice(&ColumnType::NAMES, mistakes) {
             types.insert(name, kind);

@@ -25,7 +25,7 @@ mod reading;
 mod tree;
 
 pub use accept::AcceptedRisk;
-pub use bind::{Role, overlooked_delimiter};
+pub use bind::Role;
 pub(crate) use canonical::{fraction_text, list_text, name_of};
 pub use columns::{ColumnType, Columns, Nearness};
 pub use document::TableRules;

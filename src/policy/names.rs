@@ -49,7 +49,8 @@ pub enum Topic {
 
 const IDENTIFIERS: &str = "ssn nin passport email mail phone telephone mobile cell fax surname firstname lastname fullname \
     forename address street iban account license licence plate mrn nhs ip mac url username login \
-    password token signature photo latitude longitude lat lon lng imei vin";
+    password token signature photo latitude longitude lat lon lng imei vin vorname nachname familienname anschrift adresse telefon \
+    prenom";
 
 const PERSONS: &str = "person patient customer client user member subject individual employee student citizen resident \
     people participant beneficiary claimant respondent owner visitor taxpayer";
@@ -61,15 +62,25 @@ const CODES: &str = "zip zipcode postcode postal plz tract fips nuts";
 
 /// The words of each topic; the most telling come first.
 const KNOWN: [(Topic, &str); 9] = [
-    (Topic::Age, "age dob birthdate birthday birth born birthyear birthyr yob"),
-    (Topic::Sex, "sex gender"),
+    (
+        Topic::Age,
+        "age dob birthdate birthday birth born birthyear birthyr yob alter geburtsdatum geburtsjahr naissance",
+    ),
+    (Topic::Sex, "sex gender geschlecht sexe"),
     (Topic::Race, "race ethnicity ethnic hispanic"),
-    (Topic::Place, "residence city town village county state region province district country"),
-    (Topic::Education, "education educ degree school schooling"),
-    (Topic::Marital, "marital married marstat mars filing"),
-    (Topic::Origin, "citizenship nationality native birthplace immigration language"),
-    (Topic::Work, "occupation job profession workclass worker employer industry employment"),
-    (Topic::Household, "household children family dependents"),
+    (
+        Topic::Place,
+        "residence city town village county state region province district country wohnort gemeinde kreis bundesland \
+            commune departement pays",
+    ),
+    (Topic::Education, "education educ degree school schooling bildung schulabschluss diplome"),
+    (Topic::Marital, "marital married marstat mars filing familienstand matrimonial"),
+    (
+        Topic::Origin,
+        "citizenship nationality native birthplace immigration language staatsangehoerigkeit nationalite",
+    ),
+    (Topic::Work, "occupation job profession workclass worker employer industry employment beruf branche"),
+    (Topic::Household, "household children family dependents haushalt kinder enfants menage"),
 ];
 
 /// Parts of words that mean the same wherever they stand at the end: `inputzip`, `countyfips`.
@@ -84,12 +95,13 @@ const SECRETS: [(u8, &str); 4] = [
         0,
         "diagnosis diagnoses diag dx disease diseases illness condition conditions icd hiv symptom symptoms \
     medication drug drugs alcohol treatment therapy procedure disability blind injury hospital allergy pregnancy religion \
-    relig religpew sexual sexuality orientation political conviction offence offense crime arrest abuse sensitive secret",
+    relig religpew sexual sexuality orientation political conviction offence offense crime arrest abuse sensitive secret \
+    diagnose krankheit maladie medikament medicament behandlung traitement",
     ),
     (
         1,
         "income incomes faminc hhinc agi salary wage wages earnings pay debt credit balance wealth bonus benefit benefits \
-    ben",
+    ben einkommen gehalt lohn revenu salaire",
     ),
     (2, "occupation job profession grade score rating vote result"),
     (3, "tax taxes"),
@@ -247,6 +259,9 @@ mod tests {
             ("marstat", Some(Topic::Marital)),
             ("stage", None),
             ("household_no", None),
+            ("Geschlecht", Some(Topic::Sex)),
+            ("date de naissance", Some(Topic::Age)),
+            ("Wohnort_PLZ", Some(Topic::Place)),
         ] {
             assert_eq!(topic(name).map(|(topic, _)| topic), expected, "{name}");
         }

@@ -289,7 +289,7 @@ impl PolicyProposal<'_> {
         if protection.values != Values::Single {
             writeln!(text, "values = \"{}\"  # a person may have several values", protection.values.name())?;
         }
-        writeln!(text, "# At least so many people share every published group.")?;
+        writeln!(text, "# The smallest number of people in a group.")?;
         writeln!(text, "k_anonymity = {}", protection.group_size)?;
         let Some(point) = &protection.point else {
             writeln!(
@@ -307,8 +307,8 @@ impl PolicyProposal<'_> {
              #   k   other people, with their values,\n\
              #   m   people who, if one of them has a value, then the person has it too (a family),\n\
              # and must not become as sure as `confidence` of any value. Raise l, k and m or lower the confidence for more\n\
-             # protection and coarser groups. Who knows this much and sees the whole table as one group is {:.1} % sure\n\
-             # already; a confidence near that leaves few groups.",
+             # protection and coarser groups. Somebody who knows this much and sees only the whole table as one group is already\n\
+             # {:.1} % sure; a confidence near that leaves few groups.",
             (1000.0 * point.whole_table).ceil() / 10.0
         )?;
         writeln!(text, "[[privacy.skyline]]")?;

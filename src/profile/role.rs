@@ -11,12 +11,13 @@ use super::scan::{Persons, Profile};
 use crate::encode::attribute::MOST_IN_A_SET;
 use crate::encode::distinct::MOST;
 use crate::encode::scale::Scale;
-use crate::error::{Error, Result, Setting, number_of};
+use crate::error::{Error, Result, number_of};
 use crate::math::skyline::Values;
 use crate::policy::hierarchy::DateLevel;
-use crate::policy::{Hint, Topic, hint, overlooked_delimiter, topic};
+use crate::policy::{Hint, Topic, hint, topic};
 use crate::release::rows::GROUP;
 use crate::table::ColumnKind;
+use crate::table::read::wrong_delimiter;
 
 /// Decisions that the owner has already made.
 #[derive(Debug, Clone, Default)]
@@ -104,13 +105,8 @@ pub fn propose<'a>(profile: &'a Profile, asked: &OwnerChoices) -> Result<PolicyP
         return Err(Error::input("the table has no rows", "give a table with at least one person"));
     }
     let names: Vec<&str> = profile.columns.iter().map(|column| column.name.as_str()).collect();
-    if let Some(delimiter) = overlooked_delimiter(&names) {
-        let delimiter = if delimiter == '\t' { "tab".to_string() } else { format!("{delimiter:?}") };
-        return Err(Error::missing(
-            format!("the table has one column; is the delimiter {delimiter}?"),
-            format!("choose {delimiter} as delimiter"),
-            Setting::Delimiter,
-        ));
+    if let Some(error) = wrong_delimiter(&names) {
+        return Err(error);
     }
     let mut warnings = Vec::new();
     let person = profile.persons.as_ref().filter(|persons| repeats(profile, persons.column));

@@ -63,7 +63,7 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
             0 => line(
                 "sensitive values",
                 ScopeVerdict::Covered,
-                "how sure others become of them is limited as listed below",
+                "how sure others become of them is limited as this report lists",
                 Some(people),
             ),
             open => line(
@@ -94,7 +94,7 @@ pub fn scope(policy: &Policy, release: &ReleasedPeople<'_>) -> Vec<ScopeLine> {
             "closeness of numbers",
             covered_if(close),
             match close {
-                true => "numbers that are close to each other are not told apart for free",
+                true => "numbers that are close to each other count as the same",
                 false => "numbers that are close to each other count as different values",
             },
             None,
@@ -180,7 +180,8 @@ fn identity(policy: &Policy, people: u64) -> ScopeLine {
     let (covered, words) = match (policy.publish.style, least) {
         (Style::Bucketized, _) => (
             ScopeVerdict::Open,
-            "quasi-identifiers are published exactly: who knows them finds the person".to_string(),
+            "quasi-identifiers are published exactly: somebody who knows them can find the person"
+                .to_string(),
         ),
         (Style::Generalized, 0 | 1) => {
             (ScopeVerdict::Open, "no group size is required: a row may belong to one person only".to_string())

@@ -88,7 +88,8 @@ fn the_releases_of_the_datasets_expose_as_many_people_as_before() {
         folder.ends_with(0, &[&make[..], own.made_with].concat());
         let attack = [&["attack", "release", "--original", own.table, "--json"], own.attacked_with].concat();
         let report: Value = serde_json::from_slice(&folder.run(&attack).stdout).unwrap();
-        let found = ["certainty", "range ends", "lookalikes"].map(|name| people(&report, name, "people")[0]);
+        let found =
+            ["certainty", "range ends", "unique people"].map(|name| people(&report, name, "people")[0]);
         assert_eq!(found, own.people, "{}", own.policy);
         assert_eq!(people(&report, "correlations", "people"), own.correlations, "{}", own.policy);
         let replay = folder.run(&[&attack[..], &["--replay", "--samples", "200"]].concat());
@@ -136,7 +137,7 @@ fn what_was_recorded_is_in_the_receipt_and_on_the_page_of_the_owner() {
     };
     let before = recorded();
     assert_eq!(before["attacks"]["people"], 240);
-    assert_eq!(people(&before["attacks"], "lookalikes", "people"), [240]);
+    assert_eq!(people(&before["attacks"], "unique people", "people"), [240]);
     assert!(
         people(&before["attacks"], "replay", "people").is_empty() && before["attacks"]["replay"].is_null()
     );

@@ -201,6 +201,24 @@ fn kept_columns_and_close_numbers_stop_the_release() {
 }
 
 #[test]
+fn numbers_with_a_decimal_comma_stop_the_release() {
+    let folder = Folder::new();
+    let table = |cost: &dyn Fn(usize) -> String| {
+        let rows: String = (0..200).map(|i| format!("{};{}\n", i / 4, cost(i % 40))).collect();
+        folder.write("t.csv", &format!("q;s\n{rows}"))
+    };
+    let policy =
+        format!("{COLUMNS}{POINT}").replace("sensitive = \"s\"", "sensitive = \"s\"\ndelimiter = \";\"");
+    let (code, _, error) = anonymize(&folder, &table(&|i| format!("-1.{:03},50", i)), &policy, "a", &[]);
+    assert!(code == 2 && error.contains("40 different numbers with a decimal comma"), "{error}");
+    let accepted = format!("accept = [\"distinct numbers\"]\n{policy}");
+    let (code, _, error) = anonymize(&folder, &table(&|i| format!("{i},5")), &accepted, "b", &[]);
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = anonymize(&folder, &table(&|i| format!("E{i},5")), &policy, "c", &[]);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
 fn ends_that_show_where_people_are_stop_the_release() {
     let folder = Folder::new();
     let rows: String = (0..1200)

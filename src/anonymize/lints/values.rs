@@ -35,6 +35,7 @@ impl Lints {
             if numeric {
                 self.add_distinct_numbers(target, texts.len(), whole.people);
             } else {
+                self.add_decimal_commas(target, &texts, whole.people);
                 self.add_lookalikes(policy, target, &texts, &people);
             }
         }
@@ -54,6 +55,24 @@ impl Lints {
                  are"
             ),
             "write within = \"5%\" at a point of [[privacy.skyline]]; if the numbers are codes, declare the column as text",
+        );
+    }
+
+    /// Numbers with a decimal comma are read as texts, so no rule can say which of them are close.
+    fn add_decimal_commas(&mut self, target: &Target, texts: &[String], people: u64) {
+        let values = texts.iter().filter(|text| has_decimal_comma(text)).count();
+        if values <= MOST_UNRELATED || values * 2 < texts.len() {
+            return;
+        }
+        let name = target.name();
+        self.add(
+            AcceptedRisk::DistinctNumbers,
+            Some(people),
+            format!(
+                "the sensitive column {name:?} has {values} different numbers with a decimal comma, which are read as texts and \
+                 count as unrelated however close they are"
+            ),
+            "write them with a decimal point and within = \"5%\" at a point of [[privacy.skyline]]",
         );
     }
 
@@ -85,6 +104,13 @@ impl Lints {
             "write each value in one way in the table and in the policy",
         );
     }
+}
+
+/// Whether a text is a number such as `-1.234,50`.
+fn has_decimal_comma(text: &str) -> bool {
+    let Some((whole, decimals)) = text.trim().rsplit_once(',') else { return false };
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    digits(decimals) && digits(&whole.trim_start_matches(['-', '+']).replace(['.', ' '], ""))
 }
 
 /// The kind of a value, of which a list holds several.

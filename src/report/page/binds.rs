@@ -128,7 +128,8 @@ fn binding(contents: &Contents<'_>) -> Markup {
     html! {
         h2 { "What binds?" }
         p.soft {
-            "What refuses the best cut of each group. Without it, the groups of these people could be cut once more. "
+            "What refuses the best cut of each group. Another requirement may refuse it, too, so that groups do not always become \
+             finer without it. "
             @if contents.tried.is_none() {
                 code { "skyveil anonymize TABLE --policy FILE --dry-run" } " estimates what each relaxation would gain."
             }

@@ -1,5 +1,6 @@
 //! Does the first line of a file hold names, or the first person's data?
 
+use crate::error::{Error, Setting};
 use crate::math::exact::parse_fraction;
 
 /// Whether these names of columns look like cells: a number, a date, nothing, or the same twice.
@@ -12,6 +13,25 @@ pub fn looks_like_data(names: &[impl AsRef<str>]) -> bool {
         name.is_empty() || again || is_date || parse_fraction(name).is_some()
     };
     names.iter().map(AsRef::as_ref).enumerate().any(is_cell)
+}
+
+/// The delimiter in the name of a table's only column, if the table seems to have been read with the wrong one.
+pub fn overlooked_delimiter(names: &[impl AsRef<str>]) -> Option<char> {
+    let [only] = names else { return None };
+    [';', '\t', '|'].into_iter().find(|delimiter| only.as_ref().contains(*delimiter))
+}
+
+/// The error for such a table.
+pub fn wrong_delimiter(names: &[impl AsRef<str>]) -> Option<Error> {
+    let delimiter = match overlooked_delimiter(names)? {
+        '\t' => "tab".to_string(),
+        other => format!("{other:?}"),
+    };
+    Some(Error::missing(
+        format!("the table has one column; is the delimiter {delimiter}?"),
+        format!("choose {delimiter} as delimiter"),
+        Setting::Delimiter,
+    ))
 }
 
 #[cfg(test)]

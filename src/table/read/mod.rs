@@ -48,7 +48,7 @@ mod tests;
 pub use contain::panic_is_contained;
 pub use csv::{CsvType, OrderedCells};
 pub use files::{ReadOptions, Table};
-pub use header::looks_like_data;
+pub use header::{looks_like_data, overlooked_delimiter, wrong_delimiter};
 pub use plan::ColumnRequest;
 pub use room::ScanMeans;
 pub use scan::Morsel;

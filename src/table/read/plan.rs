@@ -9,7 +9,7 @@ use arrow_select::take::take;
 
 use super::coded::CodeForm;
 use super::contain::damaged;
-use super::header::looks_like_data;
+use super::header::{looks_like_data, wrong_delimiter};
 use crate::error::{Error, Result};
 use crate::table::kind::{ColumnKind, exact_cast};
 
@@ -292,6 +292,9 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind> {
 pub(super) fn missing(schema: &Schema, name: &str) -> Error {
     let names = || schema.fields().iter().map(|f| f.name().as_str());
     let near = names().min_by_key(|other| strsim::damerau_levenshtein(name, other));
+    if let Some(error) = wrong_delimiter(&names().collect::<Vec<_>>()) {
+        return error;
+    }
     if looks_like_data(&names().collect::<Vec<_>>()) {
         return Error::input(
             format!(

@@ -18,12 +18,14 @@ use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
 use crate::table::formulas::{CsvTexts, unguarded};
 use crate::table::read::contain::damaged;
+use crate::table::read::header::wrong_delimiter;
 use crate::table::read::plan::{FilePlan, StringForm};
 use crate::table::read::room::BATCH_BYTES;
 use crate::table::read::scan::Batches;
 
 /// What to do about text in another encoding.
-pub(super) const CONVERT: &str = "convert the file to UTF-8, for example with iconv";
+pub(super) const CONVERT: &str =
+    "convert the file to UTF-8, for example: iconv -f windows-1252 -t utf-8 OLD.csv > NEW.csv";
 
 /// The batches of a piece of text.
 pub(super) fn batches<'t>(
@@ -121,6 +123,9 @@ impl Reading<'_> {
 
     fn flaw(&self, flaw: Flaw, index: usize) -> Error {
         let (place, column) = (self.place(), &self.file.names[index]);
+        if let (Flaw::Ragged { .. }, Some(error)) = (&flaw, wrong_delimiter(&self.file.names)) {
+            return error.of_file(self.path);
+        }
         let error = match flaw {
             Flaw::OpenQuote => {
                 Error::input(format!("{place}: a quote in column `{column}` is not closed"), "close it")

@@ -2,8 +2,9 @@
 //!
 //! The steps: form groups and write them to a private directory; read back what was written and judge it by
 //! the policy, independently of the code that formed the groups; describe it in a page and a manifest; and
-//! make it visible, after the private files of its owner. There are three ways to form groups; everything after that is the same for all of them.
-//! No step calls an earlier one.
+//! make it visible, after the private files of its owner. There are three ways to form groups: cuts, which
+//! [`split`](crate::group::split) chooses, people who are similar, and functions that are given. Everything after that is the
+//! same for all of them. No step calls an earlier one.
 //!
 //! Memory: at most the budget for everything that grows, and [`ALLOWANCE`](crate::resources::budget::ALLOWANCE) in
 //! addition.
@@ -60,31 +61,8 @@ impl Anonymize<'_> {
     /// Makes the release, or reports why there is none.
     pub fn run(&self, progress: &Progress) -> Result<Outcome> {
         let start = Instant::now();
-        if self.engine.is_some() {
-            tasks::expect_codes_to_suffice(self)?;
-        }
+        self.expect_possible()?;
         let workplace = Workplace::open(self, progress)?;
-        if self.policy.nights.is_some() {
-            self.policy.expect_continuable()?;
-            if self.grouping() != Grouping::Split {
-                return Err(Error::input(
-                    "nights: a strategy chooses one function for all people, so its release cannot be continued",
-                    "leave out the strategy, or [nights]",
-                ));
-            }
-            if self.replace.is_some() {
-                return Err(Error::input(
-                    "nights: a release that is continued is not replaced: its people were published",
-                    "append to it, or make another release",
-                ));
-            }
-        }
-        if self.cuts_from.is_some() && self.grouping() != Grouping::Split {
-            return Err(Error::input(
-                "the cuts of another release are given, and this policy does not make groups by cuts",
-                "follow cuts with the model \"skyline\" or \"implications\", and without a strategy",
-            ));
-        }
         let attempt = match self.grouping() {
             Grouping::Split => splitting::write_groups(self, &workplace)?,
             Grouping::SimilarPeople => similar::write_groups(self, &workplace)?,

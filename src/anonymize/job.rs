@@ -2,12 +2,13 @@
 
 use super::input_hashes::InputHashes;
 use super::lints::Lints;
+use super::tasks::expect_codes_to_suffice;
 use crate::check::receipt::same_files;
 use crate::encode::elsewhere::RowEngine;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
-use crate::error::{Lint, Result};
+use crate::error::{Error, Lint, Result};
 use crate::group::lattice::LatticeMeasure;
 use crate::group::lattice::full_domain::Searched;
 use crate::group::split::limits::CanonicalSizes;
@@ -115,6 +116,36 @@ impl<'a> Anonymize<'a> {
             part_people: PART_PEOPLE,
             engine: None,
         }
+    }
+
+    /// Fails if the policy asks for what the way to form groups, or the engine, cannot do.
+    pub(super) fn expect_possible(&self) -> Result<()> {
+        if self.engine.is_some() {
+            expect_codes_to_suffice(self)?;
+        }
+        let by_cuts = self.grouping() == Grouping::Split;
+        if self.policy.nights.is_some() {
+            self.policy.expect_continuable()?;
+            if !by_cuts {
+                return Err(Error::input(
+                    "nights: a strategy chooses one function for all people, so its release cannot be continued",
+                    "leave out the strategy, or [nights]",
+                ));
+            }
+            if self.replace.is_some() {
+                return Err(Error::input(
+                    "nights: a release that is continued is not replaced: its people were published",
+                    "append to it, or make another release",
+                ));
+            }
+        }
+        if self.cuts_from.is_some() && !by_cuts {
+            return Err(Error::input(
+                "the cuts of another release are given, and this policy does not make groups by cuts",
+                "follow cuts with the model \"skyline\" or \"implications\", and without a strategy",
+            ));
+        }
+        Ok(())
     }
 
     /// Whether somebody who replays the choice of groups learns nothing more.

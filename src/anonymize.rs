@@ -10,6 +10,7 @@
 //! addition.
 
 mod append;
+mod asked;
 mod bucket_tables;
 mod coded_table;
 mod continued;

@@ -1,8 +1,10 @@
 //! The input of a run, and its outcome.
 
+use super::asked::asked;
 use super::input_hashes::InputHashes;
 use super::lints::Lints;
 use super::tasks::expect_codes_to_suffice;
+use crate::check::integrity;
 use crate::check::receipt::same_files;
 use crate::encode::elsewhere::RowEngine;
 use crate::encode::fingerprint::FingerprintKey;
@@ -20,9 +22,8 @@ use crate::model::published::PastGroups;
 use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::{Grouping, Policy};
 use crate::policy::{Cuts, Strategy};
-use crate::release::chain::ChainLink;
+use crate::release::chain::{Chain, ChainLink};
 use crate::release::ledger::LedgerHead;
-use crate::release::manifest::{MANIFEST, Manifest, hash};
 use crate::release::nightly_files::NightlyFiles;
 use crate::release::part_writer::PartOptions;
 use crate::release::penalty::Utility;
@@ -157,15 +158,19 @@ impl<'a> Anonymize<'a> {
         }
     }
 
-    /// Whether the release is there already, made from these files by this policy and this version.
-    pub fn is_current(&self) -> Result<bool> {
+    /// Whether the release is there already and unaltered, made from these files by this policy and this version, and asked
+    /// for in the same way.
+    pub fn is_current(&self, progress: &Progress) -> Result<bool> {
         let paths = ReceiptPaths::of(&self.out, self.receipt.as_deref(), self.key.as_deref())?;
-        let (Ok(receipt), Ok(manifest)) = (Receipt::read(&paths.receipt), Manifest::read(&self.out)) else {
+        let (Ok(receipt), Ok(chain)) = (Receipt::read(&paths.receipt), Chain::read(&self.out)) else {
             return Ok(false);
         };
+        let [only] = chain.nights() else { return Ok(false) };
         Ok(receipt.skyveil == env!("CARGO_PKG_VERSION")
-            && manifest.policy_sha256 == self.policy.hash()
-            && receipt.manifest_sha256 == hash(&self.out.join(MANIFEST))?.1
+            && only.manifest.policy_sha256 == self.policy.hash()
+            && receipt.manifest_sha256 == only.manifest_sha256
+            && receipt.asked == asked(self)?
+            && integrity::nights(chain.nights(), None, progress)?.is_empty()
             && same_files(&receipt.input.files, self.table)?)
     }
 

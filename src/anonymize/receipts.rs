@@ -3,6 +3,7 @@
 //! The receipt, the tree of cuts, the list of suppressed rows, and the key if this run made it. All of them are in
 //! place before the release appears, the receipt last: whoever finds it finds the others.
 
+use super::asked::asked;
 use super::job::{Anonymize, Workplace};
 use super::suppressed::SuppressedList;
 use super::written::{NightRecord, Written};
@@ -78,6 +79,7 @@ impl OwnersFiles {
                 key_name: workplace.key.name(),
                 files: inputs,
             },
+            asked: asked(job)?,
             tree,
             suppressed,
             accepted: written.accepted.iter().map(|lint| lint.name.to_string()).collect(),

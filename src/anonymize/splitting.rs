@@ -35,7 +35,7 @@ use crate::group::split::rank::CutOrder;
 use crate::group::tree::NumberedTree;
 use crate::math::blind::Counting;
 use crate::model::Policy;
-use crate::model::beliefs::TableRows;
+use crate::model::beliefs::{Roles, TableRows, expect_values_apart};
 use crate::model::obstacle::ObstacleTally;
 use crate::model::protection::Protection;
 use crate::model::published::PastRecorder;
@@ -99,6 +99,10 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         let name = target.name();
         let null_is = job.policy.columns.sensitive(&name).and_then(|column| column.null_is.as_deref());
         expect_numbers(job.table, &name, null_is, resources)?;
+    }
+    for target in job.policy.privacy.targets.iter().filter(|target| target.model.beliefs().is_some()) {
+        let roles = Roles::of(job.policy, target)?;
+        expect_values_apart(job.table, &job.policy.columns.quasi, &roles, resources)?;
     }
     let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
     let source = Source { table: job.table, columns, resources };

@@ -163,7 +163,7 @@ pub fn run(args: &AnonymizeArgs) -> Result<Answer> {
     }
     let functions = args.functions.as_ref().map(open_functions).transpose()?;
     let job = job(args, &policy, &table, functions.as_ref())?;
-    if job.replace.is_some() && job.is_current()? {
+    if job.replace.is_some() && with_progress(|progress| job.is_current(progress))? {
         print(&match args.json {
             true => format!("{}\n", json!({"nothing_to_do": true, "out": args.out()})),
             false => format!(

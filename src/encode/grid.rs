@@ -125,6 +125,11 @@ impl ColumnGrid {
         Ok(ColumnGrid { domain: Some(domain), top: Some(top), ..whole })
     }
 
+    /// Whether every value is a cell.
+    pub fn is_of_values(&self) -> bool {
+        self.rule == Rule::Key
+    }
+
     /// Where the grid comes from.
     pub fn origin(&self) -> GridOrigin {
         self.origin
@@ -253,6 +258,7 @@ impl Rule {
             )
         };
         match (grid, scale) {
+            (Grid::Value, _) => Ok(Rule::Key),
             (Grid::Width(width), Scale::Integer | Scale::Decimal(_) | Scale::Float) => {
                 Rule::multiples(name, scale, width)
             }

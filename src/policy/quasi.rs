@@ -60,6 +60,8 @@ pub enum Grid {
     Date(DateLevel),
     /// Units of the clock.
     Clock(ClockUnit),
+    /// Every value; for what an adversary knows, not for what is published.
+    Value,
 }
 
 /// A unit of the clock, for timestamps and times of day.
@@ -100,6 +102,14 @@ impl Quasi {
     /// A column about which only the name is known.
     pub fn plain(name: impl Into<String>) -> Self {
         Quasi { name: name.into(), shape: QuasiShape::Plain, domain: None, grid: None, other: None }
+    }
+
+    /// The same with a cell for every value, if it has cells.
+    pub fn value_by_value(&self) -> Quasi {
+        match self.shape {
+            QuasiShape::Plain => Quasi { grid: Some(Grid::Value), ..self.clone() },
+            _ => self.clone(),
+        }
     }
 
     pub(super) fn read(name: &str, section: &Section, folder: &Path, mistakes: &mut Mistakes) -> Quasi {
@@ -340,6 +350,7 @@ impl Grid {
             Grid::Width(width) => fraction_text(width),
             Grid::Date(level) => quoted(level.name()),
             Grid::Clock(unit) => quoted(unit.name()),
+            Grid::Value => quoted("value"),
         }
     }
 

@@ -147,6 +147,9 @@ pub struct Receipt {
     pub manifest_sha256: String,
     /// The input.
     pub input: ReceiptInput,
+    /// What the run was asked for, in addition to its table and its policy.
+    #[serde(default)]
+    pub asked: Value,
     /// The tree of cuts, if groups were made by cuts.
     #[serde(default)]
     pub tree: Option<NamedFile>,

@@ -31,6 +31,32 @@ fn refused(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// Beliefs that move by 0.0956 if ages are compared, and hardly if decades of them are.
+#[test]
+fn beliefs_are_about_values_and_not_about_cells() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = text_file(folder.path(), "t.csv", "age,d\n0,b\n10,b\n10,b\n20,b\n20,b\n45,a\n");
+    let columns = |grid| {
+        format!("[columns]\nsensitive = \"d\"\n[columns.quasi.age]\ndomain = [0, 100]\ngrid = {grid}\n")
+    };
+    let beliefs = "model = \"beliefs\"\nbeliefs = [{ bandwidth = 0.7, t = 0.01 }]\n";
+    let out = folder.path().join("r");
+    for style in ["generalized", "bucketized"] {
+        let policy = format!("{}[privacy]\n{beliefs}[publish]\nstyle = \"{style}\"\n", columns(50));
+        let policy = text_file(folder.path(), "p.toml", &policy);
+        let make = ["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)];
+        assert!(refused(&make).contains("column `age` has values inside the cells of its grid"));
+    }
+    let policy = format!("accept = [\"unprotected values\"]\n{}[privacy]\nk_anonymity = 2\n", columns(50));
+    let policy = text_file(folder.path(), "k.toml", &policy);
+    let made = skyveil(&["anonymize", text(&table), "--policy", text(&policy), "--out", text(&out)]);
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let attack =
+        ["attack", text(&out), "--original", text(&table), "--bandwidth", "0.7", "--t", "0.01", "--json"];
+    let (report, _) = json(&attack);
+    assert!(report["points"][0]["thresholds"][0]["vulnerable"].as_u64().unwrap() > 0, "{report}");
+}
+
 #[test]
 fn what_the_estimate_accepts_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ mod split;
 
 use std::collections::BTreeMap;
 
-pub use original::{Original, Roles};
+pub use original::{Original, Roles, expect_values_apart};
 pub(super) use policy::KEYS;
 pub use policy::{BeliefBound, BeliefsModel};
 pub use priors::KernelPriors;

@@ -13,8 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{Array, ArrayRef};
 
 use crate::encode::attribute::{Attribute, Coding, Leaves};
+use crate::encode::column_values::ValueSet;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::encoder::{Encoder, append_codes};
+use crate::encode::grid::ColumnGrid;
 use crate::encode::page::Layout;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::scale::Scale;
@@ -40,7 +42,7 @@ use crate::table::read::Table;
 /// Which columns the adversary knows, and which one they want to learn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
-    /// The quasi-identifiers.
+    /// The quasi-identifiers. The adversary knows values, not the cells in which they are published.
     pub quasi: Vec<Quasi>,
     /// The sensitive column.
     pub sensitive: String,
@@ -79,7 +81,7 @@ impl Roles {
         }
         let declared = policy.columns.sensitive(name);
         Ok(Roles {
-            quasi: policy.columns.quasi.clone(),
+            quasi: policy.columns.quasi.iter().map(Quasi::value_by_value).collect(),
             sensitive: name.clone(),
             null_is: declared.and_then(|column| column.null_is.clone()),
             nearness: declared.map_or(Nearness::Equal, |column| column.nearness.clone()),
@@ -90,12 +92,16 @@ impl Roles {
     /// Columns given by name only.
     pub fn plain(quasi: &[String], sensitive: &str) -> Self {
         Roles {
-            quasi: quasi.iter().map(Quasi::plain).collect(),
+            quasi: quasi.iter().map(|name| Quasi::plain(name).value_by_value()).collect(),
             sensitive: sensitive.to_string(),
             null_is: None,
             nearness: Nearness::Equal,
             suppress: SuppressedShare::NOBODY,
         }
+    }
+
+    fn sensitive_source(&self) -> SensitiveSource<'_> {
+        SensitiveSource { name: &self.sensitive, null_is: self.null_is.as_deref() }
     }
 
     /// The names of the quasi-identifiers.
@@ -134,8 +140,8 @@ impl Original {
                 "give a table with one value for each person",
             ));
         }
-        let sensitive = SensitiveSource { name: &roles.sensitive, null_is: roles.null_is.as_deref() };
-        let columns = SourceColumns::of_people(roles.quasi.iter().collect(), sensitive);
+        expect_values_apart(table, &roles.quasi, roles, resources)?;
+        let columns = SourceColumns::of_people(roles.quasi.iter().collect(), roles.sensitive_source());
         let source = Source { table, columns, resources };
         let (attributes, column) = exact_values(&source)?;
         let spill = Arc::new(resources.new_spill()?);
@@ -190,6 +196,67 @@ fn exact_values(source: &Source<'_>) -> Result<(Vec<Attribute>, SensitiveColumns
         attributes.push(Attribute::of_quasi(quasi, found)?);
     }
     Ok((attributes, source.sensitive_columns(found.sensitive)?))
+}
+
+/// Fails unless these descriptions of the quasi-identifiers tell all values apart, and each by its place: beliefs that are
+/// measured between cells, or between days, would move less than those of someone who knows the values.
+///
+/// One more scan, if a column may have cells of several values.
+pub fn expect_values_apart(
+    table: &Table,
+    quasi: &[Quasi],
+    roles: &Roles,
+    resources: &Resources<'_>,
+) -> Result<()> {
+    let mut doubtful = Vec::new();
+    for quasi in quasi {
+        let Some(scale) = Scale::of(&table.kind(&quasi.name)?) else { continue };
+        let apart = match (&quasi.shape, scale) {
+            (QuasiShape::Plain, _) => ColumnGrid::of(quasi, scale)?.is_of_values(),
+            (QuasiShape::Dates(_), Scale::Timestamp(_)) => false,
+            _ => true,
+        };
+        if !apart {
+            doubtful.push((quasi, Quasi { shape: QuasiShape::Plain, ..quasi.clone() }.value_by_value()));
+        }
+    }
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let exact = doubtful.iter().map(|(_, exact)| exact).collect();
+    let columns = SourceColumns::of_people(exact, roles.sensitive_source());
+    let found = Source { table, columns, resources }.find_values()?;
+    for ((quasi, _), found) in doubtful.iter().zip(found.quasi) {
+        let ValueSet::Numbers(scale, distinct) = found.set else { continue };
+        if !distinct.is_exact() {
+            return Err(too_fine(&quasi.name));
+        }
+        let grid = ColumnGrid::of(quasi, scale)?;
+        let begins = |key: i64| match quasi.shape {
+            QuasiShape::Dates(_) => scale.of_day(scale.day(key)) == key,
+            // What lies outside of the grid is refused elsewhere.
+            _ => grid.cell(key).is_none_or(|cell| cell.first == key),
+        };
+        if !distinct.into_sorted().into_iter().all(begins) {
+            return Err(Error::input(
+                format!(
+                    "column `{0}` has values inside the {1}, and beliefs are measured between values",
+                    quasi.name,
+                    match quasi.shape {
+                        QuasiShape::Dates(_) => "days of its periods",
+                        _ => "cells of its grid",
+                    }
+                ),
+                format!(
+                    "write columns.quasi.{}.grid so that a cell begins at every value, such as grid = 1 for whole numbers, \
+                     or round the column before it is read",
+                    quasi.name
+                ),
+            )
+            .of_column(&quasi.name));
+        }
+    }
+    Ok(())
 }
 
 fn too_fine(column: &str) -> Error {
@@ -419,6 +486,15 @@ mod tests {
         cells: &[&str],
         between: &[(&str, &str)],
     ) -> Vec<Rational> {
+        apart_or_why(declared, kind, cells, between).unwrap()
+    }
+
+    fn apart_or_why(
+        declared: &str,
+        kind: Option<CsvType>,
+        cells: &[&str],
+        between: &[(&str, &str)],
+    ) -> Result<Vec<Rational>> {
         let folder = tempfile::tempdir().unwrap();
         let rows: String = cells.iter().map(|cell| format!("{cell},a\n")).collect();
         let (csv, toml) = (folder.path().join("t.csv"), folder.path().join("p.toml"));
@@ -443,7 +519,7 @@ mod tests {
             progress: &progress,
         };
         let roles = Roles::of(&policy, &policy.privacy.targets[0]).unwrap();
-        let known = Original::read(&table, &roles, &resources).unwrap();
+        let known = Original::read(&table, &roles, &resources)?;
         let attribute = &known.attributes[0];
         let metric = Metric::new(&distance(attribute, &roles.quasi[0]).unwrap(), "q").unwrap();
         let code = |cell: &str| {
@@ -459,7 +535,7 @@ mod tests {
             };
             attribute.shifted(code.unwrap())
         };
-        between.iter().map(|(a, b)| metric.between(code(a), code(b))).collect()
+        Ok(between.iter().map(|(a, b)| metric.between(code(a), code(b))).collect())
     }
 
     #[test]
@@ -467,7 +543,9 @@ mod tests {
         let expected = [ratio(1, 10), ratio(9, 10), ratio(1, 1), ratio(1, 1), Rational::ZERO];
         let numbers = ["0", "10", "100", "50", ""];
         let pairs = [("0", "10"), ("10", "100"), ("0", "100"), ("", "10"), ("", "")];
-        for declared in ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]"] {
+        for declared in
+            ["", "levels = [20, 40]", "ends = [[-1, 5, 60], [60]]", "domain = [0, 200]", "grid = 70"]
+        {
             for kind in [None, Some(CsvType::Float)] {
                 assert_eq!(distances(declared, kind, &numbers, &pairs), expected, "{declared} {kind:?}");
             }
@@ -492,14 +570,16 @@ mod tests {
             let kind = Some(CsvType::Timestamp);
             assert_eq!(distances(declared, kind, &midnights, &pairs), expected, "timestamps, {declared}");
         }
-        // Times within one day are told apart only by a grid.
+        // Times within one day are times, whatever cells they are published in; periods hold days only.
         let moments = ["2020-01-01T06:00:00", "2020-01-01T18:00:00", "2020-01-03T12:00:00"];
         let pairs = [(moments[0], moments[1]), (moments[1], moments[2])];
         let apart = |declared: &str| distances(declared, Some(CsvType::Timestamp), &moments, &pairs);
-        assert_eq!(apart("grid = \"hour\""), [ratio(2, 9), ratio(7, 9)]);
-        for declared in ["", "dates = [\"month\"]"] {
-            assert_eq!(apart(declared), [Rational::ZERO, ratio(1, 1)], "{declared}");
+        for declared in ["", "grid = \"hour\"", "grid = \"year\""] {
+            assert_eq!(apart(declared), [ratio(2, 9), ratio(7, 9)], "{declared}");
         }
+        let refused =
+            apart_or_why("dates = [\"month\"]", Some(CsvType::Timestamp), &moments, &pairs).unwrap_err();
+        assert!(refused.to_string().contains("has values inside the days"), "{refused}");
     }
 
     #[test]

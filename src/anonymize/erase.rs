@@ -133,10 +133,17 @@ impl Erase<'_> {
         };
         found.replaced = work.replaced.groups.len() as u64;
         found.groups = groups.len() as u64 - found.replaced;
-        found.people = work.people_who_go(&groups)?;
+        let stay;
+        (found.people, stay) = work.people_who_go_and_stay(&groups)?;
         let waiting = work.still_waiting(&person, &mut found)?;
         if self.mode == EraseMode::Count || found.published + found.waiting == 0 {
             return Ok(found);
+        }
+        if found.people > 0 && stay == 0 {
+            return Err(Error::input(
+                "nobody would be left in the release",
+                "remove the release itself, with its ledger and those who wait",
+            ));
         }
         match (groups.is_empty(), waiting) {
             (true, Some((head, rows))) => release.files.write_pending(&head, &rows, &release.key)?,
@@ -252,13 +259,15 @@ impl Withdrawal<'_> {
             && (!self.replaced.groups.contains_key(&group) || self.named.contains(record.person()))
     }
 
-    /// How many people go, given the groups of whoever leaves.
-    fn people_who_go(&self, groups: &BTreeSet<u64>) -> Result<u64> {
-        let (mut ledger, mut people) = (self.release.ledger()?, 0);
+    /// How many of the people who are published go, given the groups of whoever leaves, and how many stay.
+    fn people_who_go_and_stay(&self, groups: &BTreeSet<u64>) -> Result<(u64, u64)> {
+        let (mut ledger, mut go, mut stay) = (self.release.ledger()?, 0, 0);
         while let Some(record) = ledger.next()? {
-            people += u64::from(self.goes(&record, groups));
+            let goes = self.goes(&record, groups);
+            go += u64::from(goes);
+            stay += u64::from(!goes && !record.is_withdrawn());
         }
-        Ok(people)
+        Ok((go, stay))
     }
 
     /// Those who wait without the people who are named; `None` if nobody waits.
@@ -401,16 +410,6 @@ impl Withdrawal<'_> {
     /// Judges what is left, and writes the entry of the chain; returns the hash of its manifest.
     fn write_entry(&self, staging: &Path, link: &ChainLink) -> Result<String> {
         let release = Release::open(staging)?;
-        let rows: u64 = match release.subject() {
-            Subject::Table(table) => table.rows().unwrap_or(1),
-            Subject::Buckets(buckets) => buckets.people.rows().unwrap_or(1),
-        };
-        if rows == 0 {
-            return Err(Error::input(
-                "nobody would be left in the release",
-                "remove the release itself, with its ledger and those who wait",
-            ));
-        }
         let verdict = release.check(None, self.resources)?;
         if !verdict.stands() {
             return Err(Error::defect("what is left of the release is not safe"));

@@ -305,6 +305,57 @@ fn an_older_receipt_is_never_lost() {
 }
 
 #[test]
+fn a_release_is_up_to_date_only_if_it_is_intact_and_was_asked_for_so() {
+    let place = Place::new(&people());
+    place.0.write("p.toml", &format!("accept = [\"repeated releases\"]\n{POLICY}"));
+    place.anonymize("t.csv", "out", &[]);
+    let again = |more: &[&str]| {
+        let fixed = ["anonymize", "t.csv", "--policy", "p.toml", "--out", "out", "--replace", "remove"];
+        place.ends_with(0, &[&fixed[..], more].concat()).contains("nothing to do")
+    };
+    assert!(again(&[]));
+    assert!(!again(&["--format", "csv"]) && again(&["--format", "csv"]));
+    assert!(!again(&["--search", "lattice"]) && again(&["--search", "lattice"]));
+    assert!(!again(&[]) && again(&["--threads", "1"]));
+    let part = place.0.path("out/data/part-00000.parquet");
+    std::fs::write(&part, "damaged").unwrap();
+    assert!(!again(&[]) && again(&[]));
+    std::fs::remove_file(&part).unwrap();
+    assert!(!again(&[]) && again(&[]));
+    // A link would be exchanged for a directory, and the release that it points to would stay.
+    #[cfg(unix)]
+    {
+        std::fs::rename(place.0.path("out"), place.0.path("place")).unwrap();
+        std::os::unix::fs::symlink("place", place.0.path("out")).unwrap();
+        place.0.write("t.csv", &csv(&people()[1..]));
+        let fixed = ["anonymize", "t.csv", "--policy", "p.toml", "--out", "out", "--replace", "remove"];
+        assert!(place.ends_with(2, &fixed).contains("out is a link"));
+    }
+}
+
+#[test]
+fn other_distributions_make_another_release() {
+    let place = Place(Folder::new());
+    let rows: String = (0..40).map(|i| format!("{},{}\n", ["f", "m"][i / 20], ["a", "b"][i % 2])).collect();
+    place.0.write("t.csv", &format!("q,s\n{rows}"));
+    place.0.write(
+        "p.toml",
+        "accept = [\"repeated releases\"]\n[columns]\nsensitive = \"s\"\nquasi = [\"q\"]\n[privacy]\nmodel = \"robust\"\n\
+         r = \"3/2\"\ndistributions = \"d.csv\"\n[publish]\nstyle = \"bucketized\"\n",
+    );
+    let distributions = |share: [&str; 2]| {
+        let rows = ["f", "m"].map(|q| format!("{q},a,{}\n{q},b,{}\n", share[0], share[1]));
+        place.0.write("d.csv", &format!("q,value,probability\n{}", rows.concat()));
+    };
+    distributions(["0.5", "0.5"]);
+    place.anonymize("t.csv", "out", &[]);
+    let fixed = ["anonymize", "t.csv", "--policy", "p.toml", "--out", "out", "--replace", "remove"];
+    assert!(place.ends_with(0, &fixed).contains("nothing to do"));
+    distributions(["0.45", "0.55"]);
+    assert!(!place.ends_with(0, &fixed).contains("nothing to do"));
+}
+
+#[test]
 fn a_run_that_fails_leaves_nothing() {
     let place = Place::new(&people());
     place.0.write("p.toml", &POLICY.replace("c = 3, l = 2", "c = 3, l = 9"));

@@ -60,6 +60,21 @@ fn a_person_who_is_nowhere_changes_nothing() {
     assert!(place.ends_with(2, &["erase", "r", "--people", "leavers.csv"]).contains("has another type"));
 }
 
+#[test]
+fn the_last_group_is_not_erased() {
+    for format in ["csv", "parquet"] {
+        let place = Place(Folder::new());
+        place.0.write("p.toml", &format!("{POLICY}[publish]\nformat = \"{format}\"\n"));
+        place.table(&two_groups());
+        place.ends_with(0, &["anonymize", "t.csv", "--policy", "p.toml", "--out", "r"]);
+        let before = place.release();
+        place.0.write("leavers.csv", "name\n3\n33\n");
+        let message = place.ends_with(2, &["erase", "r", "--people", "leavers.csv"]);
+        assert!(message.contains("nobody would be left in the release"), "{message}");
+        assert_eq!(place.release(), before);
+    }
+}
+
 /// 40 people in two cells, so in two groups; the values go round.
 fn two_groups() -> Vec<Person> {
     let value = |i: u32| ["flu", "cold", "asthma", "none"][(i % 4) as usize];

@@ -248,6 +248,8 @@ fn no_flipped_bit_is_noticed_by_one_reader_only() {
     };
     let rows: Vec<_> = (0..20).map(|row| (Some(row / 10), Some(row * 7 % 9))).collect();
     write(&path, &rows, &storage);
+    let (_, in_codes) = as_codes(&path, storage.batch_rows).unwrap();
+    assert!(0 < in_codes && in_codes < rows.len());
     let file = std::fs::read(&path).unwrap();
     for place in 4..end_of_pages(&file) {
         for bit in 0..8 {

@@ -158,8 +158,9 @@ impl GrowingPart {
     /// What is left of a part that contains this one.
     pub fn rest_of(&self, whole: &Part) -> Part {
         let left = whole.counts.iter().map(|&(code, count)| (code, count - self.counts[usize::from(code)]));
-        let counts = left.filter(|&(_, count)| count > 0).collect();
-        Part { people: whole.people - self.people, values: whole.values, counts }
+        let mut counts = Vec::with_capacity(whole.counts.len());
+        counts.extend(left.filter(|&(_, count)| count > 0));
+        Part { people: whole.people - self.people, values: whole.values, counts: counts.into() }
     }
 
     /// The values that occur with their counts, in no particular order.

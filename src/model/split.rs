@@ -5,6 +5,7 @@
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::encode::rows::Rows;
 use crate::math::beliefs::group::Passes;
+use crate::math::implications::SafetyRoom;
 use crate::math::skyline::{GroupCount, NearGroup, Ranking};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::suppression::SuppressedShare;
@@ -18,6 +19,8 @@ pub struct Scratch {
     pub(super) near: Vec<NearGroup>,
     /// The values of all parts, sorted by code.
     pub(super) counts: Vec<GroupCount>,
+    /// The placements of atoms in parts.
+    pub(super) safety: SafetyRoom,
     /// Parts as one of several tests sees them.
     pub(super) projected: Vec<Part>,
     /// A growing part as one of several tests sees it.

@@ -23,14 +23,19 @@ impl Bucket {
     ///
     /// `None` if it has no people, or 2^53 of them.
     pub fn from_counts(counts: impl IntoIterator<Item = u64>, up_to: usize) -> Option<Self> {
-        let mut top: Vec<u64> = counts.into_iter().filter(|&count| count > 0).collect();
-        let people = top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count))?;
-        if people == 0 || people >= PEOPLE_LIMIT {
-            return None;
-        }
-        top.sort_unstable_by(|a, b| b.cmp(a));
-        top.truncate(up_to.saturating_add(1));
-        Some(Bucket { people, top })
+        let mut bucket = Bucket::default();
+        bucket.recount(counts, up_to).then_some(bucket)
+    }
+
+    /// Turns into the bucket that [`Bucket::from_counts`] makes, in the same memory. Returns whether there is such a bucket.
+    fn recount(&mut self, counts: impl IntoIterator<Item = u64>, up_to: usize) -> bool {
+        self.top.clear();
+        self.top.extend(counts.into_iter().filter(|&count| count > 0));
+        let people = self.top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count));
+        self.people = people.unwrap_or(PEOPLE_LIMIT);
+        self.top.sort_unstable_by(|a, b| b.cmp(a));
+        self.top.truncate(up_to.saturating_add(1));
+        0 < self.people && self.people < PEOPLE_LIMIT
     }
 
     /// Turns into the bucket with these counts, descending and without zeros, for up to `up_to` implications; takes no new
@@ -162,6 +167,25 @@ impl Placements {
     pub(super) fn reset(&mut self, bucket: &Bucket) {
         self.bucket.clone_from(bucket);
         self.place();
+    }
+
+    /// Starts over with the bucket that has these counts; returns whether there is such a bucket.
+    pub(super) fn recount(&mut self, counts: impl IntoIterator<Item = u64>) -> bool {
+        let is_bucket = self.bucket.recount(counts, self.atoms.saturating_sub(1));
+        if is_bucket {
+            self.place();
+        }
+        is_bucket
+    }
+
+    /// The bucket.
+    pub(super) fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    /// The largest number of atoms.
+    pub(super) fn atoms(&self) -> usize {
+        self.atoms
     }
 
     /// Increases the largest number of atoms per person from 1. Everyone before person i has at least as

@@ -48,7 +48,7 @@ mod scanner;
 pub use crate::math::confidence::{Confidence, ThresholdVerdict};
 pub use bucket::Bucket;
 pub use disclosure::{Atoms, DisclosureWitness};
-pub use safety::Safety;
+pub use safety::{Safety, SafetyRoom};
 pub use scanner::Scanner;
 
 /// The largest number of implications that callers should accept: time and memory grow with its square,

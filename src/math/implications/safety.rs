@@ -14,6 +14,12 @@ use std::cmp::Ordering;
 /// No bound on people needs to be larger, and twice this still fits.
 const MOST: u64 = 1 << 40;
 
+/// Memory that is reused from one question to the next: the placements of the most parts that were asked about at once.
+#[derive(Debug, Default)]
+pub struct SafetyRoom {
+    parts: Vec<Placements>,
+}
+
 /// Guards the splits of a partitioning: first the whole table is admitted, then the parts of each split.
 #[derive(Debug, Clone)]
 pub struct Safety {
@@ -43,25 +49,36 @@ impl Safety {
         atoms.saturating_add(ratio).min(MOST)
     }
 
-    /// Whether an admitted bucket may be replaced by `parts`. O(k^2 log k) for each part.
+    /// Whether an admitted bucket may be replaced by parts with these counts of values; not if a part is empty, or has too
+    /// many people for exact arithmetic. O(k^2 log k) for each part.
     ///
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
-    pub fn allows(&self, parts: &[Bucket]) -> ThresholdVerdict {
-        // If one part is unsafe on its own, the others need not be tested; parts that change nothing leave
-        // the state as safe as it was.
-        let mut placements = Vec::with_capacity(parts.len());
-        for part in parts {
-            let own = self.placements(part);
-            if self.is_clearly_unsafe(&own) {
+    pub fn allows<C: IntoIterator<Item = u64>>(
+        &self,
+        parts: impl IntoIterator<Item = C>,
+        room: &mut SafetyRoom,
+    ) -> ThresholdVerdict {
+        let atoms = self.admitted.up_to() + 1;
+        let mut many = 0;
+        for counts in parts {
+            if room.parts.get(many).is_none_or(|own| own.atoms() != atoms) {
+                room.parts.truncate(many);
+                room.parts.push(Placements::new(atoms, &Bucket::default()));
+            }
+            // If one part is unsafe on its own, the others need not be tested.
+            let own = &mut room.parts[many];
+            if !own.recount(counts) || self.is_clearly_unsafe(own) {
                 return ThresholdVerdict::Unsafe;
             }
-            placements.push(own);
+            many += 1;
         }
-        if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
+        // Parts that change nothing leave the state as safe as it was.
+        let parts = &room.parts[..many];
+        if !parts.iter().any(|own| self.admitted.could_change(own)) {
             return ThresholdVerdict::Safe;
         }
-        let clear = self.admitted.clear_verdict_with(&placements, &self.confidence);
-        clear.unwrap_or_else(|| self.with(parts, &placements).0.verdict(&self.confidence))
+        let clear = self.admitted.clear_verdict_with(parts, &self.confidence);
+        clear.unwrap_or_else(|| self.with(parts).0.verdict(&self.confidence))
     }
 
     /// As [`Safety::allows`]; safe parts are admitted, unsafe parts change nothing. Also returns whether the state
@@ -73,7 +90,7 @@ impl Safety {
         if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
             return (ThresholdVerdict::Safe, false);
         }
-        let (after, changed) = self.with(parts, &placements);
+        let (after, changed) = self.with(&placements);
         let verdict = after.verdict(&self.confidence);
         if verdict == ThresholdVerdict::Safe {
             self.admitted = after;
@@ -107,10 +124,10 @@ impl Safety {
     }
 
     /// The disclosure with these parts, and whether they change it.
-    fn with(&self, parts: &[Bucket], placements: &[Placements]) -> (Disclosure, bool) {
+    fn with(&self, parts: &[Placements]) -> (Disclosure, bool) {
         let (mut disclosure, mut changed) = (self.admitted.clone(), false);
-        for (part, placements) in parts.iter().zip(placements) {
-            changed |= disclosure.observe(part, placements, 0);
+        for part in parts {
+            changed |= disclosure.observe(part.bucket(), part, 0);
         }
         (disclosure, changed)
     }

@@ -322,7 +322,8 @@ proptest! {
         let (root, _) = safety.admit(&[bucket(&counts(&values), k)]);
         prop_assert_eq!(root, judge(&[&values]));
         let mut live: Vec<&[usize]> = vec![&values];
-        let mut refused: Vec<[Bucket; 2]> = Vec::new();
+        let mut refused: Vec<[Counts; 2]> = Vec::new();
+        let mut room = SafetyRoom::default();
         for (which, at) in cuts {
             if root == ThresholdVerdict::Unsafe {
                 break;
@@ -333,19 +334,19 @@ proptest! {
                 continue;
             }
             let (left, right) = people.split_at(1 + at.index(people.len() - 1));
-            let parts = [bucket(&counts(left), k), bucket(&counts(right), k)];
+            let parts = [counts(left), counts(right)];
             let mut after = live.clone();
             after[slot] = left;
             after.push(right);
-            prop_assert_eq!(safety.allows(&parts), judge(&after));
-            if safety.admit(&parts).0 == ThresholdVerdict::Safe {
+            prop_assert_eq!(safety.allows(parts.clone(), &mut room), judge(&after));
+            if safety.admit(&parts.each_ref().map(|part| bucket(part, k))).0 == ThresholdVerdict::Safe {
                 live = after;
             } else {
                 refused.push(parts);
             }
         }
         for parts in refused {
-            prop_assert_eq!(safety.allows(&parts), ThresholdVerdict::Unsafe);
+            prop_assert_eq!(safety.allows(parts, &mut room), ThresholdVerdict::Unsafe);
         }
     }
 }

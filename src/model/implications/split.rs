@@ -34,11 +34,12 @@ impl ImplicationsTest {
 
     /// `None` if a part is empty, or has too many people for exact arithmetic.
     fn buckets(&self, parts: &[Part]) -> Option<Vec<Bucket>> {
-        let bucket = |part: &Part| {
-            Bucket::from_counts(part.counts().iter().map(|&(_, count)| count), self.implications)
-        };
-        parts.iter().map(bucket).collect()
+        parts.iter().map(|part| Bucket::from_counts(counts_of(part), self.implications)).collect()
     }
+}
+
+fn counts_of(part: &Part) -> impl Iterator<Item = u64> {
+    part.counts().iter().map(|&(_, count)| count)
 }
 
 /// Some of the ways to place the atoms in one group, as knowledge about single values: a + 1 atoms about the target and
@@ -53,11 +54,9 @@ fn size_bars(implications: usize, confidence: &Confidence) -> SizeBars {
 }
 
 impl SplitTest for ImplicationsTest {
-    fn admits(&self, parts: &[Part], _scratch: &mut Scratch) -> bool {
+    fn admits(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
         parts.iter().all(|part| part.people >= self.least_people && self.minimum.holds(part))
-            && self
-                .buckets(parts)
-                .is_some_and(|buckets| self.safety.allows(&buckets) == ThresholdVerdict::Safe)
+            && self.safety.allows(parts.iter().map(counts_of), &mut scratch.safety) == ThresholdVerdict::Safe
     }
 
     fn accept(&mut self, parts: &[Part]) -> bool {

@@ -108,7 +108,9 @@ impl CodeStream {
         let bytes = self.bytes.get(self.at..self.at + self.width.div_ceil(8))?;
         self.at += bytes.len();
         let code = bytes.iter().rev().fold(0, |code, &byte| code << 8 | u32::from(byte));
-        (0 < length && length <= self.left).then_some(Run::Same { code, left: length })
+        // The dictionary may have such an entry, but the page does not speak of it.
+        let fits = u64::from(code) < 1 << self.width;
+        (fits && 0 < length && length <= self.left).then_some(Run::Same { code, left: length })
     }
 
     fn varint(&mut self) -> Option<u32> {

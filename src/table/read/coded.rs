@@ -4,8 +4,9 @@
 //! row: [`StoredCodes`] passes on `Dictionary(Int32, values)`, and where equal rows stand together `RunArray`s of that.
 //!
 //! Only what is common is read here: flat columns of whole numbers or texts without nulls, in pages of codes. From the
-//! first row on that is stored in another way, or is found to be damaged, the ordinary reader goes on, so that a file has
-//! one meaning. All rows that it announces are read, or it is an error.
+//! first row on that is stored in another way, or is found to be damaged, the ordinary reader goes on. A file has one
+//! meaning: both readers find the same rows, or both report an error. All rows that it announces are read, or it is an
+//! error.
 //!
 //! Memory: a page and the dictionary of each column, and a batch.
 
@@ -46,8 +47,9 @@ const ROWS_PER_RUN: usize = 8;
 /// memory than its entry.
 const MOST_NUMBERS: u32 = 1 << 16;
 
-/// Continues with the ordinary reader after so many rows of the piece.
-pub(super) type OrdinaryRest<'t> = Box<dyn FnOnce(u64) -> Result<Batches<'t>> + 't>;
+/// Reads the whole piece with the ordinary reader. Rows that were passed on are decoded once more: if that reader were
+/// asked for the others alone, it would not notice that a page announces more rows than the piece has.
+pub(super) type OrdinaryPiece<'t> = Box<dyn FnOnce() -> Result<Batches<'t>> + 't>;
 
 /// The batches of a row group.
 pub(super) struct StoredCodes<'t> {
@@ -62,8 +64,9 @@ pub(super) struct StoredCodes<'t> {
 }
 
 enum Reader<'t> {
-    Codes(OrdinaryRest<'t>),
-    Ordinary(Batches<'t>),
+    Codes(OrdinaryPiece<'t>),
+    /// The rows from this one on.
+    Ordinary(Batches<'t>, usize),
     Ended,
 }
 
@@ -74,10 +77,10 @@ impl<'t> StoredCodes<'t> {
         columns: Vec<(String, CodedColumn)>,
         rows: u64,
         batch_rows: usize,
-        rest: OrdinaryRest<'t>,
+        ordinary: OrdinaryPiece<'t>,
     ) -> Self {
         let (names, columns) = columns.into_iter().unzip();
-        StoredCodes { path, names, batch_rows, rows, done: 0, columns, reader: Reader::Codes(rest) }
+        StoredCodes { path, names, batch_rows, rows, done: 0, columns, reader: Reader::Codes(ordinary) }
     }
 
     /// The next rows; `None` if some of them are not codes.
@@ -98,10 +101,10 @@ impl Iterator for StoredCodes<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Reader::Ordinary(rest) = &mut self.reader {
-            return rest.next();
+        if let Reader::Ordinary(batches, known) = &mut self.reader {
+            return batches.find_map(|batch| after_rows(batch, known).transpose());
         }
-        let Reader::Codes(rest) = std::mem::replace(&mut self.reader, Reader::Ended) else { return None };
+        let Reader::Codes(ordinary) = std::mem::replace(&mut self.reader, Reader::Ended) else { return None };
         if self.done == self.rows {
             // As everywhere: a file that contradicts itself about its number of rows is not counted.
             let more = !self.columns.iter_mut().all(CodedColumn::is_at_end);
@@ -109,15 +112,24 @@ impl Iterator for StoredCodes<'_> {
         }
         if let Some(batch) = self.batch() {
             self.done += batch.num_rows() as u64;
-            self.reader = Reader::Codes(rest);
+            self.reader = Reader::Codes(ordinary);
             return Some(Ok(batch));
         }
-        match rest(self.done) {
-            Ok(rest) => self.reader = Reader::Ordinary(rest),
+        match ordinary() {
+            Ok(batches) => self.reader = Reader::Ordinary(batches, self.done as usize),
             Err(error) => return Some(Err(error)),
         }
         self.next()
     }
+}
+
+/// The rows of a batch after the next `known` ones, which are taken off; `None` if there is none.
+fn after_rows(batch: Result<RecordBatch>, known: &mut usize) -> Result<Option<RecordBatch>> {
+    let batch = batch?;
+    let here = batch.num_rows().min(*known);
+    *known -= here;
+    let left = batch.num_rows() - here;
+    Ok((left > 0).then(|| batch.slice(here, left)))
 }
 
 /// The codes of a column chunk, page by page.

@@ -22,7 +22,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::coded::{CodedColumn, OrdinaryRest, StoredCodes};
+use super::coded::{CodedColumn, OrdinaryPiece, StoredCodes};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -108,9 +108,9 @@ impl ParquetFile {
             let whole = rows == self.group_rows[groups.clone()].iter().sum::<u64>();
             let shared = shared.clone();
             let group = (whole && groups.len() == 1).then_some(groups.start);
-            let ordinary: OrdinaryRest<'t> = {
+            let ordinary: OrdinaryPiece<'t> = {
                 let shared = shared.clone();
-                Box::new(move |done: u64| -> Result<Batches<'t>> {
+                Box::new(move || -> Result<Batches<'t>> {
                     let (metadata, mask, _) = &*shared;
                     let pages = FilePages::open(&self.input, bytes_read)?;
                     let mut reader =
@@ -118,9 +118,8 @@ impl ParquetFile {
                             .with_row_groups(groups.clone().collect())
                             .with_projection(mask.clone())
                             .with_batch_size(batch_rows as usize);
-                    if !whole || done > 0 {
-                        let (before, rows) = ((before + done) as usize, (rows - done) as usize);
-                        let part = [RowSelector::skip(before), RowSelector::select(rows)];
+                    if !whole {
+                        let part = [RowSelector::skip(before as usize), RowSelector::select(rows as usize)];
                         reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
                     }
                     let reader = reader.build().map_err(|error| decode_error(path, &groups, &error))?;
@@ -135,7 +134,7 @@ impl ParquetFile {
                     Some(columns) => {
                         Ok(Box::new(StoredCodes::new(path, columns, rows, batch_rows as usize, ordinary)))
                     }
-                    None => ordinary(0),
+                    None => ordinary(),
                 }
             });
             Ok(Piece { rows, need, decode })

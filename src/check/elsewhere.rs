@@ -147,11 +147,11 @@ impl ColumnEvidence {
         let mut found = Vec::new();
         match subject {
             Subject::Buckets(buckets) => {
-                let Some(judge) = judge_buckets(buckets, task, (&charge, &codes), resources, &mut found)?
-                else {
+                let judged = (&charge, &codes);
+                let Some(counted) = judge_buckets(buckets, task, judged, resources, &mut found)? else {
                     return Ok(None);
                 };
-                judge.write(&mut found);
+                counted.judge.write(&mut found);
             }
             Subject::Table(table) => {
                 let evidence = Mutex::new(SharedEvidence::new(&charge, &resources.budget)?);
@@ -193,13 +193,13 @@ fn judge_buckets(
     (charge, codes): (&Arc<Charge>, &ValueCodes),
     resources: &Resources<'_>,
     found: &mut Vec<u8>,
-) -> Result<Option<Judge>> {
+) -> Result<Option<CountedRows>> {
     let spill = Arc::new(resources.new_spill()?);
     let CountedBuckets { counted, numbers } =
         scattered::by_bucket(buckets, &task.columns, charge, codes, &spill, resources)?;
     let Some(numbers) = numbers else { return Ok(None) };
     BucketTotals { rows: counted.rows, gaps: counted.gaps, numbers }.write(found);
-    Ok(Some(counted.judge))
+    Ok(Some(counted))
 }
 
 /// The people of each value by its code here.

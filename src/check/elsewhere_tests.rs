@@ -32,7 +32,7 @@ fn task() -> Task {
 /// Shares and windows in addition.
 fn task_of_the_whole() -> Task {
     let mut task = task();
-    let share = |criterion| ShareRequirement { criterion, nearness: Nearness::Equal };
+    let share = |criterion| ShareRequirement { criterion, nearness: Nearness::Numeric };
     let closeness = |distance| share(ShareCriterion::Closeness { t: ratio(1, 3), distance });
     let diversity = share(ShareCriterion::LargestShare { l: ratio(2, 1) });
     task.requirements.shares = vec![closeness(Ground::Equal), closeness(Ground::Ordered), diversity];

@@ -15,8 +15,13 @@ import itertools
 import logging
 import os
 import pathlib
+import pickle
 import shutil
+import signal
+import threading
+import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Union
 
 from . import _choices, _made, _means
@@ -35,6 +40,7 @@ from ._native import (
     seal,
     unseal,
 )
+from ._sent import Given, Rows, Sent, expect_code_in_memory
 from .errors import InputError
 from .progress import Progress, display
 from .release import Release
@@ -64,7 +70,7 @@ _PIECES = 18
 """What a task returns that wrote a file: how many pieces, what it found, and at most 8 pieces of each of two tables."""
 
 _WITH_CODE = 1 << 16
-"""So many bytes may travel with the code of a task; Spark writes the code to a disk if it is large."""
+"""So many bytes of each thing sent may travel with the code of a task; Spark writes the code to a disk if it is large."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -115,7 +121,7 @@ def anonymize(
     tasks = _tasks(session, table, text, means)
     choices = _choices(format=format, receipt=receipt, key=key)
     try:
-        with display(progress) as show:
+        with display(progress) as show, tasks.cancelled_by_ctrl_c():
             native, summary = _anonymize(
                 tasks.columns(),
                 policy,
@@ -175,37 +181,18 @@ def _session(spark: SparkSession | None) -> SparkSession:
     return session
 
 
-class _Sent:
-    """Bytes for tasks, encrypted, as Spark may write them to a disk; the key travels with the code of the tasks."""
-
-    def __init__(self, context: SparkContext, key: bytes, contents: bytes, with_code: int) -> None:
-        sealed = seal(key, contents)
-        self._key = key
-        self._apart: Broadcast[bytes] | None = None
-        self._with_code = b""
-        if len(sealed) > with_code:
-            self._apart = context.broadcast(sealed)
-        else:
-            self._with_code = sealed
-
-    def open(self) -> bytes:
-        return unseal(self._key, self._with_code if self._apart is None else self._apart.value)
-
-    def remove(self) -> None:
-        """Only if no task needs it again."""
-        if self._apart is not None:
-            self._apart.destroy()
-
-
 class _Tasks:
     """What the run asks of Spark; the bytes mean nothing here."""
 
-    def __init__(self, context: SparkContext, policy: str) -> None:
+    def __init__(self, context: SparkContext, table: Any, policy: str, means: dict[str, Any]) -> None:
+        expect_code_in_memory(context)
         self._context = context
-        self._policy = policy
+        self._tag = f"skyveil-{uuid.uuid4()}"
+        """Marks the jobs of the run."""
         self._key = os.urandom(32)
-        self._order: _Sent | None = None
-        self._requests: list[_Sent] = []
+        self._given = Given(self._send(pickle.dumps((table, policy, means))))
+        self._order: Sent | None = None
+        self._requests: list[Sent] = []
         """Requests that lost rows are sorted by again."""
         self._all: RDD[bytes] | None = None
         self._sets: dict[int, tuple[RDD[bytes], range]] = {}
@@ -221,30 +208,51 @@ class _Tasks:
         """The table of which the run sees the columns."""
         raise NotImplementedError
 
-    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
+    def _each(self, stage: Callable[[Rows], Iterable[bytes]]) -> RDD[bytes]:
         """What a stage returns in all tasks."""
         raise NotImplementedError
 
-    def _no_rows(self) -> _Rows:
-        """The columns of the table without rows, as tasks are given them."""
-        raise NotImplementedError
+    @contextmanager
+    def cancelled_by_ctrl_c(self) -> Iterator[None]:
+        """Lets Ctrl-C end the jobs of the run, which would be waited for otherwise."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
 
-    def _send(self, contents: bytes, together: int = 1) -> _Sent:
+        def cancel(number: int, frame: Any) -> None:
+            try:
+                self._context.cancelJobsWithTag(self._tag)
+            finally:
+                raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGINT, cancel)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+
+    def _send(self, contents: bytes, together: int = 1) -> Sent:
         """For tasks of which so many are sent something together."""
-        return _Sent(self._context, self._key, contents, _WITH_CODE // together)
+        return Sent(self._context, self._key, contents, _WITH_CODE // together)
+
+    def _mark(self) -> None:
+        """Marks the jobs that this thread begins from now on as those of the run; not every call has the same thread."""
+        self._context.addJobTag(self._tag)
 
     def _merging(self, merge: Callable[[str, bytes, bytes], bytes]) -> Callable[[bytes, bytes], bytes]:
         """Merges what two tasks returned, which is encrypted."""
-        key, policy = self._key, self._policy
-        return lambda one, other: seal(key, merge(policy, unseal(key, one), unseal(key, other)))
+        key, given = self._key, self._given
+        return lambda one, other: seal(key, merge(given.open()[1], unseal(key, one), unseal(key, other)))
 
     def values(self) -> bytes:
         """The values of all rows."""
-        merge, none = self._merging(merge_values), seal(self._key, observe(self._no_rows()))
+        self._mark()
+        merge, none = self._merging(merge_values), seal(self._key, observe(self._given.no_rows()))
         return unseal(self._key, self._each(_Stage(observe, self._key)).treeAggregate(none, merge, merge))
 
     def combinations(self, order: bytes) -> bytes:
         """The combinations of sensitive values in all rows."""
+        self._mark()
         sent = self._send(order)
         found = self._each(_Stage(combine, self._key, sent)).treeReduce(self._merging(merge_combinations))
         sent.remove()
@@ -254,6 +262,7 @@ class _Tasks:
         """Makes the pages of all rows, which the executors keep, and returns what they hold together."""
         from pyspark import StorageLevel
 
+        self._mark()
         self._order = self._send(order)
         self._all = self._each(_Stage(encode, self._key, self._order)).persist(StorageLevel.DISK_ONLY)
         self._sets = {0: (self._all, range(self._all.getNumPartitions()))}
@@ -263,6 +272,7 @@ class _Tasks:
 
     def count(self, rows: int, request: bytes) -> bytes:
         """The counts of the pages of a set."""
+        self._mark()
         key, start, sent = self._key, self._page_task(), self._send(request)
 
         def count(pages: Iterable[bytes]) -> Iterator[bytes]:
@@ -306,6 +316,7 @@ class _Tasks:
 
     def grow(self, nodes: list[tuple[int, bytes]]) -> list[bytes]:
         """What becomes of nodes, each of which has the pages of a set."""
+        self._mark()
         start = self._page_task()
         pages = self._sets[nodes[0][0]][0]
         sent = {self._sets[rows][1][0]: self._send(request, len(nodes)) for rows, request in nodes}
@@ -331,6 +342,7 @@ class _Tasks:
         self, order: list[Broadcast[bytes]], rows: list[RDD[bytes]]
     ) -> tuple[list[Broadcast[bytes]], RDD[Any], int]:
         """Runs the task; what it returns, which the executors store, and how many pieces that is."""
+        self._mark()
         start = self._page_task()
         nothing: RDD[bytes] = self._context.parallelize([], 1)
         own = self._context.union(rows).coalesce(1) if rows else nothing
@@ -348,12 +360,14 @@ class _Tasks:
         """What the task returned that wrote a file, piece by piece."""
         order, stored, pieces = self._files.pop(file).result()
         for piece in range(1, pieces + 1):
+            self._mark()
             yield from self._context.runJob(stored, list, [piece])
         for sent in order:
             sent.destroy()
 
     def pages(self, rows: int) -> Iterator[bytes]:
         """The pages of a set, fetched partition by partition."""
+        self._mark()
         yield from self._pages_of(rows).toLocalIterator(prefetchPartitions=True)
 
     def forget(self, first: int) -> None:
@@ -374,7 +388,7 @@ class _Tasks:
     def _page_task(self) -> Callable[[], NativePageTask]:
         """What starts a task that is given pages."""
         assert self._order is not None
-        return functools.partial(_start, self._no_rows(), self._order)
+        return functools.partial(_start, self._given, self._order)
 
     def close(self) -> None:
         """Removes what Spark stored for the run."""
@@ -386,29 +400,27 @@ class _Tasks:
             request.remove()
         if self._order is not None:
             self._order.remove()
+        self._given.remove()
 
 
-def _start(rows: _Rows, order: _Sent) -> NativePageTask:
-    *others, means = rows
+def _start(given: Given, order: Sent) -> NativePageTask:
+    *others, means = given.no_rows()
     # Spark removes these folders, however an executor ends.
     folders = os.environ.get("SPARK_LOCAL_DIRS", os.environ.get("LOCAL_DIRS", ""))
     return NativePageTask((*others, {**means, "temp": folders.split(",")[0] or means["temp"]}), order.open())
-
-
-_Rows = tuple[Any, str, Union[tuple[int, int], None], dict[str, Any]]
 
 
 class _Stage:
     """What a task does with rows that it reads; what it returns is encrypted."""
 
     def __init__(
-        self, work: Callable[..., bytes | Iterator[bytes]], key: bytes, order: _Sent | None = None
+        self, work: Callable[..., bytes | Iterator[bytes]], key: bytes, order: Sent | None = None
     ) -> None:
         self._work = work
         self._key = key
         self._order = order
 
-    def __call__(self, rows: _Rows) -> Iterable[bytes]:
+    def __call__(self, rows: Rows) -> Iterable[bytes]:
         given = () if self._order is None else (self._order.open(),)
         made = self._work(rows, *given)
         # Pages are encrypted as they are made.
@@ -419,22 +431,19 @@ class _FileTasks(_Tasks):
     """A task for each file, which reads it without Spark."""
 
     def __init__(self, session: SparkSession, table: Any, policy: str, means: dict[str, Any]) -> None:
-        super().__init__(session.sparkContext, policy)
         paths = [table] if isinstance(table, (str, os.PathLike)) else list(table)
         self._paths = [os.path.abspath(path) for path in paths]
-        self._means = means
+        self._count = count_files(self._paths, policy)
+        super().__init__(session.sparkContext, self._paths, policy, means)
 
     def columns(self) -> Any:
         return self._paths
 
-    def _no_rows(self) -> _Rows:
-        return self._paths, self._policy, (0, 0), self._means
-
-    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
-        paths, policy, means = self._paths, self._policy, self._means
-        files = count_files(paths, policy)
+    def _each(self, stage: Callable[[Rows], Iterable[bytes]]) -> RDD[bytes]:
+        given, files = self._given, self._count
 
         def run(numbers: Iterable[int]) -> Iterable[bytes]:
+            paths, policy, means = given.open()
             for number in numbers:
                 yield from stage((paths, policy, (number, number + 1), means))
 
@@ -445,23 +454,20 @@ class _DatasetTasks(_Tasks):
     """A task for each file of a dataset, which pyarrow reads."""
 
     def __init__(self, session: SparkSession, dataset: Dataset, policy: str, means: dict[str, Any]) -> None:
-        super().__init__(session.sparkContext, policy)
+        self._columns = dataset.schema.empty_table()
+        super().__init__(session.sparkContext, self._columns, policy, means)
         self._fragments = list(dataset.get_fragments())
-        self._schema = dataset.schema
-        self._means = means
 
     def columns(self) -> Any:
-        return self._schema.empty_table()
+        return self._columns
 
-    def _no_rows(self) -> _Rows:
-        return self.columns(), self._policy, None, self._means
-
-    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
-        policy, means, schema = self._policy, self._means, self._schema
+    def _each(self, stage: Callable[[Rows], Iterable[bytes]]) -> RDD[bytes]:
+        given = self._given
 
         def run(fragments: Iterable[Any]) -> Iterable[bytes]:
+            columns, policy, means = given.open()
             for fragment in fragments:
-                reader = fragment.scanner(schema=schema).to_reader()
+                reader = fragment.scanner(schema=columns.schema).to_reader()
                 yield from stage((reader, policy, None, means))
 
         return self._context.parallelize(self._fragments, len(self._fragments)).mapPartitions(run)
@@ -471,26 +477,22 @@ class _FrameTasks(_Tasks):
     """A task for each partition of a frame."""
 
     def __init__(self, frame: Any, policy: str, means: dict[str, Any]) -> None:
-        super().__init__(frame.sparkSession.sparkContext, policy)
+        self._columns = _arrow_schema(frame).empty_table()
+        super().__init__(frame.sparkSession.sparkContext, self._columns, policy, means)
         self._frame: DataFrame = frame
-        self._means = means
-        self._schema = _arrow_schema(frame)
 
     def columns(self) -> Any:
-        return self._schema.empty_table()
+        return self._columns
 
-    def _no_rows(self) -> _Rows:
-        return self.columns(), self._policy, None, self._means
-
-    def _each(self, stage: Callable[[_Rows], Iterable[bytes]]) -> RDD[bytes]:
-        policy, means, schema = self._policy, self._means, self._schema.serialize().to_pybytes()
+    def _each(self, stage: Callable[[Rows], Iterable[bytes]]) -> RDD[bytes]:
+        given = self._given
 
         def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             import pyarrow
 
-            columns = pyarrow.ipc.read_schema(pyarrow.py_buffer(schema))
-            cast = (_as_promised(batch, columns) for batch in batches)
-            reader = pyarrow.RecordBatchReader.from_batches(columns, cast)
+            columns, policy, means = given.open()
+            cast = (_as_promised(batch, columns.schema) for batch in batches)
+            reader = pyarrow.RecordBatchReader.from_batches(columns.schema, cast)
             for part in stage((reader, policy, None, means)):
                 yield pyarrow.record_batch([pyarrow.array([part], pyarrow.binary())], names=["part"])
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -204,6 +205,68 @@ def test_nothing_that_spark_stores_can_be_read(
     monkeypatch.setattr(skyveil.spark, "_WITH_CODE", 64)
     skyveil.spark.anonymize(dealt, keeping, tmp_path / "release", receipt=tmp_path / "receipt.json", key=key)
     assert sum(map(len, stored)) > 100_000
+
+
+@pytest.mark.parametrize("partitions", [None, 2])
+def test_the_code_of_tasks_is_small_and_without_the_policy(
+    spark: Any, dealt: Path, partitions: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark writes large code to disks, with the keys in it."""
+    import pyspark.core.rdd
+    from pyspark.serializers import CloudPickleSerializer
+
+    policy = skyveil._native.canonical_policy(POLICY).encode()
+    prepare = pyspark.core.rdd._prepare_for_python_RDD
+    codes: list[bytes] = []
+
+    def look_and_prepare(context: Any, command: Any) -> Any:
+        codes.append(CloudPickleSerializer().dumps(command))
+        return prepare(context, command)
+
+    monkeypatch.setattr("pyspark.core.rdd._prepare_for_python_RDD", look_and_prepare)
+    monkeypatch.setattr("pyspark.sql.udf._prepare_for_python_RDD", look_and_prepare)
+    table = dealt if partitions is None else spark.read.parquet(str(dealt)).repartition(partitions)
+    skyveil.spark.anonymize(table, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
+    assert codes and max(map(len, codes)) < skyveil._sent._CODE
+    assert not any(policy[:100] in code for code in codes)
+
+
+def test_spark_that_writes_small_code_to_disks_is_refused(
+    spark: Any, dealt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("skyveil._sent._CODE", (1 << 20) + 1)
+    with pytest.raises(skyveil.errors.InputError, match="the keys with it"):
+        skyveil.spark.anonymize(dealt, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_ends_the_jobs_and_leaves_nothing(dealt: Path, tmp_path: Path) -> None:
+    """Also in a notebook, which does not leave Ctrl-C to Spark."""
+    place, began = tmp_path / "place", tmp_path / "began"
+    place.mkdir()
+    script = f"""
+        import os, signal, time, skyveil, skyveil.spark
+        from pyspark.sql import SparkSession
+        os.environ["PYSPARK_PYTHON"] = {sys.executable!r}
+        session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+
+        def wait():
+            open({str(began)!r}, "w").close()
+            time.sleep(600)
+
+        skyveil.spark._Tasks._page_task = lambda tasks: wait
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        skyveil.spark.anonymize({str(dealt)!r}, {str(POLICY)!r}, "release", receipt="receipt.json")
+    """
+    run = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=place, stderr=subprocess.PIPE, text=True
+    )
+    while not began.exists() and run.poll() is None:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=300)
+    assert run.returncode == -signal.SIGINT and "KeyboardInterrupt" in told, told
+    assert not list(place.iterdir())
 
 
 def test_a_driver_that_is_killed_leaves_nothing_visible(

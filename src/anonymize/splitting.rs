@@ -220,7 +220,7 @@ impl<'s> CodedTable<'s> {
             groups_before: workplace.groups_before(),
         };
         let measure = measure(job.table, source, &self.attributes)?;
-        let mut files = GroupFiles::create(job, workplace, &shape, measure, &self.rows)?;
+        let mut files = GroupFiles::create(job, workplace, &shape, measure, (&self.rows, &self.whole))?;
         files.decisive = self.decisive(job, protection, workplace)?;
         let mut audit = None;
         let grown = match job.search {
@@ -335,10 +335,10 @@ impl<'a> GroupFiles<'a> {
         workplace: &'a Workplace<'_>,
         shape: &'a ReleaseShape<'a>,
         measure: Measure<'a>,
-        rows: &PartRows<'a>,
+        held: (&PartRows<'a>, &'a GroupCounts),
     ) -> Result<Self> {
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
-        let output = Writing::begin(rows, folder, shape, spill, job.part_options())?;
+        let output = Writing::begin(held, folder, shape, spill, job.part_options())?;
         Ok(GroupFiles {
             output,
             measure,

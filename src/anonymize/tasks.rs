@@ -6,22 +6,26 @@
 
 use super::job::{Anonymize, write_options};
 use super::splitting::{kinds, labels_of, plan};
-use crate::check::elsewhere::FileEvidence;
+use crate::check::elsewhere::{FileEvidence, ValueCounts};
 use crate::check::policy::release_tasks;
 use crate::check::release::labelled_groups;
+use crate::check::{Buckets, Subject};
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
+use crate::encode::combination::Projection;
 use crate::encode::elsewhere::{self, TaskCodes, TaskRows, merge_totals};
+use crate::encode::sealed_pages::damaged;
 use crate::encode::source::Source;
 use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::split::elsewhere::{count_pages, grow_pages, merge_counts, requested_table, sort_pages};
 use crate::group::split::lookahead::Lookahead;
 use crate::model::protection::Protection;
-use crate::model::{Grouping, Needs, Policy};
+use crate::model::{Grouping, Needs, Policy, Target};
 use crate::release::files_elsewhere::{place_pages, write_file};
 use crate::release::label::Labels;
 use crate::release::output::ReleaseShape;
+use crate::release::rows::{COUNT, GROUP};
 use crate::release::tables;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
@@ -151,15 +155,39 @@ impl PageTask {
         let (order, files) =
             write_file(sealed, &shape, place.path(), (order, rows), (write_options(*threads), &resources))?;
         let hashes = files.hashes()?;
-        let evidence = match shape.is_joined() {
-            false => Vec::new(),
-            true => {
-                let people = tables::open(&place.path().join("data"))?;
-                let tasks = release_tasks(&self.policy, &labelled_groups(&people, &self.policy))?;
-                FileEvidence::of(&people, order.people_before, &tasks, &sealed.stamp, &resources)?
+        let open = |table: &str| tables::open(&place.path().join(table));
+        let (people, values) = match shape.is_joined() {
+            true => (open("data")?, None),
+            false => (open("quasi")?, Some(open("sensitive")?)),
+        };
+        let (subject, groups) = match &values {
+            None => (Subject::Table(&people), labelled_groups(&people, &self.policy)),
+            Some(values) => {
+                let buckets = Buckets { people: &people, values, count: COUNT.to_string() };
+                (Subject::Buckets(buckets), vec![GROUP.to_string()])
             }
         };
+        let tasks = release_tasks(&self.policy, &groups)?;
+        let tasks: Vec<_> = tasks.into_iter().zip(self.whole_values(&order.whole)?).collect();
+        let evidence = FileEvidence::of((&subject, order.people_before), &tasks, &sealed.stamp, &resources)?;
         files.pass_on(sealed, hashes, evidence, pass)
+    }
+
+    /// For each target of the policy, the values of people whose sensitive codes occur so often.
+    fn whole_values(&self, counts: &[u64]) -> Result<Vec<ValueCounts>> {
+        let sensitive = &self.codes.sensitive;
+        let of_target = |target: &Target| {
+            let own = sensitive.projection(&target.columns).filter(|_| counts.len() == sensitive.len());
+            let Projection { code, texts } =
+                own.ok_or_else(|| damaged("a file has other sensitive values"))?;
+            let mut values = ValueCounts::new();
+            for (&own, people) in code.iter().zip(counts) {
+                let text = texts.get(usize::from(own)).ok_or_else(|| damaged("a value has no text"))?;
+                *values.entry(text.clone()).or_default() += people;
+            }
+            Ok(values)
+        };
+        self.policy.privacy.targets.iter().map(of_target).collect()
     }
 
     /// What the pages hold together.

@@ -1,5 +1,6 @@
 //! Who writes the groups of a release that are found by splitting?
 
+use crate::encode::group_counts::GroupCounts;
 use crate::error::Result;
 use crate::group::groups::{Group, PlacedRows};
 use crate::group::split::part_rows::PartRows;
@@ -23,7 +24,7 @@ pub(super) enum Writing<'a> {
 impl<'a> Writing<'a> {
     /// Creates the tables below `folder`; whoever has the rows writes them.
     pub fn begin(
-        rows: &PartRows<'a>,
+        (rows, whole): (&PartRows<'a>, &'a GroupCounts),
         folder: &Path,
         shape: &'a ReleaseShape<'a>,
         spill: &'a Spill,
@@ -32,7 +33,8 @@ impl<'a> Writing<'a> {
         Ok(match rows {
             PartRows::Here(_) => Writing::Here(Box::new(Output::create(folder, shape, spill, options)?)),
             PartRows::Elsewhere(held) => {
-                let files = FilesElsewhere::create(folder, shape, held.clone(), spill, &options)?;
+                let held = (held.clone(), &whole.counts[..]);
+                let files = FilesElsewhere::create(folder, shape, held, spill, &options)?;
                 Writing::Elsewhere(Box::new(files))
             }
         })

@@ -1,26 +1,34 @@
 //! What if the tasks of an engine check the files of a table, one each?
 //!
 //! A task judges the groups of its file as a worker does those of a morsel ([`clustered`]). What it
-//! found is joined in the order of the files, with the functions that join the morsels of one machine. Groups are counted
-//! here instead where evidence does not travel: two tables, windows, shares, or groups that may have recurred.
+//! found is joined in the order of the files, with the functions that join the morsels of one machine. Windows and
+//! t-closeness depend on the values of the whole table, so a task is told which these are; what it found counts if all files
+//! together have them. Otherwise, and where groups may have recurred, groups are counted here.
 //!
 //! Memory: the evidence of one file, and that of the judge.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::clustered::{self, ClusteredScan, Stretch};
+use super::cells::Gaps;
+use super::clustered::{self, ClusteredScan, CountedRows, Stretch};
 use super::evidence::SharedEvidence;
-use super::job::{Subject, validate};
+use super::job::{Buckets, Subject, validate, value_rules};
 use super::policy::Task;
+use super::scattered::{self, CountedBuckets};
+use super::share_rules::count_whole;
 use super::values::ValueCodes;
 use crate::encode::sealed_pages::damaged;
 use crate::error::Result;
-use crate::model::judge::{Basis, Charge, Judge, ValueRules};
+use crate::model::counted_group::CountedGroup;
+use crate::model::judge::{Basis, Charge, Judge};
 use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, PolicyStamp, write_count};
 use crate::resources::spill::{Extent, Spill};
-use crate::table::read::Table;
+
+/// How many people have each value of a protected column.
+pub type ValueCounts = BTreeMap<String, u64>;
 
 /// What a task found in a file.
 pub struct FileEvidence {
@@ -32,22 +40,48 @@ pub struct FileEvidence {
 struct ColumnEvidence {
     /// The number of the first row of the file.
     first_row: u64,
+    /// If a rule depends on the values of the whole table: these, as the task was told, and those of the file.
+    values: Option<(ValueCounts, ValueCounts)>,
     /// The value of each code.
     names: Vec<String>,
-    /// The stretches and the judge, in these codes.
+    /// The stretches of a table, or the totals of two, and the judge, in these codes.
     found: Vec<u8>,
 }
 
 impl ByteForm for ColumnEvidence {
     fn write(&self, bytes: &mut Vec<u8>) {
         self.first_row.write(bytes);
+        self.values.is_some().write(bytes);
+        self.values.iter().for_each(|values| values.write(bytes));
         self.names.write(bytes);
         self.found.write(bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        let (first_row, names) = ByteForm::read(bytes)?;
-        Some(ColumnEvidence { first_row, names, found: ByteForm::read(bytes)? })
+        let first_row = u64::read(bytes)?;
+        let values = if bool::read(bytes)? { Some(ByteForm::read(bytes)?) } else { None };
+        let (names, found) = ByteForm::read(bytes)?;
+        Some(ColumnEvidence { first_row, values, names, found })
+    }
+}
+
+/// What was found in a file of each of two tables.
+struct BucketTotals {
+    rows: u64,
+    gaps: Gaps,
+    /// The lowest and the highest number of a group.
+    numbers: (u64, u64),
+}
+
+impl ByteForm for BucketTotals {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        (self.rows, (self.gaps.values, self.gaps.counts)).write(bytes);
+        self.numbers.write(bytes);
+    }
+
+    fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let (rows, (values, counts)) = ByteForm::read(bytes)?;
+        Some(BucketTotals { rows, gaps: Gaps { values, counts }, numbers: ByteForm::read(bytes)? })
     }
 }
 
@@ -67,62 +101,121 @@ impl Parcel for FileEvidence {
 }
 
 impl FileEvidence {
-    /// Checks the rows of a file, the first of which has this number in its table.
+    /// Checks a file of each table, where the first person has this number. Each task comes with the values of the whole
+    /// table, as far as they are known.
     pub fn of(
-        table: &Table,
-        first_row: u64,
-        tasks: &[Task],
+        (subject, first_row): (&Subject<'_>, u64),
+        tasks: &[(Task, ValueCounts)],
         stamp: &PolicyStamp,
         resources: &Resources<'_>,
     ) -> Result<Vec<u8>> {
-        let columns: Result<_> =
-            tasks.iter().map(|task| ColumnEvidence::of(table, first_row, task, resources)).collect();
+        let of_column = |(task, whole): &(Task, ValueCounts)| {
+            ColumnEvidence::of((subject, first_row), (task, whole), resources)
+        };
+        let columns: Result<_> = tasks.iter().map(of_column).collect();
         Ok(stamp.seal(&FileEvidence { columns: columns? }))
     }
 }
 
 impl ColumnEvidence {
-    fn of(table: &Table, first_row: u64, task: &Task, resources: &Resources<'_>) -> Result<Option<Self>> {
+    fn of(
+        (subject, first_row): (&Subject<'_>, u64),
+        (task, whole): (&Task, &ValueCounts),
+        resources: &Resources<'_>,
+    ) -> Result<Option<Self>> {
         let Task { columns, requirements } = task;
-        let counts = matches!(requirements.basis(), Basis::Counts) && columns.individual.is_none();
-        if !counts || !requirements.near.is_empty() || !requirements.shares.is_empty() {
+        if !matches!(requirements.basis(), Basis::Counts) || columns.individual.is_some() {
             return Ok(None);
         }
-        let subject = Subject::Table(table);
-        validate(&subject, columns, requirements)?;
-        let codes = ValueCodes::new(&subject, columns, &resources.budget)?;
-        let (rules, wanted) = (ValueRules::default(), WantedSkylines::of(requirements.skyline()));
+        validate(subject, columns, requirements)?;
+        let codes = ValueCodes::new(subject, columns, &resources.budget)?;
+        let (mut values, mut known) = (None, None);
+        if requirements.depend_on_table() {
+            let whole: ValueCounts =
+                whole.iter().map(|(name, &people)| (codes.name_of(name), people)).collect();
+            known = Some(coded(&whole, &codes)?);
+            let own = named(&count_whole(subject, columns, &codes, resources)?, &codes);
+            values = Some((whole, own));
+        }
+        let rules = value_rules(subject, columns, &codes, (requirements, known.as_ref()), resources)?;
+        let wanted = WantedSkylines::of(requirements.skyline());
         let code = &mut |name: &str| codes.named(name);
         let charge = Arc::new(Charge::new(columns.values, requirements, rules, &wanted, code)?);
         if !charge.travels() {
             return Ok(None);
         }
-        let evidence = Mutex::new(SharedEvidence::new(&charge, &resources.budget)?);
-        let mut stretches: Vec<Stretch> = Vec::new();
-        clustered::scan(table, first_row, columns, (&charge, &evidence), &codes, resources, &mut |own| {
-            stretches.push(own);
-            Ok(())
-        })?;
-        let (judge, _room) = evidence.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         let mut found = Vec::new();
-        write_count(stretches.len(), &mut found);
-        stretches.iter().for_each(|own| own.write(&mut found));
-        judge.write(&mut found);
+        match subject {
+            Subject::Buckets(buckets) => {
+                let judged = (&charge, &codes);
+                let Some(counted) = judge_buckets(buckets, task, judged, resources, &mut found)? else {
+                    return Ok(None);
+                };
+                counted.judge.write(&mut found);
+            }
+            Subject::Table(table) => {
+                let evidence = Mutex::new(SharedEvidence::new(&charge, &resources.budget)?);
+                let mut stretches: Vec<Stretch> = Vec::new();
+                let judged = (&charge, &evidence);
+                clustered::scan(table, first_row, columns, judged, &codes, resources, &mut |own| {
+                    stretches.push(own);
+                    Ok(())
+                })?;
+                let (judge, _room) =
+                    evidence.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+                write_count(stretches.len(), &mut found);
+                stretches.iter().for_each(|own| own.write(&mut found));
+                judge.write(&mut found);
+            }
+        }
         let names = codes.names().iter().map(|name| name.to_string()).collect();
-        Ok(Some(ColumnEvidence { first_row, names, found }))
+        Ok(Some(ColumnEvidence { first_row, values, names, found }))
     }
 
-    /// The stretches and the judge, in the codes of this process.
-    fn open(&self, charge: &Arc<Charge>, codes: &ValueCodes) -> Result<(Vec<Stretch>, Judge)> {
+    /// What comes before the judge, and the judge, in the codes of this process.
+    fn open<T>(
+        &self,
+        charge: &Arc<Charge>,
+        codes: &ValueCodes,
+        read: impl FnOnce(&[u32], &mut ByteReader<'_>) -> Option<T>,
+    ) -> Result<(T, Judge)> {
         let codes: Vec<u32> = self.names.iter().map(|name| codes.code(name)).collect::<Result<_>>()?;
         let bytes = &mut ByteReader::new(&self.found);
-        let mut read = || {
-            let many = bytes.count(1)?;
-            let stretches: Option<_> = (0..many).map(|_| Stretch::read(&codes, bytes)).collect();
-            Some((stretches?, Judge::read(charge, &codes, bytes)?))
-        };
-        read().ok_or_else(|| damaged("what a task found in a file cannot be read"))
+        let found = read(&codes, bytes).and_then(|own| Some((own, Judge::read(charge, &codes, bytes)?)));
+        found.ok_or_else(|| damaged("what a task found in a file cannot be read"))
     }
+}
+
+/// Judges a file of each of two tables, and appends the totals; `None` if its groups have no numbers.
+fn judge_buckets(
+    buckets: &Buckets<'_>,
+    task: &Task,
+    (charge, codes): (&Arc<Charge>, &ValueCodes),
+    resources: &Resources<'_>,
+    found: &mut Vec<u8>,
+) -> Result<Option<CountedRows>> {
+    let spill = Arc::new(resources.new_spill()?);
+    let CountedBuckets { counted, numbers } =
+        scattered::by_bucket(buckets, &task.columns, charge, codes, &spill, resources)?;
+    let Some(numbers) = numbers else { return Ok(None) };
+    BucketTotals { rows: counted.rows, gaps: counted.gaps, numbers }.write(found);
+    Ok(Some(counted))
+}
+
+/// The people of each value by its code here.
+fn coded(values: &ValueCounts, codes: &ValueCodes) -> Result<CountedGroup> {
+    let mut group = CountedGroup::default();
+    for (name, &people) in values.iter().filter(|&(_, &people)| people > 0) {
+        group.add(codes.code(name)?, people);
+    }
+    Ok(group)
+}
+
+/// The people of each value by its name.
+fn named(group: &CountedGroup, codes: &ValueCodes) -> ValueCounts {
+    let names = codes.names();
+    let counts = group.counts().filter(|&(_, people)| people > 0);
+    counts.map(|(code, people)| (names[code as usize].to_string(), people)).collect()
 }
 
 /// What tasks found in the files of a table, in order.
@@ -144,35 +237,102 @@ pub(super) struct FoundByTasks<'a> {
 }
 
 impl FoundByTasks<'_> {
-    /// Joins the evidence; scattered if there is none about the column, so that it must be counted here.
+    /// Passes on what each task found about the column, in order; `None` if it did not judge the column.
+    fn each(&self, mut pass: impl FnMut(Option<&ColumnEvidence>) -> Result<()>) -> Result<()> {
+        let FilesEvidence { spill, files, stamp, .. } = self.files;
+        for extent in *files {
+            let mut bytes = vec![0; extent.length as usize];
+            spill.read(extent.offset, &mut bytes)?;
+            let FileEvidence { columns } = stamp.open(&bytes)?;
+            pass(columns.get(self.place).and_then(Option::as_ref))?;
+        }
+        Ok(())
+    }
+
+    /// The people of the whole table who have each value; `None` if tasks judged by others.
+    pub fn whole_table(&self, codes: &ValueCodes) -> Result<Option<CountedGroup>> {
+        let (mut told, mut all, mut agree): (Option<ValueCounts>, _, _) = (None, ValueCounts::new(), true);
+        self.each(|own| {
+            let Some((whole, own)) = own.and_then(|own| own.values.as_ref()) else {
+                agree = false;
+                return Ok(());
+            };
+            own.iter().for_each(|(name, people)| *all.entry(name.clone()).or_default() += people);
+            agree &= told.get_or_insert_with(|| whole.clone()) == whole;
+            Ok(())
+        })?;
+        match told {
+            Some(mut told) if agree => {
+                told.retain(|_, people| *people > 0);
+                if told == all { coded(&all, codes).map(Some) } else { Ok(None) }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Joins what was found in two tables; `None` if it does not tell that no group is in two files.
+    pub fn join_buckets(
+        &self,
+        charge: &Arc<Charge>,
+        codes: &ValueCodes,
+        resources: &Resources<'_>,
+    ) -> Result<Option<CountedRows>> {
+        let mut evidence = SharedEvidence::new(charge, &resources.budget)?;
+        let (mut rows, mut gaps) = (0, Gaps::default());
+        let (mut last, mut apart): (Option<u64>, _) = (None, true);
+        self.each(|own| {
+            let Some(own) = own else {
+                apart = false;
+                return Ok(());
+            };
+            if own.first_row != rows {
+                return Err(damaged("a task checked another file than the one that was written"));
+            }
+            let (totals, judge) = own.open(charge, codes, |_, bytes| BucketTotals::read(bytes))?;
+            let (low, high) = totals.numbers;
+            apart &= last.is_none_or(|last| last < low) && low <= high;
+            last = Some(high);
+            rows += totals.rows;
+            gaps.add(totals.gaps);
+            let room = judge.bytes();
+            evidence.merge(judge, room)
+        })?;
+        if !apart {
+            return Ok(None);
+        }
+        if rows != self.files.rows {
+            return Err(damaged("tasks checked other rows than were written"));
+        }
+        let (judge, room) = evidence.finish()?;
+        Ok(Some(CountedRows { judge, rows, gaps, room }))
+    }
+
+    /// Joins the evidence about one table.
     pub fn join(
         &self,
         charge: &Arc<Charge>,
         codes: &ValueCodes,
         resources: &Resources<'_>,
     ) -> Result<ClusteredScan> {
-        let FilesEvidence { spill, files, rows: all, stamp } = self.files;
+        let all = self.files.rows;
         resources.progress.start("joining what tasks found", None);
         let joined = clustered::join(charge, resources, |evidence, each| {
             let mut rows = 0;
-            for extent in *files {
-                let mut bytes = vec![0; extent.length as usize];
-                spill.read(extent.offset, &mut bytes)?;
-                let FileEvidence { columns } = stamp.open(&bytes)?;
-                let own = columns.get(self.place).and_then(Option::as_ref);
+            self.each(|own| {
                 let own = own.ok_or_else(|| damaged("a task did not check a protected column"))?;
                 if own.first_row != rows {
                     return Err(damaged("a task checked another file than the one that was written"));
                 }
-                let (stretches, judge) = own.open(charge, codes)?;
+                let (stretches, judge) = own.open(charge, codes, read_stretches)?;
                 let room = judge.bytes();
                 evidence.lock().unwrap_or_else(PoisonError::into_inner).merge(judge, room)?;
                 for stretch in stretches {
                     rows += stretch.rows();
                     each(stretch)?;
                 }
-            }
-            match rows == *all {
+                Ok(())
+            })?;
+            match rows == all {
                 true => Ok(()),
                 false => Err(damaged("tasks checked other rows than were written")),
             }
@@ -182,89 +342,11 @@ impl FoundByTasks<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::job::{ColumnRoles, count_with};
-    use super::super::verdict::Order;
-    use super::*;
-    use crate::math::skyline::{Confidence, Knowledge, Point};
-    use crate::model::judge::Requirements;
-    use crate::model::skyline::ProtectedValues;
-    use crate::resources::budget::Budget;
-    use crate::resources::progress::Progress;
-    use crate::table::read::ReadOptions;
-    use proptest::prelude::*;
-    use std::path::Path;
-
-    fn task() -> Task {
-        let confidence = Confidence::parse("0.6").unwrap();
-        let point = Point { knowledge: Knowledge { l: 1, k: 1, m: 1 }, confidence };
-        let requirements = Requirements::points(vec![(ProtectedValues::Every, point)]);
-        Task { columns: ColumnRoles::single(vec!["group".into()], "sick".into()), requirements }
-    }
-
-    fn open(folder: &Path, name: &str, rows: &[(usize, char)]) -> Table {
-        let path = folder.join(name);
-        let text: String = rows.iter().map(|(group, value)| format!("{group},{value}\n")).collect();
-        std::fs::write(&path, format!("group,sick\n{text}")).unwrap();
-        Table::open(&[path], &ReadOptions::default()).unwrap()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        /// A file may even end in the middle of a group.
-        #[test]
-        fn files_that_tasks_checked_give_the_finding_of_the_whole_table(
-            groups in prop::collection::vec(prop::collection::vec(prop::char::range('a', 'e'), 1..6), 1..9),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let rows: Vec<(usize, char)> = groups
-                .iter()
-                .enumerate()
-                .flat_map(|(group, values)| values.iter().map(move |&value| (group, value)))
-                .collect();
-            let cut = 1 + cut.index(rows.len());
-            let (place, progress) = (tempfile::tempdir().unwrap(), Progress::default());
-            let resources = Resources::new(Budget::new(64 << 20), &progress);
-            let (spill, stamp, tasks) = (resources.new_spill().unwrap(), PolicyStamp::new("ab12"), [task()]);
-            let (mut first_row, mut files) = (0, Vec::new());
-            for (number, part) in [&rows[..cut], &rows[cut..]].into_iter().enumerate() {
-                if part.is_empty() {
-                    continue;
-                }
-                let table = open(place.path(), &format!("{number}.csv"), part);
-                let found = FileEvidence::of(&table, first_row, &tasks, &stamp, &resources).unwrap();
-                first_row += part.len() as u64;
-                files.push(spill.append(&found).unwrap());
-            }
-            let whole = open(place.path(), "whole.csv", &rows);
-            let (Task { columns, requirements }, subject) = (&tasks[0], Subject::Table(&whole));
-            let wanted = WantedSkylines::of(requirements.skyline());
-            let judged = |found: Option<&FoundByTasks<'_>>| {
-                let counted = count_with(&subject, (columns, found), requirements, &wanted, &resources)?;
-                counted.finish(columns, requirements)
-            };
-            let all = rows.len() as u64;
-            let evidence = FilesEvidence { spill: &spill, files: &files, rows: all, stamp: stamp.clone() };
-            let together = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).unwrap();
-            let alone = judged(None).unwrap();
-            prop_assert_eq!(together.order, Order::Clustered);
-            prop_assert_eq!(&together.finding, &alone.finding);
-            prop_assert_eq!(
-                (together.records, together.groups, together.smallest_group, together.sizes),
-                (alone.records, alone.groups, alone.smallest_group, alone.sizes)
-            );
-            // The evidence of a file that is missing, or of another one, is not taken for the whole.
-            let first = files[..1].to_vec();
-            files.rotate_left(1);
-            if files.len() > 1 {
-                for files in [&first, &files] {
-                    let evidence = FilesEvidence { spill: &spill, files, rows: all, stamp: stamp.clone() };
-                    let refused = judged(Some(&FoundByTasks { files: &evidence, place: 0 })).is_err();
-                    prop_assert!(refused);
-                }
-            }
-        }
-    }
+fn read_stretches(codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Vec<Stretch>> {
+    let many = bytes.count(1)?;
+    (0..many).map(|_| Stretch::read(codes, bytes)).collect()
 }
+
+#[cfg(test)]
+#[path = "elsewhere_tests.rs"]
+mod tests;

@@ -144,16 +144,27 @@ pub(super) fn count_with(
     validate(subject, columns, requirements)?;
     let codes = ValueCodes::new(subject, columns, &resources.budget)?;
     let spill = || resources.new_spill().map(Arc::new);
-    let shares = share_rules::rules(&requirements.shares, subject, columns, &codes, &spill, resources)?;
-    let near = numbers::windows(&requirements.near, subject, columns, &codes, resources)?;
-    let rules = ValueRules { shares, near };
+    let whole = match found {
+        Some(found) if requirements.depend_on_table() => found.whole_table(&codes)?,
+        _ => None,
+    };
+    // What tasks found is of no use if they judged by other values than those of the table.
+    let found = found.filter(|_| whole.is_some() || !requirements.depend_on_table());
+    let rules = value_rules(subject, columns, &codes, (requirements, whole.as_ref()), resources)?;
     let code = &mut |name: &str| codes.named(name);
     let charge = Arc::new(Charge::new(columns.values, requirements, rules, wanted, code)?);
+    let found = found.filter(|_| charge.travels());
     let (counted, order, spilled_bytes) = match (subject, &columns.individual) {
         (Subject::Buckets(buckets), _) => {
-            let spill = spill()?;
-            let counted = scattered::by_bucket(buckets, columns, &charge, &codes, &spill, resources)?;
-            (counted, Order::Bucketized, spill.bytes())
+            let joined = found.map(|found| found.join_buckets(&charge, &codes, resources)).transpose()?;
+            match joined.flatten() {
+                Some(counted) => (counted, Order::Bucketized, 0),
+                None => {
+                    let spill = spill()?;
+                    let found = scattered::by_bucket(buckets, columns, &charge, &codes, &spill, resources)?;
+                    (found.counted, Order::Bucketized, spill.bytes())
+                }
+            }
         }
         (Subject::Table(table), Some(individual)) => {
             let spill = spill()?;
@@ -163,8 +174,8 @@ pub(super) fn count_with(
         }
         (Subject::Table(table), None) => {
             let scan = match found {
-                Some(found) if charge.travels() => found.join(&charge, &codes, resources)?,
-                _ => clustered::count(table, columns, &charge, &codes, resources)?,
+                Some(found) => found.join(&charge, &codes, resources)?,
+                None => clustered::count(table, columns, &charge, &codes, resources)?,
             };
             match scan {
                 ClusteredScan::CountedRows(counted) => (*counted, Order::Clustered, 0),
@@ -183,6 +194,21 @@ pub(super) fn count_with(
     let possible = &|text: &str| could_hold(&scales, text);
     judge.expect_possible(&ValueNames { column: &columns.sensitive, names: &names, possible })?;
     Ok(CountedTable { judge, names, order, rows, scales, spilled_bytes, findings: 0, room })
+}
+
+/// The rules that depend on the values of the whole table, which are counted if they are needed and not known.
+pub(super) fn value_rules(
+    subject: &Subject<'_>,
+    columns: &ColumnRoles,
+    codes: &ValueCodes,
+    (requirements, whole): (&Requirements, Option<&CountedGroup>),
+    resources: &Resources<'_>,
+) -> Result<ValueRules> {
+    let spill = || resources.new_spill().map(Arc::new);
+    let required = (&requirements.shares[..], whole);
+    let shares = share_rules::rules(required, subject, columns, codes, &spill, resources)?;
+    let near = numbers::windows((&requirements.near, whole), subject, columns, codes, resources)?;
+    Ok(ValueRules { shares, near })
 }
 
 fn refuse_gaps(missing: u64, rows: u64, columns: &ColumnRoles) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Does a column hold numbers, and which windows of them are protected?
 //!
-//! Windows start at values that occur, so all values are read in a scan of their own before any group is judged.
+//! Windows start at values that occur, so all values are read in a scan of their own before any group is judged, unless they
+//! are known.
 //! Memory: O(values).
 
 use arrow_array::cast::AsArray;
@@ -12,14 +13,16 @@ use super::share_rules::count_whole;
 use super::values::ValueCodes;
 use crate::error::{Error, Result};
 use crate::math::skyline::WindowState;
+use crate::model::counted_group::CountedGroup;
 use crate::model::skyline::near::{NearPoint, number_of_cell, states};
 use crate::resources::Resources;
 use crate::table::ColumnKind;
 use crate::table::read::{ColumnRequest, Table};
 
-/// The windows that the points protect, before the first group.
+/// The windows that the points protect, before the first group; the values of the whole table are counted if they are not
+/// known.
 pub(super) fn windows(
-    points: &[NearPoint],
+    (points, known): (&[NearPoint], Option<&CountedGroup>),
     subject: &Subject<'_>,
     columns: &ColumnRoles,
     codes: &ValueCodes,
@@ -39,7 +42,14 @@ pub(super) fn windows(
         Subject::Buckets(buckets) => buckets.values,
     };
     expect_numbers(table, &columns.sensitive, columns.null_is.as_deref(), resources)?;
-    let whole = count_whole(subject, columns, codes, resources)?;
+    let counted;
+    let whole = match known {
+        Some(known) => known,
+        None => {
+            counted = count_whole(subject, columns, codes, resources)?;
+            &counted
+        }
+    };
     let names = codes.names();
     let null = columns.null_is.as_deref().map(|name| codes.name_of(name));
     let occurring = whole.counts().map(|(code, _)| (code, &*names[code as usize]));

@@ -73,7 +73,7 @@ pub(super) fn by_group(
         Ok((rows, cells.gaps))
     })?;
     let (rows, gaps) = counts;
-    let (judge, room) = judge(groups, charge, numbers, resources)?;
+    let JudgedGroups { judge, room, .. } = judge(groups, charge, numbers, resources)?;
     Ok(CountedRows { judge, rows, gaps, room })
 }
 
@@ -137,7 +137,7 @@ pub(super) fn by_person(
     people.finish(&mut |_, items| add_person(&mut groups, columns.values, items, &mut faults))?;
     faults.report(individual, columns)?;
     let (rows, gaps) = counts;
-    let (judge, room) = judge(groups, charge, numbers, resources)?;
+    let JudgedGroups { judge, room, .. } = judge(groups, charge, numbers, resources)?;
     Ok(CountedRows { judge, rows, gaps, room })
 }
 
@@ -244,6 +244,13 @@ fn add_person(groups: &mut Tally, values: Values, items: &[(&[u8], u64)], faults
     }
 }
 
+/// A release in which people and values are in two tables.
+pub(super) struct CountedBuckets {
+    pub counted: CountedRows,
+    /// The lowest and the highest number of a group, if every group is identified by its number.
+    pub numbers: Option<(u64, u64)>,
+}
+
 /// Counts a release in which people and values are in two tables.
 pub(super) fn by_bucket(
     buckets: &Buckets<'_>,
@@ -252,7 +259,7 @@ pub(super) fn by_bucket(
     codes: &ValueCodes,
     spill: &Arc<Spill>,
     resources: &Resources<'_>,
-) -> Result<CountedRows> {
+) -> Result<CountedBuckets> {
     for name in &columns.groups {
         if buckets.people.kind(name)? != buckets.values.kind(name)? {
             return Err(Error::input(
@@ -318,8 +325,8 @@ pub(super) fn by_bucket(
         }
         Ok((0, cells.gaps))
     })?;
-    let (judge, room) = judge(groups, charge, numbers, resources)?;
-    Ok(CountedRows { judge, rows: people.0, gaps: values.1, room })
+    let JudgedGroups { judge, room, numbers } = judge(groups, charge, numbers, resources)?;
+    Ok(CountedBuckets { counted: CountedRows { judge, rows: people.0, gaps: values.1, room }, numbers })
 }
 
 /// Scans some columns; `counts` adds up the rows and the gaps that `work` returns.
@@ -377,16 +384,24 @@ pub(super) fn numbered_by_value(table: &Table, columns: &ColumnRoles) -> Result<
     }
 }
 
-/// Judges the groups of a tally; the reservation is for the judge.
+/// The judge of some groups, with the reservation for it.
+struct JudgedGroups {
+    judge: Judge,
+    room: Reservation,
+    /// The lowest and the highest number of a group, if the table numbers each.
+    numbers: Option<(u64, u64)>,
+}
+
+/// Judges the groups of a tally.
 fn judge(
     groups: Tally,
     charge: &Arc<Charge>,
     numbers: Numbers,
     resources: &Resources<'_>,
-) -> Result<(Judge, Reservation)> {
+) -> Result<JudgedGroups> {
     let mut evidence = SharedEvidence::new(charge, &resources.budget)?;
     let mut group = CountedGroup::default();
-    let mut number = 0;
+    let (mut number, mut ends, mut numbered) = (0, None, true);
     groups.finish(&mut |key, items| {
         group.clear();
         for (code, times) in items {
@@ -395,9 +410,15 @@ fn judge(
         }
         let own = if numbers == Numbers::Own { integer_of_key(key).map(|own| own as u64) } else { None };
         number += 1;
+        numbered &= own.is_some();
+        if let Some(own) = own {
+            let (low, high) = ends.unwrap_or((own, own));
+            ends = Some((own.min(low), own.max(high)));
+        }
         evidence.observe(&group, own.unwrap_or(number - 1))
     })?;
-    evidence.finish()
+    let (judge, room) = evidence.finish()?;
+    Ok(JudgedGroups { judge, room, numbers: ends.filter(|_| numbered) })
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 //! Which rules do share criteria become for the values of a table?
 //!
 //! t-closeness compares a group with the whole table, so the values of the whole table are counted in a scan of their own
-//! before any group is judged: by people, as in the groups. Memory: O(values) for each criterion.
+//! before any group is judged, unless they are known: by people, as in the groups. Memory: O(values) for each criterion.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::resources::Resources;
 use crate::resources::spill::Spill;
 use crate::table::read::ColumnRequest;
 
-/// The rules that the requirements become once the values of the whole table are known.
+/// The rules that the requirements become once the values of the whole table are known; they are counted if they are not.
 pub(super) fn rules(
-    required: &[ShareRequirement],
+    (required, known): (&[ShareRequirement], Option<&CountedGroup>),
     subject: &Subject<'_>,
     columns: &ColumnRoles,
     codes: &ValueCodes,
@@ -35,12 +35,19 @@ pub(super) fn rules(
         return Ok(Vec::new());
     }
     let needs_table = |asked: &ShareRequirement| matches!(asked.criterion, ShareCriterion::Closeness { .. });
-    let whole = match (required.iter().any(needs_table), subject, &columns.individual) {
-        (false, ..) => CountedGroup::default(),
-        (true, Subject::Table(table), Some(individual)) => {
-            scattered::whole_by_person(table, columns, individual, codes, &spill()?, resources)?
+    let counted;
+    let whole = match known {
+        Some(known) => known,
+        None => {
+            counted = match (required.iter().any(needs_table), subject, &columns.individual) {
+                (false, ..) => CountedGroup::default(),
+                (true, Subject::Table(table), Some(individual)) => {
+                    scattered::whole_by_person(table, columns, individual, codes, &spill()?, resources)?
+                }
+                (true, ..) => count_whole(subject, columns, codes, resources)?,
+            };
+            &counted
         }
-        (true, ..) => count_whole(subject, columns, codes, resources)?,
     };
     let names = codes.names();
     let mut counts = vec![0; names.len()];

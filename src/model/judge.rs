@@ -208,6 +208,13 @@ impl Requirements {
         }
     }
 
+    /// Whether a rule depends on how often each value occurs in the whole table.
+    pub fn depend_on_table(&self) -> bool {
+        let closeness =
+            |share: &ShareRequirement| matches!(share.criterion, ShareCriterion::Closeness { .. });
+        !self.near.is_empty() || self.shares.iter().any(closeness)
+    }
+
     /// Whether each person of the original table is matched to a group.
     pub fn follows_people(&self) -> bool {
         matches!(self.adversary, Adversary::Beliefs(_))
@@ -338,9 +345,9 @@ enum ChargedAdversary {
 }
 
 impl Charge {
-    /// Whether the evidence has a byte form: windows, shares and knowledge skylines have none.
+    /// Whether the evidence has a byte form: knowledge skylines have none.
     pub fn travels(&self) -> bool {
-        self.rules.near.is_empty() && self.rules.shares.is_empty() && self.wanted.is_empty()
+        self.wanted.is_empty() && self.near_skylines.is_none()
     }
 
     /// Whether values that nothing protects are counted.

@@ -37,6 +37,8 @@ pub struct FileOrder {
     groups_before: u64,
     groups: u64,
     people: u64,
+    /// How many people of the table have each sensitive value, by code.
+    pub whole: Vec<u64>,
 }
 
 impl ByteForm for FileOrder {
@@ -45,6 +47,7 @@ impl ByteForm for FileOrder {
         [self.people_before, self.groups_before, self.groups, self.people]
             .iter()
             .for_each(|own| own.write(bytes));
+        self.whole.write(bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
@@ -55,6 +58,7 @@ impl ByteForm for FileOrder {
             groups_before: u64::read(bytes)?,
             groups: u64::read(bytes)?,
             people: u64::read(bytes)?,
+            whole: ByteForm::read(bytes)?,
         })
     }
 }
@@ -148,6 +152,8 @@ pub struct FilesElsewhere<'a> {
     travels: bool,
     borders: FileBorders,
     people_before: u64,
+    /// How many people of the table have each sensitive value, by code.
+    whole: &'a [u64],
     /// Files that no task was given yet; groups are added to the last one.
     waiting: VecDeque<WaitingFile<'a>>,
     /// The first group of each file that began in the current part, and the file in which the part began.
@@ -173,7 +179,7 @@ impl<'a> FilesElsewhere<'a> {
     pub fn create(
         folder: &Path,
         shape: &ReleaseShape<'_>,
-        held: HeldRows<'a>,
+        (held, whole): (HeldRows<'a>, &'a [u64]),
         spill: &'a Spill,
         options: &PartOptions,
     ) -> Result<Self> {
@@ -192,6 +198,7 @@ impl<'a> FilesElsewhere<'a> {
             travels: shape.payload.is_some(),
             borders: FileBorders::new(options.file_people),
             people_before: 0,
+            whole,
             waiting: VecDeque::new(),
             firsts: Vec::new(),
             part_file: 0,
@@ -210,6 +217,7 @@ impl<'a> FilesElsewhere<'a> {
             groups_before,
             groups: 0,
             people: 0,
+            whole: self.whole.to_vec(),
         };
         let (pieces, last, last_bytes, rows) = (Vec::new(), Vec::new(), 0, Vec::new());
         self.waiting.push_back(WaitingFile { number, order, pieces, last, last_bytes, rows });

@@ -219,11 +219,15 @@ mod tests {
         assert_eq!(files, [ManifestFile { path: format!("data/{NAME}"), bytes, sha256 }]);
 
         let refused = |pieces: &[Vec<u8>]| stored(place.path(), pieces).unwrap_err().to_string();
-        let mut flipped = pieces.clone();
-        *flipped[2].last_mut().unwrap() ^= 1;
-        for altered in [&flipped[..], &pieces[..4], &[&pieces[..], &pieces[4..]].concat()] {
+        let other = FilePiece { table: "data".to_string(), contents: vec![7; 5] };
+        let other = sealed().seal_secret(&other).unwrap();
+        let altered = [&pieces[..4], &[other]].concat();
+        for altered in [&altered[..], &pieces[..4], &[&pieces[..], &pieces[4..]].concat()] {
             assert!(refused(altered).contains("not the one that its task checked"));
         }
+        let mut flipped = pieces.clone();
+        *flipped[2].last_mut().unwrap() ^= 1;
+        assert!(refused(&flipped).contains("changed on its way"));
         assert!(refused(&[]).contains("nothing about its file"));
     }
 

@@ -3,7 +3,7 @@
 //! Nodes are decided one after the other, in tree order. To use several threads, the next node in this order begins to
 //! grow as soon as a thread is free, against everything that was accepted until then; each is committed in its turn,
 //! which nearly always finds that nothing changes ([`GrownNode::merge`]). The first nodes change what is remembered most,
-//! so at first a node begins only when those before it are committed. Groups are published while nodes grow.
+//! so at first only a few begin before those before them are committed. Groups are published while nodes grow.
 //!
 //! Memory: [`SubtreeLimits::node_bytes`](super::limits::SubtreeLimits::node_bytes) of each node that grows or waits for
 //! its turn, and the groups of those that had it. With less memory fewer grow at once, which gives the same groups.
@@ -29,6 +29,9 @@ use std::sync::mpsc;
 
 /// Nodes per thread that may have begun before they are committed.
 const AHEAD: usize = 2;
+
+/// Nodes that begin at once although nothing was accepted before them.
+const FIRST_NODES: usize = 2;
 
 /// Groups are freed by another thread than the one that made them; what was freed is returned to the system after this
 /// many nodes.
@@ -255,12 +258,17 @@ impl<'w, 's> Subtrees<'w, 's> {
         self.pass_giants();
         let (ahead, threads) = (self.ahead(), self.growth.pool.current_num_threads());
         let (free, most) = match store {
-            PartRows::Here(_) => (usize::from(self.growing < threads), AHEAD * threads),
+            // A thread that waits gains nothing.
+            PartRows::Here(_) => {
+                (usize::from(self.growing < threads), (AHEAD * threads).min(self.committed + FIRST_NODES))
+            }
             // Tasks have the same work, so they begin together, once all before them are committed.
-            PartRows::Elsewhere(rows) if ahead == 0 => (rows.tasks_at_once(), rows.tasks_at_once()),
+            PartRows::Elsewhere(rows) if ahead == 0 => {
+                (rows.tasks_at_once(), rows.tasks_at_once().min(self.committed.max(1)))
+            }
             PartRows::Elsewhere(_) => (0, 1),
         };
-        let most = self.committed.clamp(1, most).saturating_sub(ahead);
+        let most = most.saturating_sub(ahead);
         let many = self.make_room(free.min(most).min(self.waiting.len()), tree.bytes(), criterion, store)?;
         match (many, store) {
             (0, _) => Ok(None),

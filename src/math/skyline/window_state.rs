@@ -135,6 +135,38 @@ impl WindowState {
         })
     }
 
+    /// Whether a group had a value of which the windows know nothing.
+    pub fn saw_foreign(&self) -> bool {
+        self.saw_foreign
+    }
+
+    /// The statistics by point of each window that held somebody, with its place among the windows.
+    pub fn touched(&self) -> impl Iterator<Item = (usize, &[Statistics])> {
+        self.statistics.iter().enumerate().filter_map(|(place, own)| Some((place, own.as_deref()?)))
+    }
+
+    /// The statistics of no group, by point.
+    pub fn untouched(&self) -> &[Statistics] {
+        &self.untouched
+    }
+
+    /// The same windows and points after other groups: what [`WindowState::touched`] and [`WindowState::saw_foreign`]
+    /// returned. `None` if there is no such window or point.
+    pub fn after(
+        &self,
+        touched: impl IntoIterator<Item = (usize, Box<[Statistics]>)>,
+        saw_foreign: bool,
+    ) -> Option<Self> {
+        let mut state = WindowState { saw_foreign, ..self.afresh() };
+        for (place, own) in touched {
+            if own.len() != state.points.len() {
+                return None;
+            }
+            *state.statistics.get_mut(place)? = Some(own);
+        }
+        Some(state)
+    }
+
     /// Whether a point holds for the groups observed, by its statistics; never if a group could not be understood.
     pub fn verdict(&self, point: &Point, statistics: &Statistics) -> ThresholdVerdict {
         if self.saw_foreign { ThresholdVerdict::Unsafe } else { statistics.verdict(&point.confidence) }

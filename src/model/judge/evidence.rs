@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::super::bare_values::BareValues;
 use super::super::group_sizes::Sizes;
 use super::super::implications::judge::ImplicationsJudge;
+use super::super::shares::judge::SharesJudge;
 use super::super::skyline::decisive::DecisiveEvidence;
 use super::super::skyline::judge::SkylineJudge;
+use super::super::skyline::near::NearJudge;
 use super::{AdversaryJudge, Charge, ChargedAdversary, Judge};
 use crate::resources::byte_form::{ByteForm, ByteReader};
 
@@ -19,11 +21,13 @@ impl Judge {
             AdversaryJudge::Skyline(judge) => judge.write(bytes),
             AdversaryJudge::Implications(judge) => judge.write(bytes),
         }
+        self.near.write(bytes);
+        self.shares.write(bytes);
         self.decisive.write(bytes);
         self.bare.write(bytes);
     }
 
-    /// Reads the evidence of a judge with the same charge; `codes` are those of its values here. `None` if it is damaged.
+    /// Reads the evidence of a judge with the same charge, whose rules depend on the same values; `codes` are those of its values here. `None` if it is damaged.
     pub fn read(charge: &Arc<Charge>, codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
         let mut judge = Judge::new(charge);
         judge.impossible = u64::read(bytes)?;
@@ -36,6 +40,8 @@ impl Judge {
                 AdversaryJudge::Implications(Box::new(ImplicationsJudge::read(required, codes, bytes)?))
             }
         };
+        judge.near = NearJudge::read(&charge.rules.near, bytes)?;
+        judge.shares = SharesJudge::read(charge.rules.shares.len(), bytes)?;
         judge.decisive = DecisiveEvidence::read(charge.values, &charge.explored, codes, bytes)?;
         judge.bare = BareValues::read(codes, bytes)?;
         Some(judge)

@@ -2,10 +2,11 @@
 //!
 //! Memory: one fraction for each rule.
 
-use crate::math::exact::{Rational, decimal_at_least};
+use crate::math::exact::{Rational, decimal_at_least, parse_fraction};
 use crate::math::shares::ShareRule;
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Limit, Measurement, Note, Side};
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count};
 
 /// Digits after the point of a measure in words.
 const PLACES: usize = 6;
@@ -33,6 +34,31 @@ impl SharesJudge {
                 keep_worse(own, others);
             }
         }
+    }
+
+    /// Appends the evidence.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        write_count(self.worst.len(), bytes);
+        for worst in &self.worst {
+            worst.is_some().write(bytes);
+            let Some((measured, group)) = worst else { continue };
+            measured.to_string().write(bytes);
+            group.write(bytes);
+        }
+    }
+
+    /// Reads the evidence of a judge with so many rules.
+    pub fn read(rules: usize, bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let many = bytes.count(1)?;
+        let mut read = || {
+            Some(match bool::read(bytes)? {
+                false => None,
+                true => Some((parse_fraction(&String::read(bytes)?)?, u64::read(bytes)?)),
+            })
+        };
+        let worst: Option<Vec<_>> = (0..many).map(|_| read()).collect();
+        // There is nothing about rules before the first group.
+        (many == 0 || many == rules).then(|| Some(SharesJudge { worst: worst? }))?
     }
 
     /// The findings: a claim for every rule.

@@ -303,7 +303,7 @@ pub struct NamedValue<'a> {
     pub code: u32,
 }
 
-fn write_statistics(statistics: &Statistics, bytes: &mut Vec<u8>) {
+pub(super) fn write_statistics(statistics: &Statistics, bytes: &mut Vec<u8>) {
     for attained in statistics.attained() {
         attained.is_some().write(bytes);
         let Some((shape, group)) = attained else { continue };
@@ -312,7 +312,11 @@ fn write_statistics(statistics: &Statistics, bytes: &mut Vec<u8>) {
     }
 }
 
-fn read_statistics(values: Values, size: Knowledge, bytes: &mut ByteReader<'_>) -> Option<Statistics> {
+pub(super) fn read_statistics(
+    values: Values,
+    size: Knowledge,
+    bytes: &mut ByteReader<'_>,
+) -> Option<Statistics> {
     let mut read = || {
         if !bool::read(bytes)? {
             return Some(None);

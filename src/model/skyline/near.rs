@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::judge::breach_claim;
+use super::judge::{breach_claim, read_statistics, write_statistics};
 use super::policy::{ProtectedValues, SkylineModel};
 use crate::encode::group_counts::Part;
 use crate::error::{Error, Result};
@@ -21,6 +21,7 @@ use crate::model::finding::{Claim, ClaimSubject, ClaimVerdict, Datum, Note};
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::CodedTarget;
 use crate::model::split::{Scratch, SplitTest};
+use crate::resources::byte_form::{ByteForm, ByteReader, write_count};
 
 /// A point that protects windows of numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -216,6 +217,36 @@ impl NearJudge {
         self.states.iter_mut().zip(&other.states).for_each(|(own, other)| own.merge(other));
         let kept = self.kept.iter_mut().flatten().zip(other.kept.into_iter().flatten());
         kept.for_each(|(own, other)| own.merge(other));
+    }
+
+    /// Appends the evidence, without what knowledge skylines need.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        for state in &self.states {
+            state.saw_foreign().write(bytes);
+            write_count(state.touched().count(), bytes);
+            for (place, statistics) in state.touched() {
+                (place as u64).write(bytes);
+                statistics.iter().for_each(|own| write_statistics(own, bytes));
+            }
+        }
+    }
+
+    /// Reads the evidence of a judge of the same windows; `states` are those before the first group.
+    pub fn read(states: &[WindowState], bytes: &mut ByteReader<'_>) -> Option<Self> {
+        let mut read = |state: &WindowState| {
+            let saw_foreign = bool::read(bytes)?;
+            let mut touched = Vec::new();
+            for _ in 0..bytes.count(size_of::<u64>())? {
+                let place = usize::try_from(u64::read(bytes)?).ok()?;
+                let statistics = state.untouched().iter();
+                let statistics: Option<_> =
+                    statistics.map(|own| read_statistics(own.values(), own.size(), bytes)).collect();
+                touched.push((place, statistics?));
+            }
+            state.after(touched, saw_foreign)
+        };
+        let states: Vec<WindowState> = states.iter().map(&mut read).collect::<Option<_>>()?;
+        Some(NearJudge { states, ..NearJudge::new(&[], None) })
     }
 
     /// The groups that the knowledge skylines need, by window.

@@ -17,13 +17,14 @@ use crate::model::Policy;
 use crate::model::judge::{Adversary, Requirements};
 use crate::model::skyline::ProtectedValues;
 use crate::release::receipt::{Receipt, ReceiptPaths};
+use crate::report::beside::DiverseMondrian;
 use crate::report::comparison::{compare, obstacle};
 use crate::report::kept::{self, KeptColumn, Standing};
 use crate::report::page::{
     Asked, BoundPeople, Compared, Contents, Origin, Penalties, PolicyChange, PolicyChanges, Reader,
     WITHOUT_ORIGINAL, to_html,
 };
-use crate::report::utility::Design;
+use crate::report::utility::{Design, QueryErrors};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -225,7 +226,14 @@ fn in_a_line(contents: &Contents<'_>) -> String {
     let first = contents.verdict.first();
     let error = match &contents.compared {
         Compared::Measured(comparison) => {
-            format!("; median query error {:.1} %", 100.0 * comparison.errors.median)
+            let percent = |errors: &QueryErrors| format!("{:.1} %", 100.0 * errors.median);
+            let beside = match &comparison.beside {
+                Some(DiverseMondrian::Measured { errors, .. }) => {
+                    format!(" (l-diverse Mondrian: {})", percent(errors))
+                }
+                _ => String::new(),
+            };
+            format!("; median query error {}{beside}", percent(&comparison.errors))
         }
         Compared::Not(_) => String::new(),
     };

@@ -4,7 +4,8 @@
 //! labels are mapped to the codes that they cover. A group may arrive in parts: all sums are linear in its people.
 //!
 //! Memory: O(distinct values) per column, what [`Workload`] says, per worker one batch and at most 16,384 labels of
-//! each column; for a bucketized release also the values of all groups, taken from the budget.
+//! each column; for a bucketized release also the values of all groups, and beside an r-robust one what [`DiverseMondrian`]
+//! says, taken from the budget.
 //! Not here: the measures (`utility`), the meaning of labels (`release::reader`).
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use crate::model::Policy;
 use crate::policy::Quasi;
 use crate::release::covers::{PublishedLabels, unfit};
 use crate::release::rows::GROUP;
+use crate::report::beside::{DiverseMondrian, People};
 use crate::report::utility::queries::Answers;
 use crate::report::utility::{Design, Divergence, Marginals, QueryErrors, Released, Workload};
 use crate::resources::Resources;
@@ -48,15 +50,17 @@ pub struct Comparison {
     pub design: Design,
     /// The errors of their answers.
     pub errors: QueryErrors,
+    /// Beside an r-robust release, what is usually made in its place.
+    pub beside: Option<DiverseMondrian>,
 }
 
 /// The original with its codes.
-struct Original<'a> {
+pub(super) struct Original<'a> {
     quasi: Vec<&'a Quasi>,
     kinds: Vec<ColumnKind>,
-    attributes: Vec<Attribute>,
+    pub(super) attributes: Vec<Attribute>,
     name: String,
-    sensitive: SensitiveColumns,
+    pub(super) sensitive: SensitiveColumns,
 }
 
 /// Why a release cannot be compared with its original, if that is the case.
@@ -102,13 +106,23 @@ pub fn compare(
         }
     }
     let people = marginals.original_people();
+    let least = QueryErrors::least_of(people);
+    let beside = match policy.robust() {
+        Some((target, robust)) => {
+            let requirement = robust.requirement(&policy.privacy, target)?;
+            let all = People { source: &source, original: &original, many: people };
+            Some(DiverseMondrian::measure(&all, &requirement, &workload, &counts)?)
+        }
+        None => None,
+    };
     let names = original.quasi.iter().map(|quasi| quasi.name.clone());
     Ok(Comparison {
         divergences: names.zip(marginals.divergences()).collect(),
         shares: marginals.shares(),
         sensitive: columns.sensitive.clone(),
         design: *design,
-        errors: QueryErrors::of(&counts, &answers, QueryErrors::least_of(people)),
+        errors: QueryErrors::of(&counts, &answers, least),
+        beside,
     })
 }
 

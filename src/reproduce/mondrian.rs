@@ -1,14 +1,13 @@
-//! Which groups does plain Mondrian make under a requirement?
+//! Groups of a table in memory: Mondrian's, and what they are worth.
 //!
-//! The baseline of the papers: the column with the widest normalized range is cut at the median; if a part would not
-//! satisfy the requirement, the next column is tried. Categories are ordered by their codes. The anonymizer of this
-//! crate tries all cuts; it is not used here, because the papers compare with the median.
+//! Categories are ordered by their codes. The anonymizer of this crate tries all cuts; it is not used here, because the
+//! papers compare with the median.
 //! Memory: two bytes per cell and four per row.
-
-use std::ops::Range;
 
 use super::adult::Coded;
 use crate::error::Result;
+pub use crate::group::mondrian::Groups;
+use crate::group::mondrian::{MedianColumn, MedianCuts};
 use crate::math::beliefs::group::Passes;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
@@ -20,9 +19,6 @@ pub struct CodedRows<'a> {
     pub sensitive: &'a Coded,
 }
 
-/// The rows of each group.
-pub type Groups = Vec<Vec<u32>>;
-
 /// Relative errors of count queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
@@ -32,7 +28,7 @@ pub struct Errors {
     pub median: f64,
 }
 
-impl CodedRows<'_> {
+impl<'a> CodedRows<'a> {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.sensitive.codes.len()
@@ -45,113 +41,24 @@ impl CodedRows<'_> {
         counts
     }
 
-    /// The range of codes of a column that a group spans.
-    fn extent(&self, column: usize, group: &[u32]) -> Range<u32> {
-        let codes = group.iter().map(|&row| u32::from(self.quasi[column].codes[row as usize]));
-        let (low, high) = codes.fold((u32::MAX, 0), |(low, high), code| (low.min(code), high.max(code)));
-        low..high + 1
-    }
-
-    /// The share of its column that an extent spans, from 0 to 1.
-    fn width(&self, column: usize, extent: &Range<u32>) -> f64 {
-        let texts = &self.quasi[column].texts;
-        let number = |code: u32| texts[code as usize].parse::<f64>();
-        let last = texts.len().saturating_sub(1) as u32;
-        match (number(extent.start), number(extent.end - 1), number(0), number(last)) {
-            (Ok(low), Ok(high), Ok(least), Ok(most)) if most > least => (high - low) / (most - least),
-            _ => f64::from(extent.end - 1 - extent.start) / f64::from(last.max(1)),
-        }
+    /// The quasi-identifiers, as Mondrian cuts them.
+    fn cuts(&self) -> MedianCuts<'a> {
+        let column = |column: &&'a Coded| {
+            let numbers: Option<Vec<f64>> = column.texts.iter().map(|text| text.parse().ok()).collect();
+            let places = numbers.unwrap_or_else(|| (0..column.texts.len()).map(|code| code as f64).collect());
+            MedianColumn { codes: column.codes.as_slice().into(), places }
+        };
+        MedianCuts { columns: self.quasi.iter().map(column).collect() }
     }
 
     /// Groups that cannot be cut further at a median; `admits` decides whether a part satisfies the requirement.
-    pub fn mondrian(&self, mut admits: impl FnMut(&[u32]) -> Result<bool>) -> Result<Groups> {
-        let mut open: Groups = vec![(0..self.len() as u32).collect()];
-        let mut done = Groups::new();
-        while let Some(group) = open.pop() {
-            match self.split(&group, &mut admits)? {
-                Some((left, right)) => open.extend([right, left]),
-                None => done.push(group),
-            }
-        }
-        Ok(done)
+    pub fn mondrian(&self, admits: impl FnMut(&[u32]) -> Result<bool>) -> Result<Groups> {
+        self.cuts().groups(admits)
     }
 
-    /// Groups that are certainly admitted, or none if the whole table cannot be. Where no cut gives two parts that are
-    /// admitted, one whose parts are not decided may be cut further; if that does not lead to parts that are admitted, they
-    /// are joined again.
+    /// Groups that are certainly admitted; see [`MedianCuts::proved`].
     pub fn proved(&self, admits: &mut impl FnMut(&[u32]) -> Result<Passes>) -> Result<Groups> {
-        let all: Vec<u32> = (0..self.len() as u32).collect();
-        let whole = admits(&all)?;
-        Ok(self.proved_parts(all, whole, admits)?.unwrap_or_default())
-    }
-
-    fn proved_parts(
-        &self,
-        group: Vec<u32>,
-        own: Passes,
-        admits: &mut impl FnMut(&[u32]) -> Result<Passes>,
-    ) -> Result<Option<Groups>> {
-        let mut best = None;
-        for column in self.columns_by_width(&group) {
-            let (left, right) = self.halves(&group, column);
-            let first = admits(&left)?;
-            let second = if first == Passes::No { Passes::No } else { admits(&right)? };
-            let both = first.and(second);
-            if both == Passes::Yes || (both == Passes::Unknown && best.is_none()) {
-                best = Some([(left, first), (right, second)]);
-            }
-            if both == Passes::Yes {
-                break;
-            }
-        }
-        let mut groups = Groups::new();
-        for (part, passes) in best.into_iter().flatten() {
-            match self.proved_parts(part, passes, admits)? {
-                Some(parts) => groups.extend(parts),
-                None => return Ok((own == Passes::Yes).then(|| vec![group])),
-            }
-        }
-        Ok(match groups.is_empty() {
-            true => (own == Passes::Yes).then(|| vec![group]),
-            false => Some(groups),
-        })
-    }
-
-    fn split(
-        &self,
-        group: &[u32],
-        admits: &mut impl FnMut(&[u32]) -> Result<bool>,
-    ) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
-        for column in self.columns_by_width(group) {
-            let (left, right) = self.halves(group, column);
-            if admits(&left)? && admits(&right)? {
-                return Ok(Some((left, right)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The columns that can be cut, the widest first.
-    fn columns_by_width(&self, group: &[u32]) -> Vec<usize> {
-        let mut columns: Vec<(f64, usize)> = (0..self.quasi.len())
-            .map(|column| (self.width(column, &self.extent(column, group)), column))
-            .filter(|(width, _)| *width > 0.0)
-            .collect();
-        columns.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        columns.into_iter().map(|(_, column)| column).collect()
-    }
-
-    /// The two sides of the median of a column with several values.
-    fn halves(&self, group: &[u32], column: usize) -> (Vec<u32>, Vec<u32>) {
-        let code = |row: u32| self.quasi[column].codes[row as usize];
-        let mut codes: Vec<u16> = group.iter().map(|&row| code(row)).collect();
-        let middle = (codes.len() - 1) / 2;
-        let median = *codes.select_nth_unstable(middle).1;
-        let (left, right): (Vec<u32>, Vec<u32>) = group.iter().partition(|&&row| code(row) <= median);
-        match right.is_empty() {
-            true => group.iter().partition(|&&row| code(row) < median),
-            false => (left, right),
-        }
+        self.cuts().proved(admits)
     }
 
     /// The sum of the squared group sizes.
@@ -165,8 +72,9 @@ impl CodedRows<'_> {
             return 1.0;
         }
         let people: usize = groups.iter().map(Vec::len).sum();
+        let columns = self.cuts().columns;
         let cost = |group: &Vec<u32>| {
-            let widths = (0..self.quasi.len()).map(|column| self.width(column, &self.extent(column, group)));
+            let widths = columns.iter().map(|column| column.width(&column.extent(group)));
             widths.sum::<f64>() * group.len() as f64
         };
         groups.iter().map(cost).sum::<f64>() / (people * self.quasi.len()).max(1) as f64
@@ -179,10 +87,9 @@ impl CodedRows<'_> {
 
     /// The answers to queries from the labels of the groups.
     pub fn generalized(&self, groups: &Groups, workload: &Workload) -> Vec<f64> {
-        let mut answers = workload.no_answers();
+        let (mut answers, columns) = (workload.no_answers(), self.cuts().columns);
         for group in groups {
-            let covers =
-                (0..self.quasi.len()).map(|column| Cover::Range(self.extent(column, group))).collect();
+            let covers = columns.iter().map(|column| Cover::Range(column.extent(group))).collect();
             workload.answer(&Released::new(group.len() as u64, covers, &self.counts(group)), &mut answers);
         }
         answers.people()

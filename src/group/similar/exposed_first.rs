@@ -26,6 +26,8 @@ const TOO_FAR: f64 = 1.4;
 const STATES: u64 = 1 << MOST;
 /// The most priors in full, for each person.
 const CELLS: usize = 32;
+/// The memory for them.
+pub(super) const GUIDE_BYTES: u64 = 8 * CELLS as u64;
 /// A group may be this much above 1/r by the guide and is still judged.
 const NEAR: f64 = 1e-9;
 

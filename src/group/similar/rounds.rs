@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::art::{SimilarGroups, group_part};
-use super::exposed_first::ExposedFirst;
+use super::exposed_first::{ExposedFirst, GUIDE_BYTES};
 use super::kept_back::{GroupRecords, GroupsKeptBack, published};
 use super::larger::LargerGroups;
 use super::mixing::{Mixed, Mixing};
@@ -119,10 +119,11 @@ impl PartRecords {
 }
 
 impl SimilarPeople<'_> {
-    /// Memory for grouping `at_once` parts of `people` people in parallel, with records of `record_bytes`, and for the
-    /// groups that are kept back.
+    /// Memory for grouping `at_once` parts of `people` people in parallel, with records of `record_bytes`, the priors
+    /// that guide them, and for the groups that are kept back.
     pub fn working_bytes(at_once: usize, people: u64, record_bytes: u64) -> u64 {
-        people * (at_once as u64 * (PERSON_BYTES + record_bytes) + 2 * (KEPT_BYTES + record_bytes))
+        let grouped = PERSON_BYTES + GUIDE_BYTES + record_bytes;
+        people * (at_once as u64 * grouped + 2 * (KEPT_BYTES + record_bytes))
     }
 
     /// Groups everyone in the sorter; `count` is the number of parts, `weights` counts the people of each combination.

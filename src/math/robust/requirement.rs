@@ -54,6 +54,16 @@ impl Requirement {
         people >= self.smallest_group() && values.len() as u64 >= self.distinct
     }
 
+    /// Whether a value that `count` of `people` have is at most as frequent as 1/r.
+    pub fn allows_share(&self, count: u64, people: u64) -> bool {
+        match self.parts {
+            Some((above, below)) => {
+                u128::from(count) * u128::from(above) <= u128::from(people) * u128::from(below)
+            }
+            None => Rational::from(count) * &self.r <= Rational::from(people),
+        }
+    }
+
     /// The required r.
     pub fn r(&self) -> &Rational {
         &self.r

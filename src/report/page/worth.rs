@@ -6,11 +6,12 @@ use super::binds::PolicyChange;
 use super::contents::{ColumnPenalties, Compared, Contents, Origin};
 use super::front::facts;
 use crate::error::number_of;
+use crate::report::beside::{DiverseMondrian, MOST_PEOPLE};
 use crate::report::chart::{bar, histogram, marginals};
 use crate::report::comparison::Comparison;
 use crate::report::digits::{grouped, grouped_digits};
 use crate::report::html::with_code;
-use crate::report::utility::Divergence;
+use crate::report::utility::{Divergence, QueryErrors};
 
 /// Columns that are shown before the rest is folded.
 const MOST_COLUMNS: usize = 8;
@@ -117,6 +118,43 @@ fn folded<T>(rows: &[T], what: &str, table: impl Fn(&[T]) -> Markup) -> Markup {
     }
 }
 
+/// The errors of an r-robust release beside those of groups that are usually made.
+fn beside_mondrian(errors: &QueryErrors, beside: &DiverseMondrian, contents: &Contents<'_>) -> Markup {
+    let DiverseMondrian::Measured { groups, errors: usual } = beside else {
+        return html! {
+            p.soft {
+                "Not compared with l-diverse Mondrian: there are more than " (grouped(MOST_PEOPLE)) " people."
+            }
+        };
+    };
+    let row = |name: &str, groups: u64, errors: &QueryErrors| {
+        html! {
+            tr {
+                th scope="row" { (name) }
+                td { (grouped(groups)) }
+                td { (percent(errors.median)) }
+                td { (percent(errors.mean)) }
+            }
+        }
+    };
+    html! {
+        h4 { "Beside l-diverse Mondrian at the same 1/r" }
+        div.scroll {
+            table {
+                thead { tr { th {} th { "groups" } th { "median error" } th { "mean error" } } }
+                tbody {
+                    (row("this release", contents.verdict.first().groups, errors))
+                    (row("Mondrian, no value above 1/r of a group", *groups, usual))
+                }
+            }
+        }
+        p.soft {
+            "Mondrian cuts all people of the original at medians, and publishes the range of each group. It leaves nobody out, \
+             and promises nothing against an adversary who knows distributions."
+        }
+    }
+}
+
 fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
@@ -126,7 +164,7 @@ fn distance(contents: &Contents<'_>) -> Markup {
         h3 { "How far is it from the original?" }
         @match &contents.compared {
             Compared::Measured(comparison) => {
-                (compared(comparison, &contents.origin))
+                (compared(comparison, contents))
                 @if contents.verdict.columns.len() > 1 {
                     p.soft {
                         "Of the sensitive columns, the queries ask about " code { (comparison.sensitive) } " only."
@@ -140,14 +178,14 @@ fn distance(contents: &Contents<'_>) -> Markup {
     }
 }
 
-fn compared(comparison: &Comparison, origin: &Origin<'_>) -> Markup {
-    let assumption = match origin {
+fn compared(comparison: &Comparison, contents: &Contents<'_>) -> Markup {
+    let assumption = match &contents.origin {
         Origin::Release { style: "bucketized", .. } => {
             "as if the values of a group were spread evenly over its people"
         }
         _ => "as if the people of a group were spread evenly over what its label covers",
     };
-    let Comparison { divergences, shares, sensitive, design, errors } = comparison;
+    let Comparison { divergences, shares, sensitive, design, errors, beside } = comparison;
     let mut sorted: Vec<_> = divergences.iter().zip(shares).collect();
     let size = |((_, divergence), _): &(&(String, Divergence), _)| match divergence.uncovered {
         0 => divergence.bits,
@@ -166,6 +204,7 @@ fn compared(comparison: &Comparison, origin: &Origin<'_>) -> Markup {
             ". An error is relative to the true count, or to " (grouped(errors.least)) " people where that is less ("
             (number_of(errors.below_least as u64, "query", "queries")) ")."
         }
+        @if let Some(beside) = beside { (beside_mondrian(errors, beside, contents)) }
         (folded(&sorted, "columns", |rows| html! {
             table.bars {
                 thead { tr { th { "column" } th { "before and after" } th { "divergence (bits)" } } }

@@ -88,7 +88,7 @@ struct Study<'a> {
 pub fn run(setting: &ExperimentSetting<'_>) -> Result<ExperimentFindings> {
     let names: Vec<&str> = QUASI.into_iter().chain([adult::OCCUPATION]).collect();
     let mut all = adult::read(setting.adult, &names)?;
-    let step = setting.scale.pick(1, 25, 3);
+    let step = setting.scale.pick(1, 40, 3);
     let mut columns = all.clone();
     for (all, first) in all.iter_mut().zip(&mut columns) {
         all.codes = all.codes.iter().copied().step_by(step).collect();

@@ -1,0 +1,121 @@
+//! What would groups be worth that protect against nobody who knows distributions?
+//!
+//! Mondrian with median cuts on the same people, where no value is more frequent than 1/r in any group: what is usually made
+//! in place of an r-robust release. It answers the same queries from the range of codes of each group.
+//!
+//! Memory: two bytes per person and column, twelve per person; taken from the budget. Work: a few passes over the people for
+//! each doubling of the number of groups, so no table of more than [`MOST_PEOPLE`] is compared.
+//! Invariant: neither the order of the rows nor the number of threads matters.
+
+use crate::encode::attribute::Attribute;
+use crate::encode::column::Width;
+use crate::encode::encoder::Encoder;
+use crate::encode::rows::{Rows, Sensitive};
+use crate::encode::source::{Source, SourceBatches};
+use crate::error::Result;
+use crate::group::mondrian::{MedianColumn, MedianCuts};
+use crate::math::robust::Requirement;
+use crate::math::skyline::Values;
+use crate::report::utility::{Cover, QueryErrors, Released, Workload};
+
+use super::comparison::Original;
+
+/// The most people who are grouped for comparison.
+pub const MOST_PEOPLE: u64 = 1 << 20;
+
+/// The errors of queries that are answered from probabilistically diverse Mondrian groups.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DiverseMondrian {
+    /// There are more than [`MOST_PEOPLE`].
+    TooManyPeople,
+    /// What the groups are worth.
+    Measured {
+        /// How many groups there are.
+        groups: u64,
+        /// The errors of the answers.
+        errors: QueryErrors,
+    },
+}
+
+/// The people of a table, who are read once.
+pub(super) struct People<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) original: &'a Original<'a>,
+    pub(super) many: u64,
+}
+
+impl DiverseMondrian {
+    /// Groups these people and answers the queries; `counts` are the true answers.
+    pub(super) fn measure(
+        people: &People<'_>,
+        requirement: &Requirement,
+        workload: &Workload,
+        counts: &[u64],
+    ) -> Result<Self> {
+        if people.many > MOST_PEOPLE {
+            return Ok(DiverseMondrian::TooManyPeople);
+        }
+        let attributes = &people.original.attributes;
+        let bytes = people.many * (2 * (attributes.len() as u64 + 1) + 12);
+        let _room = people.source.resources.budget.reserve("groups to compare with", bytes)?;
+        let (columns, values) = people.codes()?;
+        let column = |(codes, attribute): (Vec<u16>, &Attribute)| MedianColumn {
+            codes: codes.into(),
+            places: places(attribute),
+        };
+        let cuts = MedianCuts { columns: columns.into_iter().zip(attributes).map(column).collect() };
+        let tally = |group: &[u32]| {
+            let mut own = vec![0u64; people.original.sensitive.len()];
+            group.iter().for_each(|&row| own[usize::from(values[row as usize])] += 1);
+            own
+        };
+        let resources = people.source.resources;
+        let groups = cuts.groups(|part| {
+            resources.progress.go_on()?;
+            Ok(tally(part).iter().all(|&count| requirement.allows_share(count, part.len() as u64)))
+        })?;
+        let mut answers = workload.no_answers();
+        for group in &groups {
+            let covers = cuts.columns.iter().map(|column| Cover::Range(column.extent(group))).collect();
+            workload.answer(&Released::new(group.len() as u64, covers, &tally(group)), &mut answers);
+        }
+        let errors = QueryErrors::of(counts, &answers, QueryErrors::least_of(people.many));
+        Ok(DiverseMondrian::Measured { groups: groups.len() as u64, errors })
+    }
+}
+
+impl People<'_> {
+    /// The codes of the quasi-identifiers, column by column, and of the sensitive values.
+    fn codes(&self) -> Result<(Vec<Vec<u16>>, Vec<u16>)> {
+        let Original { attributes, sensitive, .. } = self.original;
+        let encoder = Encoder::new(attributes, sensitive, Values::Single, &self.source.resources.budget);
+        let work = |batches: SourceBatches<'_>| {
+            let mut parts: Vec<Rows> = Vec::new();
+            for batch in batches {
+                parts.push(encoder.rows(&batch?)?);
+            }
+            Ok(parts)
+        };
+        let (mut columns, mut values) = (vec![Vec::new(); attributes.len()], Vec::new());
+        self.source.scan("reading people to compare", work, |parts| {
+            for rows in parts {
+                for (all, own) in columns.iter_mut().zip(&rows.columns) {
+                    all.extend((0..own.len()).map(|row| own.get(row)));
+                }
+                if let Sensitive::Single(own) = &rows.sensitive {
+                    values.extend((0..own.len()).map(|row| own.get(row)));
+                }
+            }
+            Ok(())
+        })?;
+        Ok((columns, values))
+    }
+}
+
+/// Where the codes of a column lie: by their values, or by their order where there is no distance.
+fn places(attribute: &Attribute) -> Vec<f64> {
+    match attribute.column().width {
+        Width::Span(coordinates) => coordinates,
+        Width::Share => (0..attribute.codes()).map(f64::from).collect(),
+    }
+}

@@ -100,7 +100,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         let null_is = job.policy.columns.sensitive(&name).and_then(|column| column.null_is.as_deref());
         expect_numbers(job.table, &name, null_is, resources)?;
     }
-    let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
+    let columns = SourceColumns::bound(job.table, job.policy, |name| protection.values_of(name))?;
     let source = Source { table: job.table, columns, resources };
     let mut coded = CodedTable::read(job, &protection, &source, workplace)?;
     // With many values the findings take much, so they are not kept.
@@ -208,7 +208,6 @@ impl<'s> CodedTable<'s> {
         let (sensitive, payload, people) = (&self.sensitive, self.payload.as_ref(), self.whole.people);
         let shape = ReleaseShape {
             style: job.policy.publish.style,
-            values: protection.values(),
             ranges: job.policy.publish.ranges,
             labels,
             sensitive,
@@ -334,6 +333,7 @@ impl<'a> GroupFiles<'a> {
         rows: &PartRows<'a>,
     ) -> Result<Self> {
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        shape.expect_told_apart(job.part_options().format)?;
         let output = Writing::begin(rows, folder, shape, spill, job.part_options())?;
         Ok(GroupFiles {
             output,

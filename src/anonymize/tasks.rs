@@ -7,7 +7,7 @@
 use super::job::{Anonymize, write_options};
 use super::splitting::{kinds, labels_of, plan};
 use crate::check::elsewhere::FileEvidence;
-use crate::check::policy::release_tasks;
+use crate::check::policy::{release_tasks, valued_rows};
 use crate::check::release::labelled_groups;
 use crate::encode::attribute::Attribute;
 use crate::encode::column::Column;
@@ -44,8 +44,8 @@ pub struct EngineTask<'a> {
 
 impl EngineTask<'_> {
     fn rows(&self) -> Result<TaskRows<'_>> {
-        let values = Protection::new(self.policy)?.values();
-        let columns = SourceColumns::bound(self.table, self.policy, values)?;
+        let protection = Protection::new(self.policy)?;
+        let columns = SourceColumns::bound(self.table, self.policy, |name| protection.values_of(name))?;
         let source = Source { table: self.table, columns, resources: self.resources };
         Ok(TaskRows { source, stamp: stamp(self.policy) })
     }
@@ -109,7 +109,6 @@ impl PageTask {
     fn shape<'a>(&'a self, labels: &'a [(String, Labels<'a>)]) -> Result<ReleaseShape<'a>> {
         Ok(ReleaseShape {
             style: self.policy.publish.style,
-            values: Protection::new(&self.policy)?.values(),
             ranges: self.policy.publish.ranges,
             labels,
             sensitive: &self.codes.sensitive,
@@ -155,7 +154,8 @@ impl PageTask {
             false => Vec::new(),
             true => {
                 let people = tables::open(&place.path().join("data"))?;
-                let tasks = release_tasks(&self.policy, &labelled_groups(&people, &self.policy))?;
+                let (groups, valued) = (labelled_groups(&people, &self.policy), valued_rows(&self.policy));
+                let tasks = release_tasks(&self.policy, &groups, valued)?;
                 FileEvidence::of(&people, order.people_before, &tasks, &sealed.stamp, &resources)?
             }
         };

@@ -41,6 +41,7 @@ mod share_rules;
 #[cfg(test)]
 mod tests;
 pub mod together;
+mod value_rows;
 mod values;
 mod verdict;
 

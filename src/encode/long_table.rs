@@ -54,6 +54,9 @@ pub struct LongTable<'a> {
 /// The code of a row without a value; it comes after all others.
 const NO_VALUE: u32 = u32::MAX;
 
+/// The values of one person are sorted, and repetitions in sets dropped, when there are so many.
+const SORTED_VALUES: usize = 1 << 10;
+
 impl LongTable<'_> {
     /// Reads the people as pages of codes. `by_frequency` marks the quasi-identifiers whose texts are ordered by the
     /// number of people who have them.
@@ -78,7 +81,7 @@ impl LongTable<'_> {
 
     /// The rows as records, sorted by person, and their fingerprint.
     fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<(Sorter<'s>, Fingerprint)> {
-        let encoder = Encoder::new(attributes, self.sensitive, self.source.columns.values, self.budget());
+        let encoder = Encoder::new(attributes, self.sensitive, self.budget());
         let kind = self.source.table.kind(self.individual)?;
         let converter =
             RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))?;
@@ -113,7 +116,7 @@ impl LongTable<'_> {
     }
 
     /// Adds the rows of a batch: the person, the codes, the numbers that distinguish more values than the codes do, the
-    /// sensitive code, the columns that travel, and their length.
+    /// sensitive codes, the columns that travel, and their length.
     fn push(
         &self,
         batch: &SourceBatch,
@@ -145,10 +148,11 @@ impl LongTable<'_> {
             fixed.clear();
             codes.iter().for_each(|codes| fixed.extend_from_slice(&codes.get(row).to_be_bytes()));
             finer.iter().for_each(|finer| fixed.extend_from_slice(&finer[row].to_be_bytes()));
-            let value = values[row].map_or(NO_VALUE, u32::from);
+            let codes = values.iter().map(|values| values[row].map_or(NO_VALUE, u32::from).to_be_bytes());
+            codes.for_each(|code| fixed.extend_from_slice(&code));
             let length = own.len() as u32;
             let person = persons.row(row);
-            sorter.push(&[person.as_ref(), &fixed, &value.to_be_bytes(), own, &length.to_be_bytes()])?;
+            sorter.push(&[person.as_ref(), &fixed, own, &length.to_be_bytes()])?;
         }
         Ok(())
     }
@@ -247,6 +251,8 @@ struct Gathering<'t, 's> {
     names: Vec<String>,
     /// Which quasi-identifiers have finer numbers, in their order.
     coarse: Vec<usize>,
+    /// How many sensitive codes a record has.
+    values: usize,
     store: Mutex<PageStore<'s>>,
     page: Page,
     person: Option<Person>,
@@ -263,6 +269,8 @@ struct Person {
     quasi: Vec<u8>,
     payload: Vec<u8>,
     values: Vec<u16>,
+    /// The values are sorted when there are so many.
+    sort_at: usize,
     /// Columns in which the person's rows differ.
     differing: BTreeSet<String>,
 }
@@ -274,6 +282,7 @@ impl<'t, 's> Gathering<'t, 's> {
             table,
             names: attributes.iter().map(|attribute| attribute.name.clone()).collect(),
             coarse,
+            values: table.sensitive.codes_of_row(),
             store: Mutex::new(PageStore::new(table.layout.clone(), table.budget(), spill)),
             page: Page::empty(table.layout),
             person: None,
@@ -288,8 +297,8 @@ impl<'t, 's> Gathering<'t, 's> {
         let (rest, length) = record.split_last_chunk::<4>().ok_or_else(broken)?;
         let length = u32::from_be_bytes(*length) as usize;
         let (rest, payload) = rest.split_at_checked(rest.len().wrapping_sub(length)).ok_or_else(broken)?;
-        let (rest, value) = rest.split_last_chunk::<4>().ok_or_else(broken)?;
-        let value = u32::from_be_bytes(*value);
+        let (rest, values) =
+            rest.split_at_checked(rest.len().wrapping_sub(4 * self.values)).ok_or_else(broken)?;
         let width = 2 * self.names.len() + 8 * self.coarse.len();
         let (key, quasi) = rest.split_at_checked(rest.len().wrapping_sub(width)).ok_or_else(broken)?;
         if self.person.as_ref().is_none_or(|person| person.key != key) {
@@ -299,6 +308,7 @@ impl<'t, 's> Gathering<'t, 's> {
                 quasi: quasi.to_vec(),
                 payload: payload.to_vec(),
                 values: Vec::new(),
+                sort_at: SORTED_VALUES,
                 differing: BTreeSet::new(),
             });
         }
@@ -312,15 +322,15 @@ impl<'t, 's> Gathering<'t, 's> {
                 kept.fields().iter().zip(columns).filter(|(_, two)| two.slice(0, 1) != two.slice(1, 1));
             person.differing.extend(differ.map(|(field, _)| field.name().clone()));
         }
-        if let Ok(value) = u16::try_from(value) {
-            self.table.add_value(value, person)?;
-        }
-        Ok(())
+        let values =
+            values.chunks_exact(4).map(|code| u32::from_be_bytes([code[0], code[1], code[2], code[3]]));
+        values.flat_map(u16::try_from).try_for_each(|value| self.table.add_value(value, person))
     }
 
     /// Completes the current person.
     fn finish_person(&mut self) -> Result<()> {
-        let Some(person) = self.person.take() else { return Ok(()) };
+        let Some(mut person) = self.person.take() else { return Ok(()) };
+        self.table.sort_values(&mut person);
         for column in person.differing {
             *self.differing.entry(column).or_default() += 1;
         }
@@ -366,24 +376,35 @@ impl LongTable<'_> {
 
     /// Adds the value of another row to a person.
     fn add_value(&self, value: u16, person: &mut Person) -> Result<()> {
-        let last = person.values.last().copied();
-        match (self.source.columns.values, last) {
-            (Values::Single, Some(last)) if last != value => {
+        // The code of the single-valued columns comes first and stays there.
+        if let (Values::Single, Some(&first)) = (self.sensitive.per_person(value), person.values.first()) {
+            if first != value {
                 let columns = self.sensitive.columns().iter().enumerate();
                 let differ = columns
-                    .filter(|(i, _)| self.sensitive.value(last, *i) != self.sensitive.value(value, *i))
+                    .filter(|(i, _)| self.sensitive.value(first, *i) != self.sensitive.value(value, *i))
                     .map(|(_, column)| column.name.clone());
                 person.differing.extend(differ);
             }
-            (Values::Single | Values::Set, Some(last)) if last == value => {}
-            _ => person.values.push(value),
+            return Ok(());
+        }
+        person.values.push(value);
+        let limit = self.budget().total() / 4;
+        if person.values.len() >= person.sort_at || 2 * person.values.len() as u64 > limit {
+            self.sort_values(person);
+            person.sort_at = (2 * person.values.len()).max(SORTED_VALUES);
         }
         let bytes = 2 * person.values.len() as u64;
-        if bytes > self.budget().total() / 4 {
+        if bytes > limit {
             let (stage, needed) = ("keeping the values of one person", 8 * bytes);
             return Err(Error::Memory { stage, needed, budget: self.budget().total() });
         }
         Ok(())
+    }
+
+    /// Sorts the values of a person, and drops those that a set repeats.
+    fn sort_values(&self, person: &mut Person) {
+        person.values.sort_unstable();
+        person.values.dedup_by(|one, other| one == other && self.sensitive.per_person(*one) == Values::Set);
     }
 
     fn disagreement(&self, differing: &BTreeMap<String, u64>) -> Error {
@@ -392,7 +413,10 @@ impl LongTable<'_> {
         });
         let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
         let remedy = match differing.keys().all(sensitive) {
-            true => "give every person one value, or set privacy.values = \"set\" or \"multiset\"",
+            true => {
+                "give every person one value, or set values = \"set\" or \"multiset\" below [privacy], or below the \
+                 [privacy.column.NAME] of this column"
+            }
             false => "let all rows of a person agree in what is not sensitive, or drop the column",
         };
         Error::input(

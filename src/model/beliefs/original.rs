@@ -134,13 +134,17 @@ impl Original {
                 "give a table with one value for each person",
             ));
         }
-        let sensitive = SensitiveSource { name: &roles.sensitive, null_is: roles.null_is.as_deref() };
+        let sensitive = SensitiveSource {
+            name: &roles.sensitive,
+            null_is: roles.null_is.as_deref(),
+            values: Values::Single,
+        };
         let columns = SourceColumns::of_people(roles.quasi.iter().collect(), sensitive);
         let source = Source { table, columns, resources };
         let (attributes, column) = exact_values(&source)?;
         let spill = Arc::new(resources.new_spill()?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
-        let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
+        let encoder = Encoder::new(&attributes, &column, &resources.budget);
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
                 gatherer.add(&encoder.rows(&batch?)?, |value| value)?;
@@ -166,7 +170,7 @@ impl Original {
     /// The codes of some rows' quasi-identifiers, which must be values of the original.
     pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
         let sensitive = SensitiveColumns::one(self.sensitive.clone());
-        let layout = Layout::of(&self.attributes, &sensitive, Values::Single);
+        let layout = Layout::of(&self.attributes, &sensitive);
         let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
         for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
             append_codes(attribute, array, codes).map_err(|_| foreign(&attribute.name))?;

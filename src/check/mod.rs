@@ -48,7 +48,7 @@ mod verdict;
 pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
-pub use job::{Buckets, ColumnRoles, Subject, count};
+pub use job::{Buckets, ColumnRoles, Subject, ValuedRows, count};
 pub use judge::{Check, FINDINGS, Skylines, judging_bytes};
 pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

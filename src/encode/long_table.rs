@@ -20,7 +20,7 @@ use super::payload::Payload;
 use super::rows::{Rows, Sensitive, end_list};
 use super::scale::Scale;
 use super::source::{Encoded, Source, SourceBatches};
-use super::source_columns::SourceBatch;
+use super::source_columns::{SourceBatch, SourceColumns};
 use crate::error::{Error, Result, number_of};
 use crate::math::hash_sample::hash_text;
 use crate::math::skyline::Values;
@@ -29,7 +29,7 @@ use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
 use crate::table::ColumnKind;
 use arrow_array::{Array, ArrayRef};
-use arrow_row::{RowConverter, SortField};
+use arrow_row::{RowConverter, Rows as PersonKeys, SortField};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +57,9 @@ const NO_VALUE: u32 = u32::MAX;
 /// The values of one person are sorted, and repetitions in sets dropped, when there are so many.
 const SORTED_VALUES: usize = 1 << 10;
 
+/// An error names at most so many rows.
+const NAMED_ROWS: usize = 10;
+
 impl LongTable<'_> {
     /// Reads the people as pages of codes. `by_frequency` marks the quasi-identifiers whose texts are ordered by the
     /// number of people who have them.
@@ -82,9 +85,7 @@ impl LongTable<'_> {
     /// The rows as records, sorted by person, and their fingerprint.
     fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<(Sorter<'s>, Fingerprint)> {
         let encoder = Encoder::new(attributes, self.sensitive, self.budget());
-        let kind = self.source.table.kind(self.individual)?;
-        let converter =
-            RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))?;
+        let converter = self.converter()?;
         let sorter = Mutex::new(Sorter::new(self.budget(), spill)?);
         let nameless = AtomicU64::new(0);
         let work = |batches: SourceBatches<'_>| {
@@ -115,6 +116,17 @@ impl LongTable<'_> {
         }
     }
 
+    fn converter(&self) -> Result<RowConverter> {
+        let kind = self.source.table.kind(self.individual)?;
+        RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))
+    }
+
+    /// The key of the person of each row of a batch.
+    fn keys(&self, converter: &RowConverter, batch: &SourceBatch) -> Result<PersonKeys> {
+        let persons = batch.of_rows().map_or(&[][..], std::slice::from_ref);
+        converter.convert_columns(persons).map_err(|_| no_key(self.individual))
+    }
+
     /// Adds the rows of a batch: the person, the codes, the numbers that distinguish more values than the codes do, the
     /// sensitive codes, the columns that travel, and their length.
     fn push(
@@ -126,9 +138,7 @@ impl LongTable<'_> {
         sorter: &Mutex<Sorter<'_>>,
     ) -> Result<()> {
         let quasi = batch.quasi();
-        let persons = converter
-            .convert_columns(batch.of_rows().map_or(&[], std::slice::from_ref))
-            .map_err(|_| no_key(self.individual))?;
+        let persons = self.keys(converter, batch)?;
         let codes = encoder.quasi_codes(quasi)?;
         let finer: Vec<Vec<u64>> = attributes
             .iter()
@@ -260,6 +270,8 @@ struct Gathering<'t, 's> {
     frequencies: Vec<Vec<u64>>,
     /// For each column, the number of people whose rows differ in it.
     differing: BTreeMap<String, u64>,
+    /// The key of one of these people.
+    example: Vec<u8>,
 }
 
 /// One person.
@@ -288,6 +300,7 @@ impl<'t, 's> Gathering<'t, 's> {
             person: None,
             frequencies: attributes.iter().map(|attribute| vec![0; attribute.codes() as usize]).collect(),
             differing: BTreeMap::new(),
+            example: Vec::new(),
         }
     }
 
@@ -331,6 +344,9 @@ impl<'t, 's> Gathering<'t, 's> {
     fn finish_person(&mut self) -> Result<()> {
         let Some(mut person) = self.person.take() else { return Ok(()) };
         self.table.sort_values(&mut person);
+        if !person.differing.is_empty() {
+            self.example = person.key;
+        }
         for column in person.differing {
             *self.differing.entry(column).or_default() += 1;
         }
@@ -363,7 +379,7 @@ impl<'t, 's> Gathering<'t, 's> {
         self.finish_person()?;
         PageStore::push_shared(&self.store, self.page)?;
         if !self.differing.is_empty() {
-            return Err(self.table.disagreement(&self.differing));
+            return Err(self.table.disagreement(&self.differing, &self.table.rows_of(&self.example)?));
         }
         Ok((self.store.into_inner().unwrap_or_else(PoisonError::into_inner), self.frequencies))
     }
@@ -407,20 +423,53 @@ impl LongTable<'_> {
         person.values.dedup_by(|one, other| one == other && self.sensitive.per_person(*one) == Values::Set);
     }
 
-    fn disagreement(&self, differing: &BTreeMap<String, u64>) -> Error {
+    /// The numbers of the first [`NAMED_ROWS`] rows of a person, counted from 1.
+    fn rows_of(&self, person: &[u8]) -> Result<Vec<u64>> {
+        let Source { table, columns, resources } = self.source;
+        let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
+        let columns =
+            SourceColumns { quasi, sensitive, travelling, watched, person: None, ..columns.clone() };
+        let converter = self.converter()?;
+        let work = |batches: SourceBatches<'_>| {
+            let (mut first, mut found) = (batches.first_row() + 1, Vec::new());
+            for batch in batches {
+                let batch = batch?;
+                let keys = self.keys(&converter, &batch)?;
+                let own = (first..).zip(&keys).filter(|(_, key)| key.as_ref() == person);
+                found.extend(own.map(|(row, _)| row).take(NAMED_ROWS));
+                first += batch.len() as u64;
+            }
+            Ok(found)
+        };
+        let mut rows = Vec::new();
+        Source { table, columns, resources }.scan("looking for rows", work, |found| {
+            rows.extend(found);
+            Ok(())
+        })?;
+        rows.sort_unstable();
+        rows.truncate(NAMED_ROWS);
+        Ok(rows)
+    }
+
+    /// `rows` are those of one of the people.
+    fn disagreement(&self, differing: &BTreeMap<String, u64>, rows: &[u64]) -> Error {
         let found = differing.iter().map(|(column, people)| {
             format!("column {column:?} differs for {}", number_of(*people, "person", "people"))
         });
         let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
         let remedy = match differing.keys().all(sensitive) {
             true => {
-                "give every person one value, or set values = \"set\" or \"multiset\" below [privacy], or below the \
-                 [privacy.column.NAME] of this column"
+                "give every person one value, or set privacy.values, or values below the [privacy.column.NAME] of this \
+                 column, to \"set\" or \"multiset\""
             }
             false => "let all rows of a person agree in what is not sensitive, or drop the column",
         };
         Error::input(
-            format!("the rows of some people disagree: {}", found.collect::<Vec<_>>().join(", ")),
+            format!(
+                "the rows of some people disagree: {}, as in rows {}",
+                found.collect::<Vec<_>>().join(", "),
+                rows.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+            ),
             remedy,
         )
     }

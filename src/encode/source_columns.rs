@@ -190,7 +190,7 @@ impl<'a> SourceColumns<'a> {
             ),
             (ColumnKind::List(_), Values::Single) => (
                 "holds lists, and a person has a single value",
-                "set values = \"set\" or \"multiset\" below [privacy], or below the [privacy.column.NAME] of this column",
+                "set privacy.values, or values below the [privacy.column.NAME] of this column, to \"set\" or \"multiset\"",
             ),
             (ColumnKind::List(_), _) | (_, Values::Single) => return Ok(()),
             _ if long => return Ok(()),

@@ -14,7 +14,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use crate::check::{Buckets, ColumnRoles, Subject};
+use crate::check::{Buckets, ColumnRoles, Subject, ValuedRows};
 use crate::encode::attribute::Attribute;
 use crate::encode::codes::Codes;
 use crate::encode::combination::SensitiveColumns;
@@ -63,6 +63,8 @@ struct Original<'a> {
 pub fn obstacle(policy: &Policy, columns: &ColumnRoles) -> Option<&'static str> {
     if !columns.parts.is_empty() {
         Some("the sensitive value is a combination of columns")
+    } else if columns.valued == ValuedRows::OfTheColumn {
+        Some("the values of a list stand apart")
     } else if columns.values != Values::Single {
         Some("people may have several sensitive values")
     } else if policy.columns.individual.is_some() || policy.columns.count.is_some() {

@@ -76,17 +76,17 @@ impl SensitiveColumns {
         let codes = combinations.iter().zip(0..).map(|(values, code)| (values.clone(), code)).collect();
         let only_single = columns.iter().find(|column| column.is_single() && singles == 1);
         let mut len = only_single.map_or(combinations.len(), SensitiveCoding::len);
-        let (mut places, mut before) = (Vec::with_capacity(columns.len()), 0..);
+        let (mut places, mut position) = (Vec::with_capacity(columns.len()), 0);
         for column in &columns {
-            places.push(match (column.is_single(), before.next()) {
-                (true, Some(position)) if singles > 1 => CodePlace::InCombination(position),
-                (true, _) => CodePlace::Own(0),
-                (false, _) => {
-                    let first = u16::try_from(len).unwrap_or(u16::MAX);
-                    len += column.len();
-                    CodePlace::Own(first)
-                }
-            });
+            if !column.is_single() {
+                places.push(CodePlace::Own(u16::try_from(len).unwrap_or(u16::MAX)));
+                len += column.len();
+            } else if singles == 1 {
+                places.push(CodePlace::Own(0));
+            } else {
+                places.push(CodePlace::InCombination(position));
+                position += 1;
+            }
         }
         match len > MOST {
             true => Err(too_many(columns.iter())),

@@ -285,7 +285,8 @@ const BESIDE: &str = "[columns]\nsensitive = [\"s\", \"drug\"]\nindividual = \"n
                       [[privacy.column.drug.skyline]]\nl = 0\nk = 1\nm = 1\nconfidence = 0.9\n";
 
 /// The rows of `sensitive/` of a release of a list beside another column: group, value, drug, count.
-type ValueRows = Vec<(i64, Option<String>, Option<String>, i64)>;
+type ValueRow = (i64, Option<String>, Option<String>, i64);
+type ValueRows = Vec<ValueRow>;
 
 #[test]
 fn a_list_beside_another_column_that_was_changed_is_noticed() {
@@ -303,10 +304,10 @@ fn a_list_beside_another_column_that_was_changed_is_noticed() {
             };
             let mut rows: ValueRows = crate::support::library::rows(&batch).into_iter().map(own).collect();
             change(&mut rows);
-            let texts = |of: fn(&(i64, Option<String>, Option<String>, i64)) -> Option<String>| {
+            let texts = |of: fn(&ValueRow) -> Option<String>| {
                 Arc::new(rows.iter().map(of).collect::<StringArray>()) as ArrayRef
             };
-            let numbers = |of: fn(&(i64, Option<String>, Option<String>, i64)) -> i64| {
+            let numbers = |of: fn(&ValueRow) -> i64| {
                 Arc::new(rows.iter().map(|row| Some(of(row))).collect::<Int64Array>()) as ArrayRef
             };
             let columns = [

@@ -20,7 +20,6 @@ use crate::group::given::{
     CandidateFunction, CodedPeople, GivenFunctions, GroupedPeople, PublishedAttributes, ReadFor,
 };
 use crate::math::disclosure_sets::{self, AuditFinding, AuditedRelease, Limits, SharesSummary};
-use crate::math::skyline::Values;
 use crate::model::protection::Protection;
 use crate::policy::{Ranges, Strategy};
 use crate::release::label::Labels;
@@ -113,7 +112,6 @@ fn write_tables(
     let sensitive = SensitiveColumns::one(people.sensitive.clone());
     let shape = ReleaseShape {
         style: job.policy.publish.style,
-        values: Values::Single,
         ranges: job.policy.publish.ranges,
         labels: &labels,
         sensitive: &sensitive,

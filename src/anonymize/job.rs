@@ -344,7 +344,7 @@ impl<'a> Workplace<'a> {
 
     /// The rows of the table and their keyed fingerprint, in a scan of its own.
     pub(super) fn fingerprint(&self, job: &Anonymize<'_>) -> Result<(u64, String)> {
-        let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+        let columns = SourceColumns::bound(job.table, job.policy, |_| Values::Single)?;
         let source = Source { table: job.table, columns, resources: &self.resources };
         let hasher = source.hasher(&self.key);
         let fingerprint = source.fingerprint(&hasher)?;

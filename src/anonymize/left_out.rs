@@ -43,7 +43,7 @@ impl LeftOutBoxes {
         }
         let source = &source.without_watched();
         let (layout, index) = (source.layout(attributes, sensitive), BoxIndex::new(&self.boxes));
-        let encoder = Encoder::new(attributes, sensitive, source.columns.values, &source.resources.budget);
+        let encoder = Encoder::new(attributes, sensitive, &source.resources.budget);
         let rows = Mutex::new(rows);
         let work = |batches: SourceBatches<'_>| {
             let mut first = batches.first_row();

@@ -18,6 +18,7 @@ use crate::encode::person::{PERSON_BYTES, PersonMarker, ValueTag};
 use crate::encode::scale::Scale;
 use crate::encode::sensitive::{SensitiveCoding, SensitiveValues};
 use crate::error::{Error, Result};
+use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::model::protection::Protection;
 use crate::model::published::{PastGroups, PastRecorder};
@@ -205,7 +206,7 @@ impl CodedValues {
                     SensitiveValues::Numbers(scale, keys.into_iter().collect())
                 }
             };
-            codings.push(SensitiveCoding { name, kind, values, null: None });
+            codings.push(SensitiveCoding { name, kind, values, null: None, per_person: Values::Single });
         }
         if codings.len() == 1 {
             return Ok(CodedValues { sensitive: SensitiveColumns::one(codings.remove(0)) });

@@ -84,7 +84,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
 
 /// The risks of publishing these people that the policy accepts by name.
 fn accepted(job: &Anonymize<'_>, census: &Census, resources: &Resources<'_>) -> Result<Vec<Lint>> {
-    let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+    let columns = SourceColumns::bound(job.table, job.policy, |_| Values::Single)?;
     let source =
         Source { table: job.table, columns: SourceColumns { travelling: vec![], ..columns }, resources };
     let whole = GroupCounts { people: census.rows, counts: census.value_counts() };
@@ -158,7 +158,8 @@ impl Similarity<'_> {
         let (at_once, working) = self.room(census.rows, budget)?;
         let mut sorter = Sorter::new(budget, &workplace.spill)?;
         let quasi: Vec<Quasi> = columns.known.iter().map(Quasi::plain).collect();
-        let column = SensitiveSource { name: &columns.sensitive, null_is: self.null_is };
+        let column =
+            SensitiveSource { name: &columns.sensitive, null_is: self.null_is, values: Values::Single };
         let travelling = columns.travelling.iter().map(String::as_str).collect();
         let wanted = SourceColumns { travelling, ..SourceColumns::of_people(quasi.iter().collect(), column) };
         let source = Source { table: job.table, columns: wanted, resources };

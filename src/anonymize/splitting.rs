@@ -104,7 +104,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         let roles = Roles::of(job.policy, target)?;
         expect_values_apart(job.table, &job.policy.columns.quasi, &roles, resources)?;
     }
-    let columns = SourceColumns::bound(job.table, job.policy, protection.values())?;
+    let columns = SourceColumns::bound(job.table, job.policy, |name| protection.values_of(name))?;
     let source = Source { table: job.table, columns, resources };
     let mut coded = CodedTable::read(job, &protection, &source, workplace)?;
     // With many values the findings take much, so they are not kept.
@@ -212,7 +212,6 @@ impl<'s> CodedTable<'s> {
         let (sensitive, payload, people) = (&self.sensitive, self.payload.as_ref(), self.whole.people);
         let shape = ReleaseShape {
             style: job.policy.publish.style,
-            values: protection.values(),
             ranges: job.policy.publish.ranges,
             labels,
             sensitive,
@@ -338,6 +337,7 @@ impl<'a> GroupFiles<'a> {
         held: (&PartRows<'a>, &'a GroupCounts),
     ) -> Result<Self> {
         let (folder, spill) = (workplace.staging.folder(), &workplace.spill);
+        shape.expect_told_apart(job.part_options().format)?;
         let output = Writing::begin(held, folder, shape, spill, job.part_options())?;
         Ok(GroupFiles {
             output,

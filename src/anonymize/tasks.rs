@@ -7,7 +7,7 @@
 use super::job::{Anonymize, write_options};
 use super::splitting::{kinds, labels_of, plan};
 use crate::check::elsewhere::{FileEvidence, ValueCounts};
-use crate::check::policy::release_tasks;
+use crate::check::policy::{release_tasks, valued_rows};
 use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Subject};
 use crate::encode::attribute::Attribute;
@@ -48,8 +48,8 @@ pub struct EngineTask<'a> {
 
 impl EngineTask<'_> {
     fn rows(&self) -> Result<TaskRows<'_>> {
-        let values = Protection::new(self.policy)?.values();
-        let columns = SourceColumns::bound(self.table, self.policy, values)?;
+        let protection = Protection::new(self.policy)?;
+        let columns = SourceColumns::bound(self.table, self.policy, |name| protection.values_of(name))?;
         let source = Source { table: self.table, columns, resources: self.resources };
         Ok(TaskRows { source, stamp: stamp(self.policy) })
     }
@@ -113,7 +113,6 @@ impl PageTask {
     fn shape<'a>(&'a self, labels: &'a [(String, Labels<'a>)]) -> Result<ReleaseShape<'a>> {
         Ok(ReleaseShape {
             style: self.policy.publish.style,
-            values: Protection::new(&self.policy)?.values(),
             ranges: self.policy.publish.ranges,
             labels,
             sensitive: &self.codes.sensitive,
@@ -167,7 +166,7 @@ impl PageTask {
                 (Subject::Buckets(buckets), vec![GROUP.to_string()])
             }
         };
-        let tasks = release_tasks(&self.policy, &groups)?;
+        let tasks = release_tasks(&self.policy, &groups, valued_rows(&self.policy))?;
         let tasks: Vec<_> = tasks.into_iter().zip(self.whole_values(&order.whole)?).collect();
         let evidence = FileEvidence::of((&subject, order.people_before), &tasks, &sealed.stamp, &resources)?;
         files.pass_on(sealed, hashes, evidence, pass)
@@ -181,7 +180,8 @@ impl PageTask {
             let Projection { code, texts } =
                 own.ok_or_else(|| damaged("a file has other sensitive values"))?;
             let mut values = ValueCounts::new();
-            for (&own, people) in code.iter().zip(counts) {
+            let of_column = code.iter().zip(counts).filter_map(|(own, people)| Some(((*own)?, people)));
+            for (own, people) in of_column {
                 let text = texts.get(usize::from(own)).ok_or_else(|| damaged("a value has no text"))?;
                 *values.entry(text.clone()).or_default() += people;
             }

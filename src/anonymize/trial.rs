@@ -25,7 +25,6 @@ use crate::encode::source_columns::SourceColumns;
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, Present};
 use crate::group::split::lookahead::Lookahead;
-use crate::math::skyline::Values;
 use crate::model::obstacle::{Binding, ObstacleTally};
 use crate::model::protection::Protection;
 use crate::model::split::Scratch;
@@ -89,7 +88,7 @@ impl TrialTable {
             ));
         }
         let protection = Protection::new(policy)?;
-        let columns = SourceColumns::bound(table, policy, protection.values())?;
+        let columns = SourceColumns::bound(table, policy, |name| protection.values_of(name))?;
         let source = Source { table, columns, resources };
         let DecidedCodes { mut attributes, sensitive, .. } = source.read_values()?;
         let codes = attributes.iter().map(Attribute::memory).sum();
@@ -158,7 +157,7 @@ impl TrialTable {
         let columns: Vec<Column> = attributes.iter().map(|(_, own)| own.column()).collect();
         let untouched = test.fork();
         let plan = plan(policy, &columns, Lookahead::new(&*untouched, whole.people));
-        let workload = self.workload(protection.values(), &columns)?;
+        let workload = self.workload(&columns)?;
         let counts = workload.as_ref().map(|workload| true_counts(workload, &rows));
         let admitted = test.admits(&[Part::of(&whole)], &mut Scratch::default());
         let pool = thread_pool(self.threads)?;
@@ -188,8 +187,8 @@ impl TrialTable {
     }
 
     /// The queries of a report, where they can be counted.
-    fn workload(&self, values: Values, columns: &[Column]) -> Result<Option<Workload>> {
-        if values != Values::Single || self.sensitive.columns().len() != 1 {
+    fn workload(&self, columns: &[Column]) -> Result<Option<Workload>> {
+        if self.sensitive.holds_lists() || self.sensitive.columns().len() != 1 {
             return Ok(None);
         }
         let codes: Vec<u32> = columns.iter().map(|column| column.codes).collect();

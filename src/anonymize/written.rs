@@ -93,7 +93,7 @@ impl Written {
                 (Subject::Buckets(buckets), number.to_vec(), Membership::Own(&number))
             }
         };
-        let tasks = policy::release_tasks(job.policy, &groups)?;
+        let tasks = policy::release_tasks(job.policy, &groups, policy::valued_rows(job.policy))?;
         let found = self.by_tasks.as_ref().map(|by_tasks| FilesEvidence {
             spill: &workplace.spill,
             files: &by_tasks.evidence,

@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, RunEndBuffer};
 use arrow_schema::DataType;
 
-use super::job::{ColumnRoles, JointColumn};
+use super::job::{ColumnRoles, JointColumn, ValuedRows};
 use super::values::{Translation, ValueCodes};
 use crate::error::Result;
 use crate::math::skyline::Values;
@@ -25,6 +25,7 @@ use crate::table::RowCounts;
 pub(super) struct Cells<'a> {
     codes: &'a ValueCodes,
     values: Values,
+    valued: ValuedRows,
     parts: &'a [JointColumn],
     /// The name of the value that a null represents in each part.
     null_parts: Vec<Option<String>>,
@@ -82,13 +83,17 @@ impl BatchCells {
 impl<'a> Cells<'a> {
     /// For the sensitive column of `columns`.
     pub fn new(columns: &'a ColumnRoles, codes: &'a ValueCodes) -> Result<Self> {
-        let null_code = columns.null_is.as_deref().map(|name| codes.named(name)).transpose()?;
-        let null_part = |(i, part): (usize, &JointColumn)| {
-            part.null_is.as_deref().map(|meaning| codes.part_name_of(i, meaning))
+        // Where other columns have rows of their own, a null is no value of this one.
+        let meant =
+            |null_is: &'a Option<String>| null_is.as_deref().filter(|_| columns.valued == ValuedRows::Every);
+        let null_code = meant(&columns.null_is).map(|name| codes.named(name)).transpose()?;
+        let null_part = |(i, part): (usize, &'a JointColumn)| {
+            meant(&part.null_is).map(|meaning| codes.part_name_of(i, meaning))
         };
         Ok(Cells {
             codes,
             values: columns.values,
+            valued: columns.valued,
             parts: &columns.parts,
             null_parts: columns.parts.iter().enumerate().map(null_part).collect(),
             null_code,
@@ -244,11 +249,11 @@ impl<'a> Cells<'a> {
             return Some(self.translation.codes()[cells.items.keys().value(row) as usize]);
         }
         match self.values {
-            Values::Single => {
+            Values::Single if self.valued == ValuedRows::Every => {
                 self.gaps.values += u64::from(self.null_code.is_none());
                 self.null_code
             }
-            Values::Set | Values::Multiset => None,
+            Values::Single | Values::Set | Values::Multiset => None,
         }
     }
 

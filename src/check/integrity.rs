@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::grid_labels;
 use super::release::{Release, Tables};
+use super::value_rows;
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::math::skyline::Values;
@@ -224,6 +225,11 @@ impl Release {
             let problems = columns_differ(table, &parts)?;
             let broken = !problems.is_empty();
             altered.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+            if !broken && folder == "sensitive" && policy.privacy.stand_apart() {
+                let problem = "a row holds values of columns that the policy publishes apart, or none";
+                let apart = value_rows::stand_apart(table, policy, resources)?;
+                altered.extend((!apart).then(|| format!("{}: {problem}", path.display())));
+            }
             let several = policy.privacy.targets.iter().any(|own| own.values != Values::Single);
             let numbers = match folder {
                 _ if self.is_rewritten() => RowNumbers::Ascending,

@@ -37,6 +37,17 @@ pub struct ColumnRoles {
     pub null_is: Option<String>,
     /// The number of equal rows that a row represents; without it each row represents itself.
     pub count: Option<String>,
+    /// Which rows have a value.
+    pub valued: ValuedRows,
+}
+
+/// Which rows have a value of a sensitive column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValuedRows {
+    /// All of them; those of people who have no value excepted.
+    Every,
+    /// The values of other columns stand in rows of their own, in which this one is null.
+    OfTheColumn,
 }
 
 /// A column of a combination.
@@ -52,12 +63,13 @@ impl ColumnRoles {
     /// Columns for these groups, where each person has one row and one value.
     pub fn single(groups: Vec<String>, sensitive: String) -> Self {
         let (parts, individual, null_is, count) = (Vec::new(), None, None, None);
-        ColumnRoles { groups, sensitive, parts, values: Values::Single, individual, null_is, count }
+        let (values, valued) = (Values::Single, ValuedRows::Every);
+        ColumnRoles { groups, sensitive, parts, values, individual, null_is, count, valued }
     }
 
     /// The same columns in a release, where each row is a person regardless of the rows of the source.
-    pub fn of_release(self) -> Self {
-        ColumnRoles { individual: None, count: None, ..self }
+    pub fn of_release(self, valued: ValuedRows) -> Self {
+        ColumnRoles { individual: None, count: None, valued, ..self }
     }
 
     /// The columns that are read for the sensitive value of a row, followed by its count, if there is one.

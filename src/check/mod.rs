@@ -41,13 +41,14 @@ mod share_rules;
 #[cfg(test)]
 mod tests;
 pub mod together;
+mod value_rows;
 mod values;
 mod verdict;
 
 pub use examined::Examined;
 pub use explorable::{Explorable, ExplorableGroup, ExplorableValue};
 pub use groups::{GroupDetail, groups};
-pub use job::{Buckets, ColumnRoles, Subject, count};
+pub use job::{Buckets, ColumnRoles, Subject, ValuedRows, count};
 pub use judge::{Check, FINDINGS, Skylines, judging_bytes};
 pub use numbers::expect_numbers;
 pub use verdict::{JudgedColumn, Order, Verdict};

@@ -1,6 +1,6 @@
 //! What does a policy require of a table of groups?
 
-use super::job::{ColumnRoles, JointColumn};
+use super::job::{ColumnRoles, JointColumn, ValuedRows};
 use crate::error::{Error, Result};
 use crate::model::judge::Requirements;
 use crate::model::{Policy, Target};
@@ -20,9 +20,17 @@ pub fn tasks(policy: &Policy, groups: &[String]) -> Result<Vec<Task>> {
 }
 
 /// The same for a table of a release, where each row is a person, regardless of the rows of the source.
-pub fn release_tasks(policy: &Policy, groups: &[String]) -> Result<Vec<Task>> {
-    let of_release = |task: Task| Task { columns: task.columns.of_release(), ..task };
+pub fn release_tasks(policy: &Policy, groups: &[String], valued: ValuedRows) -> Result<Vec<Task>> {
+    let of_release = |task: Task| Task { columns: task.columns.of_release(valued), ..task };
     Ok(tasks(policy, groups)?.into_iter().map(of_release).collect())
+}
+
+/// Which rows of a release by this policy have a value of a sensitive column: a list stands apart from all other columns.
+pub fn valued_rows(policy: &Policy) -> ValuedRows {
+    match policy.privacy.stand_apart() {
+        true => ValuedRows::OfTheColumn,
+        false => ValuedRows::Every,
+    }
 }
 
 fn task(policy: &Policy, target: &Target, groups: &[String]) -> Result<Task> {
@@ -53,5 +61,6 @@ pub fn columns(policy: &Policy, target: &Target, groups: &[String]) -> Result<Co
         individual: policy.columns.individual.clone(),
         null_is: null,
         count: policy.columns.count.clone(),
+        valued: ValuedRows::Every,
     })
 }

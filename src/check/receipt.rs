@@ -156,7 +156,7 @@ impl ReceiptCheck<'_> {
         key: &FingerprintKey,
         resources: &Resources<'_>,
     ) -> Result<String> {
-        let columns = SourceColumns::bound(original, self.policy, Values::Single)?;
+        let columns = SourceColumns::bound(original, self.policy, |_| Values::Single)?;
         let source = Source { table: original, columns, resources };
         let hasher = source.hasher(key);
         Ok(hasher.seal(&source.fingerprint(&hasher)?))

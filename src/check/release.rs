@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::beliefs::Membership;
 use super::job::{Buckets, ColumnRoles, Subject};
 use super::judge::{Check, Skylines};
-use super::policy::{Task, columns, release_tasks};
+use super::policy::{Task, columns, release_tasks, valued_rows};
 use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::model::{Policy, Target};
@@ -111,12 +111,12 @@ impl Release {
 
     /// What a policy requires of the release; each row is a person, regardless of the rows of the source.
     pub fn tasks(&self, policy: &Policy) -> Result<Vec<Task>> {
-        release_tasks(policy, &self.groups(policy))
+        release_tasks(policy, &self.groups(policy), valued_rows(&self.policy()?))
     }
 
     /// What the columns of the release mean for one target of a policy.
     pub fn columns(&self, policy: &Policy, target: &Target) -> Result<ColumnRoles> {
-        Ok(columns(policy, target, &self.groups(policy))?.of_release())
+        Ok(columns(policy, target, &self.groups(policy))?.of_release(valued_rows(&self.policy()?)))
     }
 
     /// The tables by their names: `data`, or `quasi` and `sensitive` if people and values are apart.

@@ -19,6 +19,7 @@ use crate::error::{Error, Result, Setting, number_of};
 use crate::math::confidence::Confidence;
 use crate::math::exact::{Rational, decimal_at_least, parse_fraction, ratio};
 use crate::math::replay::ReplayEffort;
+use crate::math::skyline::Values;
 use crate::model::beliefs::judge::{AttackReport, PointReport, moved_text};
 use crate::model::beliefs::{KernelAdversary, Question, Roles};
 use crate::model::{Policy, Target};
@@ -160,6 +161,16 @@ pub fn run(args: &AttackArgs) -> Result<Answer> {
 /// Attacks a release; nothing is attacked if the receipt says that the table is another one.
 fn on_release(args: &AttackArgs, directory: &Path, policy: Option<Policy>) -> Result<Option<Suite>> {
     let release = release::Release::open(directory)?;
+    let targets = release.policy()?.privacy.targets;
+    if let Some(listed) = targets.iter().find(|target| target.values != Values::Single) {
+        return Err(Error::input(
+            format!(
+                "people have several values of column {:?}, and attacks follow one value of each person",
+                listed.name()
+            ),
+            "look at the worst cases of this release with `skyveil explain`",
+        ));
+    }
     let policy = policy.map_or_else(|| release.policy(), Ok)?;
     let asked = asked(args, Some(&policy))?;
     let (receipt, files) = match args.original.is_empty() {

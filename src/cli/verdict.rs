@@ -10,6 +10,7 @@ use crate::error::number_of;
 use crate::math::exact::{Rational, decimal_at_least, decimal_at_most};
 use crate::model::finding::{Amount, Claim, ClaimSubject, ClaimVerdict, Finding, Note, WorstByValue};
 use crate::release::findings;
+use crate::release::manifest::values_per_person;
 
 /// How many claims are shown in the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,7 +231,7 @@ pub fn to_json(verdict: &Verdict) -> Value {
     let mut object = json!({
         "safe": verdict.safety(),
         "model": models.join("+"),
-        "values": first.values.name(),
+        "values": values_per_person(verdict.columns.iter().map(|column| column.values)),
         "records": first.records,
         "individuals": first.individuals,
         "groups": first.groups,

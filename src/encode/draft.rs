@@ -16,7 +16,7 @@ use super::page::{Layout, Lists, Page, PageStore, Travelling};
 use super::rows::{Rows, Sensitive};
 use super::sensitive::SensitiveCoding;
 use super::source::{DecidedCodes, Encoded, Source};
-use super::source_columns::{RowsAre, SourceBatch, TableValues};
+use super::source_columns::{RowsAre, SensitiveSource, SourceBatch, TableValues};
 use crate::error::{Error, Result, Setting};
 use crate::math::skyline::Values;
 use crate::resources::spill::Spill;
@@ -47,7 +47,7 @@ impl Source<'_> {
     ) -> Result<(DecidedCodes, Option<Draft<'s>>)> {
         let columns = &self.columns;
         let alone = columns.travelling.is_empty() && columns.person.is_none();
-        let single = columns.values == Values::Single && columns.sensitive.len() == 1;
+        let single = matches!(columns.sensitive[..], [SensitiveSource { values: Values::Single, .. }]);
         if !(columns.rows == RowsAre::People && single && alone) {
             return Ok((self.read_values()?, None));
         }
@@ -258,7 +258,7 @@ mod tests {
         let end = |number: i64| End { text: number.to_string(), number: None };
         let quasi = ["age", "zip", "weight"]
             .map(|name| Quasi { domain: (name == "age").then(|| domain.map(end)), ..Quasi::plain(name) });
-        let sensitive = SensitiveSource { name: "illness", null_is: Some("none") };
+        let sensitive = SensitiveSource { name: "illness", null_is: Some("none"), values: Values::Single };
         let columns = SourceColumns::of_people(quasi.iter().collect(), sensitive);
         let progress = Progress::default();
         let resources = &Resources { threads: 2, ..Resources::new(Budget::new(memory), &progress) };

@@ -13,6 +13,7 @@ use super::group_counts::GroupCounts;
 use super::page::{Layout, Page, PageStore};
 use super::payload::Payload;
 use super::sealed_pages::{SealedPages, damaged};
+use super::sensitive::SensitiveCoding;
 use super::source::{DecidedCodes, Source};
 use super::source_columns::{RowsAre, TableValues};
 use crate::error::{Error, Result};
@@ -150,7 +151,8 @@ impl<'e> RowsElsewhere<'e> {
         let codes = source.decide_codes(self.order.values.clone(), |codings| {
             let combinations: CombinationsFound =
                 self.stamp.open(&self.engine.combinations(&self.stamp.seal(&self.order))?)?;
-            let codes: Vec<usize> = codings.iter().map(|coding| coding.len()).collect();
+            let codings = codings.iter().filter(|coding| coding.is_single());
+            let codes: Vec<usize> = codings.map(SensitiveCoding::len).collect();
             if !combinations.fits(&codes) {
                 return Err(damaged("combinations of sensitive values have no code"));
             }

@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::math::skyline::Values;
 use crate::resources::budget::Budget;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, ListArray};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Turns canonical columns into codes.
@@ -26,7 +27,6 @@ pub struct Encoder<'a> {
     attributes: &'a [Attribute],
     lookups: Vec<Lookup>,
     sensitive: &'a SensitiveColumns,
-    values: Values,
 }
 
 enum Lookup {
@@ -36,14 +36,9 @@ enum Lookup {
 
 impl<'a> Encoder<'a> {
     /// Creates an encoder for these columns, in their order, followed by the sensitive columns.
-    pub fn new(
-        attributes: &'a [Attribute],
-        sensitive: &'a SensitiveColumns,
-        values: Values,
-        budget: &Arc<Budget>,
-    ) -> Self {
+    pub fn new(attributes: &'a [Attribute], sensitive: &'a SensitiveColumns, budget: &Arc<Budget>) -> Self {
         let lookups = attributes.iter().map(|attribute| Lookup::new(attribute, budget)).collect();
-        Encoder { attributes, lookups, sensitive, values }
+        Encoder { attributes, lookups, sensitive }
     }
 
     /// Appends the codes of a batch, given its quasi-identifiers and its sensitive columns.
@@ -52,14 +47,14 @@ impl<'a> Encoder<'a> {
         match &mut rows.sensitive {
             Sensitive::Single(codes) => self.append_single(sensitive, codes),
             Sensitive::Lists { lists, offsets, values } => {
-                self.append_lists(&sensitive[0], lists, offsets, values)
+                self.append_lists(sensitive, lists, offsets, values)
             }
         }
     }
 
     /// The codes of a batch.
     pub fn rows(&self, batch: &SourceBatch) -> Result<Rows> {
-        let mut rows = Layout::of(self.attributes, self.sensitive, self.values).empty(batch.len());
+        let mut rows = Layout::of(self.attributes, self.sensitive).empty(batch.len());
         self.append(batch.quasi(), batch.sensitive(), &mut rows)?;
         Ok(rows)
     }
@@ -82,54 +77,73 @@ impl<'a> Encoder<'a> {
             .try_for_each(|((attribute, lookup), (array, codes))| encode(attribute, lookup, array, codes))
     }
 
-    /// The sensitive code of each row of a table with one value per row; `None` for a row without a value if people may
-    /// have any number of values.
-    pub fn values_of_rows(&self, arrays: &[ArrayRef]) -> Result<Vec<Option<u16>>> {
-        if self.values != Values::Single {
-            return sensitive_codes(&self.sensitive.columns()[0], &arrays[0]);
+    /// The sensitive codes of the rows of a table with one value per row and column: those of the single-valued columns
+    /// together, if there are any, and then those of each column of which people have several rows, `None` for a row without
+    /// a value.
+    pub fn values_of_rows(&self, arrays: &[ArrayRef]) -> Result<Vec<Vec<Option<u16>>>> {
+        let mut values = Vec::new();
+        if self.sensitive.columns().iter().any(SensitiveCoding::is_single) {
+            let mut codes = Codes::with_capacity(self.sensitive.len() as u32, arrays[0].len());
+            self.append_single(arrays, &mut codes)?;
+            values.push((0..codes.len()).map(|row| Some(codes.get(row))).collect());
         }
-        let mut codes = Codes::with_capacity(self.sensitive.len() as u32, arrays[0].len());
-        self.append_single(arrays, &mut codes)?;
-        Ok((0..codes.len()).map(|row| Some(codes.get(row))).collect())
+        for (place, column) in self.lists() {
+            let own = sensitive_codes(column, &arrays[place])?.into_iter();
+            values.push(own.map(|own| own.map(|own| self.sensitive.code_in_list(own, place))).collect());
+        }
+        Ok(values)
     }
 
+    /// The columns of which a person may have several values, with their places.
+    fn lists(&self) -> impl Iterator<Item = (usize, &SensitiveCoding)> {
+        self.sensitive.columns().iter().enumerate().filter(|(_, column)| !column.is_single())
+    }
+
+    /// Appends the codes of the single-valued columns, of which there is at least one.
     fn append_single(&self, arrays: &[ArrayRef], codes: &mut Codes) -> Result<()> {
-        let columns = self.sensitive.columns();
-        if let ([column], [array]) = (columns, arrays) {
+        let columns = self.sensitive.columns().iter().zip(arrays).filter(|(column, _)| column.is_single());
+        let columns: Vec<(&SensitiveCoding, &ArrayRef)> = columns.collect();
+        if let [(column, array)] = columns[..] {
             for code in sensitive_codes(column, array)? {
                 codes.push(code.ok_or_else(|| Error::changed(&column.name))?);
             }
             return Ok(());
         }
-        let values = columns.iter().zip(arrays).map(|(column, array)| single_codes(column, array));
+        let values = columns.iter().map(|(column, array)| single_codes(column, array));
         let values: Vec<Vec<u16>> = values.collect::<Result<_>>()?;
         let mut own = vec![0; columns.len()];
         for row in 0..values.first().map_or(0, Vec::len) {
             own.iter_mut().zip(&values).for_each(|(own, values)| *own = values[row]);
-            codes.push(self.sensitive.code(&own).ok_or_else(|| Error::changed(&columns[0].name))?);
+            codes.push(self.sensitive.code(&own).ok_or_else(|| Error::changed(&columns[0].0.name))?);
         }
         Ok(())
     }
 
+    /// Appends the codes of each row in ascending order: that of the single-valued columns, and those of the lists.
     fn append_lists(
         &self,
-        array: &ArrayRef,
+        arrays: &[ArrayRef],
         lists: &mut Vec<u32>,
         offsets: &mut Vec<u32>,
         values: &mut Vec<u16>,
     ) -> Result<()> {
-        let list = array.as_list::<i32>();
-        let ends = list.value_offsets();
-        let first = ends[0] as usize;
-        let column = &self.sensitive.columns()[0];
-        let items = sensitive_codes(column, &list.values().slice(first, ends[list.len()] as usize - first))?;
-        for row in 0..list.len() {
-            let start = values.len();
-            if !list.is_null(row) {
-                let own = ends[row] as usize - first..ends[row + 1] as usize - first;
-                values.extend(items[own].iter().flatten());
+        let rows = arrays[0].len();
+        let mut single = Codes::with_capacity(self.sensitive.len() as u32, rows);
+        if self.sensitive.columns().iter().any(SensitiveCoding::is_single) {
+            self.append_single(arrays, &mut single)?;
+        }
+        let columns = self.lists().map(|(place, column)| ListCodes::new(column, place, &arrays[place]));
+        let columns: Vec<ListCodes<'_>> = columns.collect::<Result<_>>()?;
+        for row in 0..rows {
+            if row < single.len() {
+                values.push(single.get(row));
+            }
+            for column in &columns {
+                let start = values.len();
+                let own = column.items[column.of_row(row)].iter().flatten();
+                values.extend(own.map(|&own| self.sensitive.code_in_list(own, column.place)));
                 values[start..].sort_unstable();
-                if self.values == Values::Set {
+                if column.per_person == Values::Set {
                     let mut own = values.split_off(start);
                     own.dedup();
                     values.extend(own);
@@ -138,6 +152,31 @@ impl<'a> Encoder<'a> {
             end_list(lists, offsets, values.len())?;
         }
         Ok(())
+    }
+}
+
+/// A column of lists, with the codes of all its items.
+struct ListCodes<'a> {
+    place: usize,
+    per_person: Values,
+    list: &'a ListArray,
+    items: Vec<Option<u16>>,
+}
+
+impl<'a> ListCodes<'a> {
+    fn new(column: &SensitiveCoding, place: usize, array: &'a ArrayRef) -> Result<Self> {
+        let list = array.as_list::<i32>();
+        let ends = list.value_offsets();
+        let (first, last) = (ends[0] as usize, ends[list.len()] as usize);
+        let items = sensitive_codes(column, &list.values().slice(first, last - first))?;
+        Ok(ListCodes { place, per_person: column.per_person, list, items })
+    }
+
+    /// The places of a row's items; none if the list is null.
+    fn of_row(&self, row: usize) -> Range<usize> {
+        let ends = self.list.value_offsets();
+        let end = |row: usize| (ends[row] - ends[0]) as usize;
+        if self.list.is_null(row) { 0..0 } else { end(row)..end(row + 1) }
     }
 }
 

@@ -20,7 +20,7 @@ use super::payload::Payload;
 use super::rows::{Rows, Sensitive, end_list};
 use super::scale::Scale;
 use super::source::{Encoded, Source, SourceBatches};
-use super::source_columns::SourceBatch;
+use super::source_columns::{SourceBatch, SourceColumns};
 use crate::error::{Error, Result, number_of};
 use crate::math::hash_sample::hash_text;
 use crate::math::skyline::Values;
@@ -29,7 +29,7 @@ use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
 use crate::table::ColumnKind;
 use arrow_array::{Array, ArrayRef};
-use arrow_row::{RowConverter, SortField};
+use arrow_row::{RowConverter, Rows as PersonKeys, SortField};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,12 @@ pub struct LongTable<'a> {
 
 /// The code of a row without a value; it comes after all others.
 const NO_VALUE: u32 = u32::MAX;
+
+/// The values of one person are sorted, and repetitions in sets dropped, when there are so many.
+const SORTED_VALUES: usize = 1 << 10;
+
+/// An error names at most so many rows.
+const NAMED_ROWS: usize = 10;
 
 impl LongTable<'_> {
     /// Reads the people as pages of codes. `by_frequency` marks the quasi-identifiers whose texts are ordered by the
@@ -78,10 +84,8 @@ impl LongTable<'_> {
 
     /// The rows as records, sorted by person, and their fingerprint.
     fn sort<'s>(&self, attributes: &[Attribute], spill: &'s Spill) -> Result<(Sorter<'s>, Fingerprint)> {
-        let encoder = Encoder::new(attributes, self.sensitive, self.source.columns.values, self.budget());
-        let kind = self.source.table.kind(self.individual)?;
-        let converter =
-            RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))?;
+        let encoder = Encoder::new(attributes, self.sensitive, self.budget());
+        let converter = self.converter()?;
         let sorter = Mutex::new(Sorter::new(self.budget(), spill)?);
         let nameless = AtomicU64::new(0);
         let work = |batches: SourceBatches<'_>| {
@@ -112,8 +116,19 @@ impl LongTable<'_> {
         }
     }
 
+    fn converter(&self) -> Result<RowConverter> {
+        let kind = self.source.table.kind(self.individual)?;
+        RowConverter::new(vec![SortField::new(kind.data_type())]).map_err(|_| no_key(self.individual))
+    }
+
+    /// The key of the person of each row of a batch.
+    fn keys(&self, converter: &RowConverter, batch: &SourceBatch) -> Result<PersonKeys> {
+        let persons = batch.of_rows().map_or(&[][..], std::slice::from_ref);
+        converter.convert_columns(persons).map_err(|_| no_key(self.individual))
+    }
+
     /// Adds the rows of a batch: the person, the codes, the numbers that distinguish more values than the codes do, the
-    /// sensitive code, the columns that travel, and their length.
+    /// sensitive codes, the columns that travel, and their length.
     fn push(
         &self,
         batch: &SourceBatch,
@@ -123,9 +138,7 @@ impl LongTable<'_> {
         sorter: &Mutex<Sorter<'_>>,
     ) -> Result<()> {
         let quasi = batch.quasi();
-        let persons = converter
-            .convert_columns(batch.of_rows().map_or(&[], std::slice::from_ref))
-            .map_err(|_| no_key(self.individual))?;
+        let persons = self.keys(converter, batch)?;
         let codes = encoder.quasi_codes(quasi)?;
         let finer: Vec<Vec<u64>> = attributes
             .iter()
@@ -145,10 +158,11 @@ impl LongTable<'_> {
             fixed.clear();
             codes.iter().for_each(|codes| fixed.extend_from_slice(&codes.get(row).to_be_bytes()));
             finer.iter().for_each(|finer| fixed.extend_from_slice(&finer[row].to_be_bytes()));
-            let value = values[row].map_or(NO_VALUE, u32::from);
+            let codes = values.iter().map(|values| values[row].map_or(NO_VALUE, u32::from).to_be_bytes());
+            codes.for_each(|code| fixed.extend_from_slice(&code));
             let length = own.len() as u32;
             let person = persons.row(row);
-            sorter.push(&[person.as_ref(), &fixed, &value.to_be_bytes(), own, &length.to_be_bytes()])?;
+            sorter.push(&[person.as_ref(), &fixed, own, &length.to_be_bytes()])?;
         }
         Ok(())
     }
@@ -247,6 +261,8 @@ struct Gathering<'t, 's> {
     names: Vec<String>,
     /// Which quasi-identifiers have finer numbers, in their order.
     coarse: Vec<usize>,
+    /// How many sensitive codes a record has.
+    values: usize,
     store: Mutex<PageStore<'s>>,
     page: Page,
     person: Option<Person>,
@@ -254,6 +270,8 @@ struct Gathering<'t, 's> {
     frequencies: Vec<Vec<u64>>,
     /// For each column, the number of people whose rows differ in it.
     differing: BTreeMap<String, u64>,
+    /// The key of one of these people.
+    example: Vec<u8>,
 }
 
 /// One person.
@@ -263,6 +281,8 @@ struct Person {
     quasi: Vec<u8>,
     payload: Vec<u8>,
     values: Vec<u16>,
+    /// The values are sorted when there are so many.
+    sort_at: usize,
     /// Columns in which the person's rows differ.
     differing: BTreeSet<String>,
 }
@@ -274,11 +294,13 @@ impl<'t, 's> Gathering<'t, 's> {
             table,
             names: attributes.iter().map(|attribute| attribute.name.clone()).collect(),
             coarse,
+            values: table.sensitive.codes_of_row(),
             store: Mutex::new(PageStore::new(table.layout.clone(), table.budget(), spill)),
             page: Page::empty(table.layout),
             person: None,
             frequencies: attributes.iter().map(|attribute| vec![0; attribute.codes() as usize]).collect(),
             differing: BTreeMap::new(),
+            example: Vec::new(),
         }
     }
 
@@ -288,8 +310,8 @@ impl<'t, 's> Gathering<'t, 's> {
         let (rest, length) = record.split_last_chunk::<4>().ok_or_else(broken)?;
         let length = u32::from_be_bytes(*length) as usize;
         let (rest, payload) = rest.split_at_checked(rest.len().wrapping_sub(length)).ok_or_else(broken)?;
-        let (rest, value) = rest.split_last_chunk::<4>().ok_or_else(broken)?;
-        let value = u32::from_be_bytes(*value);
+        let (rest, values) =
+            rest.split_at_checked(rest.len().wrapping_sub(4 * self.values)).ok_or_else(broken)?;
         let width = 2 * self.names.len() + 8 * self.coarse.len();
         let (key, quasi) = rest.split_at_checked(rest.len().wrapping_sub(width)).ok_or_else(broken)?;
         if self.person.as_ref().is_none_or(|person| person.key != key) {
@@ -299,6 +321,7 @@ impl<'t, 's> Gathering<'t, 's> {
                 quasi: quasi.to_vec(),
                 payload: payload.to_vec(),
                 values: Vec::new(),
+                sort_at: SORTED_VALUES,
                 differing: BTreeSet::new(),
             });
         }
@@ -312,15 +335,18 @@ impl<'t, 's> Gathering<'t, 's> {
                 kept.fields().iter().zip(columns).filter(|(_, two)| two.slice(0, 1) != two.slice(1, 1));
             person.differing.extend(differ.map(|(field, _)| field.name().clone()));
         }
-        if let Ok(value) = u16::try_from(value) {
-            self.table.add_value(value, person)?;
-        }
-        Ok(())
+        let values =
+            values.chunks_exact(4).map(|code| u32::from_be_bytes([code[0], code[1], code[2], code[3]]));
+        values.flat_map(u16::try_from).try_for_each(|value| self.table.add_value(value, person))
     }
 
     /// Completes the current person.
     fn finish_person(&mut self) -> Result<()> {
-        let Some(person) = self.person.take() else { return Ok(()) };
+        let Some(mut person) = self.person.take() else { return Ok(()) };
+        self.table.sort_values(&mut person);
+        if !person.differing.is_empty() {
+            self.example = person.key;
+        }
         for column in person.differing {
             *self.differing.entry(column).or_default() += 1;
         }
@@ -353,7 +379,7 @@ impl<'t, 's> Gathering<'t, 's> {
         self.finish_person()?;
         PageStore::push_shared(&self.store, self.page)?;
         if !self.differing.is_empty() {
-            return Err(self.table.disagreement(&self.differing));
+            return Err(self.table.disagreement(&self.differing, &self.table.rows_of(&self.example)?));
         }
         Ok((self.store.into_inner().unwrap_or_else(PoisonError::into_inner), self.frequencies))
     }
@@ -366,40 +392,87 @@ impl LongTable<'_> {
 
     /// Adds the value of another row to a person.
     fn add_value(&self, value: u16, person: &mut Person) -> Result<()> {
-        let last = person.values.last().copied();
-        match (self.source.columns.values, last) {
-            (Values::Single, Some(last)) if last != value => {
+        // The code of the single-valued columns comes first and stays there.
+        if let (Values::Single, Some(&first)) = (self.sensitive.per_person(value), person.values.first()) {
+            if first != value {
                 let columns = self.sensitive.columns().iter().enumerate();
                 let differ = columns
-                    .filter(|(i, _)| self.sensitive.value(last, *i) != self.sensitive.value(value, *i))
+                    .filter(|(i, _)| self.sensitive.value(first, *i) != self.sensitive.value(value, *i))
                     .map(|(_, column)| column.name.clone());
                 person.differing.extend(differ);
             }
-            (Values::Single | Values::Set, Some(last)) if last == value => {}
-            _ => person.values.push(value),
+            return Ok(());
+        }
+        person.values.push(value);
+        let limit = self.budget().total() / 4;
+        if person.values.len() >= person.sort_at || 2 * person.values.len() as u64 > limit {
+            self.sort_values(person);
+            person.sort_at = (2 * person.values.len()).max(SORTED_VALUES);
         }
         let bytes = 2 * person.values.len() as u64;
-        if bytes > self.budget().total() / 4 {
+        if bytes > limit {
             let (stage, needed) = ("keeping the values of one person", 8 * bytes);
             return Err(Error::Memory { stage, needed, budget: self.budget().total() });
         }
         Ok(())
     }
 
-    fn disagreement(&self, differing: &BTreeMap<String, u64>) -> Error {
+    /// Sorts the values of a person, and drops those that a set repeats.
+    fn sort_values(&self, person: &mut Person) {
+        person.values.sort_unstable();
+        person.values.dedup_by(|one, other| one == other && self.sensitive.per_person(*one) == Values::Set);
+    }
+
+    /// The numbers of the first [`NAMED_ROWS`] rows of a person, counted from 1.
+    fn rows_of(&self, person: &[u8]) -> Result<Vec<u64>> {
+        let Source { table, columns, resources } = self.source;
+        let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
+        let columns =
+            SourceColumns { quasi, sensitive, travelling, watched, person: None, ..columns.clone() };
+        let converter = self.converter()?;
+        let work = |batches: SourceBatches<'_>| {
+            let (mut first, mut found) = (batches.first_row() + 1, Vec::new());
+            for batch in batches {
+                let batch = batch?;
+                let keys = self.keys(&converter, &batch)?;
+                let own = (first..).zip(&keys).filter(|(_, key)| key.as_ref() == person);
+                found.extend(own.map(|(row, _)| row).take(NAMED_ROWS));
+                first += batch.len() as u64;
+            }
+            Ok(found)
+        };
+        let mut rows = Vec::new();
+        Source { table, columns, resources }.scan("looking for rows", work, |found| {
+            rows.extend(found);
+            Ok(())
+        })?;
+        rows.sort_unstable();
+        rows.truncate(NAMED_ROWS);
+        Ok(rows)
+    }
+
+    /// `rows` are those of one of the people.
+    fn disagreement(&self, differing: &BTreeMap<String, u64>, rows: &[u64]) -> Error {
         let found = differing.iter().map(|(column, people)| {
             format!("column {column:?} differs for {}", number_of(*people, "person", "people"))
         });
         let sensitive = |column: &String| self.sensitive.columns().iter().any(|own| own.name == *column);
         let remedy = match differing.keys().all(sensitive) {
-            true => "give every person one value, or set privacy.values = \"set\" or \"multiset\"",
+            true => {
+                "give every person one value, or set privacy.values, or values below the [privacy.column.NAME] of this \
+                 column, to \"set\" or \"multiset\""
+            }
             false => {
                 "let all rows of a person agree in what is not sensitive, or drop the column; if people have several \
                  sensitive values, set privacy.values = \"set\" as well"
             }
         };
         Error::input(
-            format!("the rows of some people disagree: {}", found.collect::<Vec<_>>().join(", ")),
+            format!(
+                "the rows of some people disagree: {}, as in rows {}",
+                found.collect::<Vec<_>>().join(", "),
+                rows.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+            ),
             remedy,
         )
     }

@@ -10,7 +10,6 @@ use super::codes::Codes;
 use super::combination::SensitiveColumns;
 use super::rows::{Rows, Sensitive};
 use crate::error::Result;
-use crate::math::skyline::Values;
 use crate::resources::budget::{Budget, Reservation};
 use crate::resources::spill::{Extent, Spill};
 use rayon::prelude::*;
@@ -43,12 +42,9 @@ pub enum Lists {
 }
 
 impl Layout {
-    /// Creates the layout for these columns and the number of sensitive values that a person may have.
-    pub fn of(attributes: &[Attribute], sensitive: &SensitiveColumns, values: Values) -> Self {
-        let lists = match values {
-            Values::Single => Lists::One,
-            Values::Set | Values::Multiset => Lists::Many,
-        };
+    /// Creates the layout for these columns.
+    pub fn of(attributes: &[Attribute], sensitive: &SensitiveColumns) -> Self {
+        let lists = if sensitive.holds_lists() { Lists::Many } else { Lists::One };
         let columns = attributes.iter().map(Attribute::codes).collect();
         Layout { columns, values: sensitive.len() as u32, lists }
     }

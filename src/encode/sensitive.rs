@@ -3,7 +3,9 @@
 use super::column_values::{ColumnValues, ValueSet};
 use super::distinct::MOST_TEXT_BYTES;
 use super::scale::Scale;
+use super::source_columns::SensitiveSource;
 use crate::error::{Error, Result};
+use crate::math::skyline::Values;
 use crate::table::ColumnKind;
 
 /// The sensitive values of a column in ascending order; the code of a value is its position.
@@ -17,6 +19,8 @@ pub struct SensitiveCoding {
     pub values: SensitiveValues,
     /// The code of null, if the policy gives null a meaning.
     pub null: Option<u16>,
+    /// How many of them a person may have.
+    pub per_person: Values,
 }
 
 /// The distinct sensitive values.
@@ -29,8 +33,9 @@ pub enum SensitiveValues {
 }
 
 impl SensitiveCoding {
-    /// Creates the coding from the result of the first scan. `null_is` is the value that null means.
-    pub fn new(name: &str, kind: &ColumnKind, found: ColumnValues, null_is: Option<&str>) -> Result<Self> {
+    /// Creates the coding of a column from the result of the first scan.
+    pub fn new(source: &SensitiveSource<'_>, kind: &ColumnKind, found: ColumnValues) -> Result<Self> {
+        let &SensitiveSource { name, null_is, values: per_person } = source;
         let kind = match kind {
             ColumnKind::List(item) => (**item).clone(),
             kind => kind.clone(),
@@ -88,7 +93,12 @@ impl SensitiveCoding {
             }
             _ => None,
         };
-        Ok(SensitiveCoding { name: name.to_string(), kind, values, null })
+        Ok(SensitiveCoding { name: name.to_string(), kind, values, null, per_person })
+    }
+
+    /// Whether every person has exactly one value.
+    pub fn is_single(&self) -> bool {
+        self.per_person == Values::Single
     }
 
     /// Number of different values.

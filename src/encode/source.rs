@@ -17,8 +17,9 @@ use super::payload::Payload;
 use super::person::PersonMarker;
 use super::repeated_ids::{IdColumn, RepeatedIds};
 use super::sensitive::SensitiveCoding;
-use super::source_columns::{RowsAre, SourceBatch, SourceColumns, TableValues};
+use super::source_columns::{RowsAre, SensitiveSource, SourceBatch, SourceColumns, TableValues};
 use crate::error::Result;
+use crate::math::skyline::Values;
 use crate::policy::{Quasi, QuasiShape};
 use crate::resources::Resources;
 use crate::resources::spill::Spill;
@@ -179,8 +180,8 @@ impl<'a> Source<'a> {
         self.decide_codes(self.find_values()?, |codings| self.find_combinations(codings))
     }
 
-    /// The codes that follow from the values of a table. If there are several sensitive columns, `combinations` finds out
-    /// which values occur together.
+    /// The codes that follow from the values of a table. If there are several single-valued sensitive columns, `combinations`
+    /// finds out which values occur together.
     pub fn decide_codes(
         &self,
         found: TableValues,
@@ -193,7 +194,7 @@ impl<'a> Source<'a> {
         Ok(DecidedCodes { attributes: attributes.collect::<Result<_>>()?, sensitive, ids: ids.collect() })
     }
 
-    /// The codes of the sensitive columns. If there are several, reads which combinations occur.
+    /// The codes of the sensitive columns. If several are single-valued, reads which combinations occur.
     pub fn sensitive_columns(&self, found: Vec<ColumnValues>) -> Result<SensitiveColumns> {
         self.code_sensitive(found, |codings| self.find_combinations(codings))
     }
@@ -203,20 +204,20 @@ impl<'a> Source<'a> {
         found: Vec<ColumnValues>,
         combinations: impl FnOnce(&[SensitiveCoding]) -> Result<CombinationsFound>,
     ) -> Result<SensitiveColumns> {
-        let mut codings = self.columns.sensitive_codings(self.table, found)?;
-        if codings.len() == 1
-            && let Some(only) = codings.pop()
-        {
-            return Ok(SensitiveColumns::one(only));
-        }
-        let combinations = combinations(&codings)?;
+        let codings = self.columns.sensitive_codings(self.table, found)?;
+        let combinations = match codings.iter().filter(|coding| coding.is_single()).count() {
+            0 | 1 => CombinationsFound::default(),
+            _ => combinations(&codings)?,
+        };
         SensitiveColumns::several(codings, combinations)
     }
 
-    /// The combinations of sensitive values that occur.
+    /// The combinations of values that occur in the single-valued sensitive columns.
     pub fn find_combinations(&self, codings: &[SensitiveCoding]) -> Result<CombinationsFound> {
+        let single = |column: &&SensitiveSource<'a>| column.values == Values::Single;
         let alone = SourceColumns {
             quasi: vec![],
+            sensitive: self.columns.sensitive.iter().filter(single).copied().collect(),
             travelling: vec![],
             watched: vec![],
             person: None,
@@ -226,7 +227,7 @@ impl<'a> Source<'a> {
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
                 let batch = batch?;
-                let columns = codings.iter().zip(batch.sensitive());
+                let columns = codings.iter().filter(|coding| coding.is_single()).zip(batch.sensitive());
                 let codes = columns.map(|(coding, array)| single_codes(coding, array));
                 let own = CombinationsFound::of(&codes.collect::<Result<Vec<_>>>()?);
                 combinations.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
@@ -260,7 +261,7 @@ impl<'a> Source<'a> {
 
     /// The layout of a page of codes.
     pub fn layout(&self, attributes: &[Attribute], sensitive: &SensitiveColumns) -> Layout {
-        Layout::of(attributes, sensitive, self.columns.values)
+        Layout::of(attributes, sensitive)
     }
 
     /// The last scan, unless the first one kept the rows: the rows as pages of codes. If a person has several rows, their
@@ -310,7 +311,7 @@ impl<'a> Source<'a> {
         hasher: &RowHasher<'_>,
         push: impl Fn(Page) -> Result<()> + Sync,
     ) -> Result<(GroupCounts, Fingerprint)> {
-        let encoder = Encoder::new(attributes, sensitive, self.columns.values, &self.resources.budget);
+        let encoder = Encoder::new(attributes, sensitive, &self.resources.budget);
         let append = |people: &SourceBatch, page: &mut Page, _| {
             encoder.append(people.quasi(), people.sensitive(), &mut page.rows)?;
             match payload {

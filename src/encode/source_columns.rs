@@ -31,8 +31,6 @@ pub struct SourceColumns<'a> {
     pub quasi: Vec<&'a Quasi>,
     /// The sensitive columns.
     pub sensitive: Vec<SensitiveSource<'a>>,
-    /// How many sensitive values a person may have.
-    pub values: Values,
     /// Columns that travel unchanged with their rows.
     pub travelling: Vec<&'a str>,
     /// Columns that are not published and could identify people; the first scan looks at them.
@@ -59,24 +57,26 @@ pub struct SensitiveSource<'a> {
     pub name: &'a str,
     /// The value that null means.
     pub null_is: Option<&'a str>,
+    /// How many values a person may have.
+    pub values: Values,
 }
 
 impl<'a> SourceColumns<'a> {
-    /// Binds the columns of a policy to those of a table, in table order. Quasi-identifiers also travel if they are
-    /// published unchanged.
-    pub fn bound(table: &'a Table, rules: &'a TableRules, values: Values) -> Result<Self> {
+    /// Binds the columns of a policy to those of a table, in table order; `values` says how many values a person may have in
+    /// a sensitive column. Quasi-identifiers also travel if they are published unchanged.
+    pub fn bound(table: &'a Table, rules: &'a TableRules, values: impl Fn(&str) -> Values) -> Result<Self> {
         let names: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let (quasi, sensitive, travelling, watched) = (vec![], vec![], vec![], vec![]);
         let person = rules.nights.as_ref().and_then(|nights| nights.person.as_deref());
         let rows = RowsAre::People;
-        let mut own = SourceColumns { rows, quasi, sensitive, values, travelling, watched, person };
+        let mut own = SourceColumns { rows, quasi, sensitive, travelling, watched, person };
         let columns = &rules.columns;
         for (role, &name) in rules.bind(&names)?.iter().zip(&names) {
             match role {
                 Role::Quasi(at) => own.quasi.push(&columns.quasi[*at]),
                 Role::Sensitive(at) => {
                     let null_is = columns.sensitive[*at].null_is.as_deref();
-                    own.sensitive.push(SensitiveSource { name, null_is });
+                    own.sensitive.push(SensitiveSource { name, null_is, values: values(name) });
                 }
                 Role::Keep => own.travelling.push(name),
                 Role::Drop => own.watched.push(name),
@@ -110,9 +110,8 @@ impl<'a> SourceColumns<'a> {
 
     /// For a table in which each row is a person with one sensitive value.
     pub fn of_people(quasi: Vec<&'a Quasi>, sensitive: SensitiveSource<'a>) -> Self {
-        let (sensitive, values) = (vec![sensitive], Values::Single);
-        let (travelling, watched) = (vec![], vec![]);
-        SourceColumns { rows: RowsAre::People, quasi, sensitive, values, travelling, watched, person: None }
+        let (sensitive, travelling, watched) = (vec![sensitive], vec![], vec![]);
+        SourceColumns { rows: RowsAre::People, quasi, sensitive, travelling, watched, person: None }
     }
 
     /// The column that determines what the rows represent, if there is one.
@@ -159,10 +158,10 @@ impl<'a> SourceColumns<'a> {
             }
             collectors.push(Mutex::new(Collector::of_quasi(quasi, &kind)?));
         }
-        for &SensitiveSource { name, .. } in &self.sensitive {
-            let kind = table.kind(name)?;
-            self.expect_sensitive(name, &kind)?;
-            collectors.push(Mutex::new(Collector::new(name, &kind, None)));
+        for column in &self.sensitive {
+            let kind = table.kind(column.name)?;
+            self.expect_sensitive(column, &kind)?;
+            collectors.push(Mutex::new(Collector::new(column.name, &kind, None)));
         }
         self.expect_rows(table)?;
         let counted = self.counted();
@@ -181,16 +180,17 @@ impl<'a> SourceColumns<'a> {
     }
 
     /// Fails if a sensitive column does not hold the required number of values per row.
-    fn expect_sensitive(&self, name: &str, kind: &ColumnKind) -> Result<()> {
+    fn expect_sensitive(&self, column: &SensitiveSource<'_>, kind: &ColumnKind) -> Result<()> {
+        let &SensitiveSource { name, values, .. } = column;
         let long = matches!(self.rows, RowsAre::ValuesOf(_));
-        let (problem, remedy) = match (kind, self.values) {
+        let (problem, remedy) = match (kind, values) {
             (ColumnKind::List(_), _) if long => (
                 "holds lists, and people have several rows",
                 "give a table with one value in each row, or leave out columns.individual: each row is then a person",
             ),
             (ColumnKind::List(_), Values::Single) => (
                 "holds lists, and a person has a single value",
-                "set privacy.values = \"set\" or \"multiset\"",
+                "set privacy.values, or values below the [privacy.column.NAME] of this column, to \"set\" or \"multiset\"",
             ),
             (ColumnKind::List(_), _) | (_, Values::Single) => return Ok(()),
             _ if long => return Ok(()),
@@ -217,8 +217,9 @@ impl<'a> SourceColumns<'a> {
 
     /// The codes of each sensitive column, from the result of the first scan.
     pub fn sensitive_codings(&self, table: &Table, found: Vec<ColumnValues>) -> Result<Vec<SensitiveCoding>> {
-        let codings = self.sensitive.iter().zip(found).map(|(&SensitiveSource { name, null_is }, found)| {
-            if self.values == Values::Single && found.nulls > 0 && null_is.is_none() {
+        let codings = self.sensitive.iter().zip(found).map(|(column, found)| {
+            let &SensitiveSource { name, null_is, values } = column;
+            if values == Values::Single && found.nulls > 0 && null_is.is_none() {
                 return Err(Error::input(
                     format!(
                         "the sensitive column {name:?} is null in {}",
@@ -227,7 +228,7 @@ impl<'a> SourceColumns<'a> {
                     "say what that means with columns.null_is = \"a value name\"",
                 ));
             }
-            SensitiveCoding::new(name, &table.kind(name)?, found, null_is)
+            SensitiveCoding::new(column, &table.kind(name)?, found)
         });
         codings.collect()
     }
@@ -558,7 +559,7 @@ mod tests {
         let types = types.map(|(name, kind)| (name.to_string(), kind)).into();
         let table = Table::open(&[path], &ReadOptions { types, ..ReadOptions::default() }).unwrap();
         let age = Quasi::plain("age");
-        let sensitive = SensitiveSource { name: "illness", null_is: Some("none") };
+        let sensitive = SensitiveSource { name: "illness", null_is: Some("none"), values: Values::Single };
         let columns = SourceColumns {
             rows: RowsAre::Counted("people"),
             ..SourceColumns::of_people(vec![&age], sensitive)
@@ -599,7 +600,7 @@ mod tests {
     #[test]
     fn counted_rows_are_repeated_and_those_of_nobody_left_out() {
         let age = Quasi::plain("age");
-        let sensitive = SensitiveSource { name: "illness", null_is: None };
+        let sensitive = SensitiveSource { name: "illness", null_is: None, values: Values::Single };
         let columns = SourceColumns {
             rows: RowsAre::Counted("people"),
             ..SourceColumns::of_people(vec![&age], sensitive)

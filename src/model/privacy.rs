@@ -141,6 +141,11 @@ impl Privacy {
         Privacy { minimum_group_size, suppress, targets }
     }
 
+    /// Whether the values of a sensitive column are published apart from those of the others: people have several of some.
+    pub fn stand_apart(&self) -> bool {
+        self.targets.len() > 1 && self.targets.iter().any(|target| target.values != Values::Single)
+    }
+
     /// Writes `[privacy]` and a section for every protected column.
     pub(super) fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "[privacy]\nminimum_group_size = {}", self.minimum_group_size)?;
@@ -229,6 +234,11 @@ impl Target {
         if joint && self.values != Values::Single {
             let remedy = "leave out columns.joint, or make its columns single-valued";
             let problem = "a joint column has one value per person";
+            mistakes.add(place("values"), &format!("{}.values", stated.key), problem, remedy);
+        }
+        if !joint && self.values != Values::Single && columns.joint.contains(&self.name()) {
+            let remedy = format!("leave {} out of columns.joint", quoted(&self.name()));
+            let problem = "a list has no single value that could be joined with those of other columns";
             mistakes.add(place("values"), &format!("{}.values", stated.key), problem, remedy);
         }
         if self.has_closeness_rule() && (joint || self.values != Values::Single) {

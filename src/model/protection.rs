@@ -77,8 +77,8 @@ pub(super) struct CodedTarget<'a> {
     pub target: &'a Target,
     pub minimum: MinimumSizes,
     pub values: &'a ValueTexts<'a>,
-    /// The code of the value by the sensitive code of a row.
-    pub code: &'a [u16],
+    /// The code of the value by the sensitive code of a row; `None` if it is of another column.
+    pub code: &'a [Option<u16>],
     /// The rows themselves, for tests that judge them.
     pub rows: Option<&'a TableRows<'a>>,
 }
@@ -87,16 +87,17 @@ impl<'a> Protection<'a> {
     /// For a policy whose table is to be split.
     pub fn new(policy: &'a Policy) -> Result<Self> {
         let targets = &policy.privacy.targets;
-        if let (Some(listed), true) =
-            (targets.iter().find(|target| target.values != Values::Single), targets.len() > 1)
-        {
+        let listed = targets.iter().find(|target| target.values != Values::Single);
+        let by_rows = targets.iter().find(|target| target.model.judges_rows());
+        if let (Some(listed), Some(by_rows)) = (listed, by_rows) {
             return Err(Error::input(
                 format!(
-                    "column {:?}: several sensitive columns need one value per person each",
-                    listed.name()
+                    "column {:?} holds lists, and the model {:?} of column {:?} needs rows with one value in each column",
+                    listed.name(),
+                    by_rows.model.name(),
+                    by_rows.name()
                 ),
-                "write values = \"single\"; or put the values of all these columns into one list, a row for each, and state \
-                 l = 0 for those of which everybody has exactly one",
+                "protect all columns by the model \"skyline\", or drop one of them",
             ));
         }
         targets.iter().try_for_each(|target| target.model.refuse_unsplittable(policy, target))?;
@@ -107,9 +108,11 @@ impl<'a> Protection<'a> {
         &self.policy.privacy.targets
     }
 
-    /// How many sensitive values a person may have; with several columns, one in each.
-    pub fn values(&self) -> Values {
-        self.targets().first().map_or(Values::Single, |target| target.values)
+    /// How many values a person may have in a sensitive column.
+    pub fn values_of(&self, column: &str) -> Values {
+        let target =
+            self.targets().iter().find(|target| matches!(&target.columns[..], [own] if own == column));
+        target.map_or(Values::Single, |target| target.values)
     }
 
     /// Whether groups are also judged by their rows.
@@ -137,7 +140,7 @@ impl<'a> Protection<'a> {
     ) -> Result<Box<dyn SplitTest>> {
         if let ([target], [only]) = (self.targets(), sensitive.columns()) {
             let mut texts = only.texts();
-            let code: Vec<u16> = (0..texts.len()).map(|code| code as u16).collect();
+            let code: Vec<Option<u16>> = (0..texts.len()).map(|code| Some(code as u16)).collect();
             let parts = published.parts(&target.columns, &mut texts)?;
             let values = ValueTexts { column: &only.name, texts: &texts, codings: vec![only] };
             let mut test = self.coded(target, &values, &code, rows).split_test(whole)?;
@@ -238,7 +241,7 @@ impl<'a> Protection<'a> {
         &self,
         target: &'c Target,
         values: &'c ValueTexts<'c>,
-        code: &'c [u16],
+        code: &'c [Option<u16>],
         rows: Option<&'c TableRows<'c>>,
     ) -> CodedTarget<'c>
     where
@@ -324,10 +327,12 @@ fn value_texts<'v>(
 }
 
 /// A part in the codes of one target, which has `values` of them.
-fn projected(part: &GroupCounts, code: &[u16], values: usize) -> GroupCounts {
+fn projected(part: &GroupCounts, code: &[Option<u16>], values: usize) -> GroupCounts {
     let mut own = GroupCounts { people: part.people, counts: vec![0; values] };
-    for (&count, &code) in part.counts.iter().zip(code) {
-        own.counts[usize::from(code)] += count;
+    for (&count, code) in part.counts.iter().zip(code) {
+        if let Some(code) = code {
+            own.counts[usize::from(*code)] += count;
+        }
     }
     own
 }

@@ -14,6 +14,7 @@ use super::split::SplitTest;
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::{GroupCounts, Part};
 use crate::error::{Error, Result};
+use crate::math::skyline::Values;
 use crate::policy::{Cuts, Leaving, Style, joint_value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -107,8 +108,13 @@ impl PastRecorder {
     pub fn finish(self, sensitive: &SensitiveColumns, before: &PastGroups) -> PastGroups {
         let columns: Vec<String> = sensitive.columns().iter().map(|column| column.name.clone()).collect();
         let texts: Vec<Vec<String>> = sensitive.columns().iter().map(|column| column.texts()).collect();
-        let text =
-            |code: u16, column: usize| texts[column][usize::from(sensitive.value(code, column))].clone();
+        // Every code has a value in every column: a release with a list beside other columns is not continued.
+        let text = |code: u16, column: usize| {
+            sensitive
+                .value(code, column)
+                .map(|own| texts[column][usize::from(own)].clone())
+                .unwrap_or_default()
+        };
         let group = |part: &Part| PastGroup {
             people: part.people,
             counts: part
@@ -193,6 +199,14 @@ impl Policy {
                 let what = format!("t_closeness of column {name:?}");
                 return refuse(&what, whole, "leave out t_closeness, or [nights]");
             }
+        }
+        let listed = self.privacy.targets.iter().find(|target| target.values != Values::Single);
+        if let (Some(listed), [_, _, ..]) = (listed, &self.privacy.targets[..]) {
+            return refuse(
+                &format!("column {:?}", listed.name()),
+                "holds lists beside another sensitive column",
+                "keep one sensitive column, or leave out [nights]",
+            );
         }
         let replaces = self.nights.as_ref().is_some_and(|nights| nights.erase == Leaving::Replace);
         if replaces && (self.publish.style == Style::Bucketized || !self.columns.keep.is_empty()) {

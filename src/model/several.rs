@@ -1,7 +1,7 @@
 //! May these groups be published if several sensitive columns are protected at once?
 //!
-//! The sensitive codes of a part represent combinations of values. Each test judges the values of its own
-//! columns: the counts of the combinations, added up by what they mean for it. All tests must hold.
+//! The sensitive codes of a part represent combinations of values, and values of lists. Each test judges the values of its
+//! own columns: the counts of the codes, added up by what they mean for it. All tests must hold.
 //!
 //! Memory: that of the tests and, during each test, the projected counts of the parts.
 
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// One of several tests, and its view of the sensitive codes.
 pub struct ProjectedTest {
-    /// The code of each combination for this test.
-    pub code: Arc<[u16]>,
+    /// For this test, the code of each sensitive code; `None` if it is of another column.
+    pub code: Arc<[Option<u16>]>,
     /// Number of such codes.
     pub values: usize,
     /// The test.
@@ -28,7 +28,11 @@ impl ProjectedTest {
     fn project(&self, people: u64, counts: impl Iterator<Item = (u16, u64)>, own: &mut GrowingPart) {
         own.empty(self.values);
         own.add_people(people);
-        counts.for_each(|(code, count)| own.add_value(self.code[usize::from(code)], count));
+        for (code, count) in counts {
+            if let Some(code) = self.code[usize::from(code)] {
+                own.add_value(code, count);
+            }
+        }
     }
 
     /// Sets `projected` to what the test sees of `parts`.
@@ -180,7 +184,7 @@ mod tests {
     fn every_test_sees_its_own_values_and_all_must_hold() {
         // The combinations (0,0), (0,1), (1,0), (1,1).
         let judged = |code: [u16; 4], most| ProjectedTest {
-            code: code.into(),
+            code: code.map(Some).into(),
             values: 2,
             test: Box::new(AtMost(most)),
         };

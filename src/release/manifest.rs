@@ -75,9 +75,9 @@ pub struct Manifest {
     /// The protected columns: one name, or several.
     #[serde(default)]
     pub sensitive: Value,
-    /// How many sensitive values a person may have.
+    /// How many sensitive values a person may have: one word, or one for each of the protected columns if they differ.
     #[serde(default)]
-    pub values: String,
+    pub values: Value,
     /// Rows of the release.
     #[serde(default)]
     pub records: u64,
@@ -182,7 +182,7 @@ impl Manifest {
             policy_sha256: evidence.policy.hash(),
             style: evidence.style,
             sensitive: if let [only] = names[..] { json!(only) } else { json!(names) },
-            values: first.values.name().to_string(),
+            values: values_per_person(evidence.columns.iter().map(|column| column.values)),
             records: first.records,
             individuals: first.individuals,
             groups: first.groups,
@@ -203,6 +203,15 @@ impl Manifest {
         // Converted to a value first, which sorts the keys alphabetically.
         let text = serde_json::to_value(self).and_then(|value| serde_json::to_string_pretty(&value));
         text.map(|text| text + "\n").map_err(|source| Error::io(MANIFEST, source.into()))
+    }
+}
+
+/// How many values a person may have in each of these columns: one word if it is the same in all of them.
+pub fn values_per_person(columns: impl Iterator<Item = Values>) -> Value {
+    let mut words: Vec<&str> = columns.map(Values::name).collect();
+    match words.iter().all(|word| *word == words[0]) {
+        true => json!(words.pop()),
+        false => json!(words),
     }
 }
 

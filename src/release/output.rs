@@ -13,7 +13,6 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::error::{Error, Result};
 use crate::group::groups::{Group, PlacedRows};
 use crate::group::tree::{NumberedTree, TreeLeaf};
-use crate::math::skyline::Values;
 use crate::policy::{Ranges, Style};
 use crate::release::label::Labels;
 use crate::release::part_writer::{PartOptions, PartWriter};
@@ -22,6 +21,7 @@ use crate::release::rows::{GroupLabel, GroupRows, GroupValues, RowColumns};
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::{Extent, Spill};
+use crate::table::write::OutputFormat;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,8 +29,6 @@ use std::sync::Arc;
 pub struct ReleaseShape<'a> {
     /// Generalized or bucketized.
     pub style: Style,
-    /// How many sensitive values a person may have.
-    pub values: Values,
     /// How ranges are written.
     pub ranges: Ranges,
     /// The quasi-identifiers.
@@ -46,7 +44,24 @@ pub struct ReleaseShape<'a> {
 impl<'a> ReleaseShape<'a> {
     /// Whether people and values are in one table.
     pub fn is_joined(&self) -> bool {
-        self.style == Style::Generalized && self.values == Values::Single
+        self.style == Style::Generalized && !self.sensitive.holds_lists()
+    }
+
+    /// Fails if files of this format cannot tell an empty text from no value, where rows without a value occur.
+    pub fn expect_told_apart(&self, format: OutputFormat) -> Result<()> {
+        let apart = format.is_text() && self.sensitive.are_apart();
+        let mut columns = self.sensitive.columns().iter().filter(|_| apart);
+        match columns.find(|column| column.code_of_text("").is_some()) {
+            Some(column) => Err(Error::input(
+                format!(
+                    "column {:?} holds an empty text, which would be no value in a CSV file",
+                    column.name
+                ),
+                "publish Parquet or Arrow files, or give the empty text a name",
+            )
+            .of_column(&column.name)),
+            None => Ok(()),
+        }
     }
 
     /// The table of people with its name, and that of values, if there are two.

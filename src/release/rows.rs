@@ -291,17 +291,20 @@ impl<'a> SensitiveArrays<'a> {
     }
 
     fn fields(&self) -> impl Iterator<Item = Field> {
-        let field = |column: &SensitiveCoding| Field::new(&column.name, column.kind.data_type(), false);
+        // A value of a list has a row of its own, in which the other columns are null.
+        let nullable = self.sensitive.are_apart();
+        let field =
+            move |column: &SensitiveCoding| Field::new(&column.name, column.kind.data_type(), nullable);
         self.sensitive.columns().iter().map(field)
     }
 
     fn columns(&self, codes: Vec<i32>) -> Result<Vec<ArrayRef>> {
         if let ([column], [dictionary]) = (self.sensitive.columns(), &self.dictionaries[..]) {
-            return Ok(vec![values_array(column, dictionary, codes)?]);
+            return Ok(vec![values_array(column, dictionary, codes.into())?]);
         }
         let columns = self.sensitive.columns().iter().zip(&self.dictionaries).enumerate();
         let array = |(place, (column, dictionary)): (usize, (&SensitiveCoding, &ArrayRef))| {
-            let own = codes.iter().map(|&code| i32::from(self.sensitive.value(code as u16, place)));
+            let own = codes.iter().map(|&code| self.sensitive.value(code as u16, place).map(i32::from));
             values_array(column, dictionary, own.collect())
         };
         columns.map(array).collect()
@@ -321,16 +324,14 @@ fn dictionary(sensitive: &SensitiveCoding) -> ArrayRef {
     }
 }
 
-fn values_array(sensitive: &SensitiveCoding, dictionary: &ArrayRef, codes: Vec<i32>) -> Result<ArrayRef> {
+fn values_array(sensitive: &SensitiveCoding, dictionary: &ArrayRef, codes: Int32Array) -> Result<ArrayRef> {
     match sensitive.kind {
-        ColumnKind::Text => dictionary_array(codes, dictionary.clone()),
-        _ => arrow_select::take::take(dictionary, &Int32Array::from(codes), None).map_err(|_| unfit()),
+        ColumnKind::Text => {
+            let array = DictionaryArray::<Int32Type>::try_new(codes, dictionary.clone());
+            Ok(Arc::new(array.map_err(|_| unfit())?))
+        }
+        _ => arrow_select::take::take(dictionary, &codes, None).map_err(|_| unfit()),
     }
-}
-
-fn dictionary_array(keys: Vec<i32>, values: ArrayRef) -> Result<ArrayRef> {
-    let array = DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values);
-    Ok(Arc::new(array.map_err(|_| unfit())?))
 }
 
 fn unfit() -> Error {

@@ -15,7 +15,6 @@ use crate::encode::source::{Source, SourceBatches};
 use crate::error::Result;
 use crate::group::mondrian::{MedianColumn, MedianCuts};
 use crate::math::robust::Requirement;
-use crate::math::skyline::Values;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
 use super::comparison::Original;
@@ -88,7 +87,7 @@ impl People<'_> {
     /// The codes of the quasi-identifiers, column by column, and of the sensitive values.
     fn codes(&self) -> Result<(Vec<Vec<u16>>, Vec<u16>)> {
         let Original { attributes, sensitive, .. } = self.original;
-        let encoder = Encoder::new(attributes, sensitive, Values::Single, &self.source.resources.budget);
+        let encoder = Encoder::new(attributes, sensitive, &self.source.resources.budget);
         let work = |batches: SourceBatches<'_>| {
             let mut parts: Vec<Rows> = Vec::new();
             for batch in batches {

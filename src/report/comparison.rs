@@ -15,7 +15,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use crate::check::{Buckets, ColumnRoles, Subject};
+use crate::check::{Buckets, ColumnRoles, Subject, ValuedRows};
 use crate::encode::attribute::Attribute;
 use crate::encode::codes::Codes;
 use crate::encode::combination::SensitiveColumns;
@@ -67,6 +67,8 @@ pub(super) struct Original<'a> {
 pub fn obstacle(policy: &Policy, columns: &ColumnRoles) -> Option<&'static str> {
     if !columns.parts.is_empty() {
         Some("the sensitive value is a combination of columns")
+    } else if columns.valued == ValuedRows::OfTheColumn {
+        Some("the values of a list stand apart")
     } else if columns.values != Values::Single {
         Some("people may have several sensitive values")
     } else if policy.columns.individual.is_some() || policy.columns.count.is_some() {
@@ -88,7 +90,11 @@ pub fn compare(
     let mut quasi: Vec<&Quasi> = policy.columns.quasi.iter().collect();
     quasi
         .sort_by_key(|quasi| original.schema().fields().iter().position(|field| *field.name() == quasi.name));
-    let sensitive = SensitiveSource { name: &columns.sensitive, null_is: columns.null_is.as_deref() };
+    let sensitive = SensitiveSource {
+        name: &columns.sensitive,
+        null_is: columns.null_is.as_deref(),
+        values: Values::Single,
+    };
     let of_people = SourceColumns::of_people(quasi, sensitive);
     let source = Source { table: original, columns: of_people, resources };
     let original = Original::read(&source)?;
@@ -150,7 +156,7 @@ impl<'a> Original<'a> {
         codes: &[u32],
     ) -> Result<(Vec<u64>, Marginals)> {
         let budget = &source.resources.budget;
-        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, budget);
+        let encoder = Encoder::new(&self.attributes, &self.sensitive, budget);
         let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
         let count = |batches: SourceBatches<'_>| {
             let (mut counts, mut marginals) = (workload.no_counts(), Marginals::new(codes));
@@ -209,8 +215,8 @@ impl<'a> Labelled<'a> {
         let names =
             [GROUP.to_string()].into_iter().chain(self.labels.columns()).chain([self.original.name.clone()]);
         let wanted: Vec<ColumnRequest> = names.map(ColumnRequest::canonical).collect();
-        let encoder = Encoder::new(&[], sensitive, Values::Single, &resources.budget);
-        let layout = Layout::of(&[], sensitive, Values::Single);
+        let encoder = Encoder::new(&[], sensitive, &resources.budget);
+        let layout = Layout::of(&[], sensitive);
         resources.progress.start("answering from the release", table.rows());
         let work = |morsel: Morsel<'_>| {
             let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));
@@ -283,8 +289,8 @@ impl Original<'_> {
         let mut room = resources.budget.reserve("the values of all groups", 0)?;
         let mut by_group: HashMap<i64, Vec<(u32, u64)>> = HashMap::new();
         let wanted = [GROUP, self.name.as_str(), buckets.count.as_str()].map(ColumnRequest::canonical);
-        let encoder = Encoder::new(&[], &self.sensitive, Values::Single, &resources.budget);
-        let layout = Layout::of(&[], &self.sensitive, Values::Single);
+        let encoder = Encoder::new(&[], &self.sensitive, &resources.budget);
+        let layout = Layout::of(&[], &self.sensitive);
         let read = |morsel: Morsel<'_>| {
             let mut found: Vec<(i64, u32, u64)> = Vec::new();
             for batch in morsel {
@@ -309,7 +315,7 @@ impl Original<'_> {
         by_group.values_mut().for_each(|values| values.sort_unstable());
         let by_group: HashMap<i64, GroupValues> =
             by_group.into_iter().map(|(group, values)| (group, values.into())).collect();
-        let encoder = Encoder::new(&self.attributes, &self.sensitive, Values::Single, &resources.budget);
+        let encoder = Encoder::new(&self.attributes, &self.sensitive, &resources.budget);
         resources.progress.start("answering from the release", buckets.people.rows());
         let work = |morsel: Morsel<'_>| {
             let (mut answers, mut marginals) = (workload.no_answers(), Marginals::new(codes));

@@ -20,14 +20,18 @@ struct Altered {
 
 impl Altered {
     fn new(publish: &str) -> Self {
-        let folder = Folder::new();
         let row = |i: u32| {
             let (z, s) = (["x", "y"][(i % 2) as usize], ["flu", "cold", "asthma"][(i * 5 % 7 % 3) as usize]);
             format!("p{i},{},{z},{s},{}\n", i * 37 % 97, i % 5)
         };
         let rows: String = (0..40).map(row).collect();
-        let table = folder.write("t.csv", &format!("name,q,z,s,k\n{rows}"));
-        let policy = folder.write("p.toml", &format!("{POLICY}{publish}"));
+        Altered::made(&format!("name,q,z,s,k\n{rows}"), &format!("{POLICY}{publish}"))
+    }
+
+    /// A release of this table.
+    fn made(table: &str, policy: &str) -> Self {
+        let folder = Folder::new();
+        let (table, policy) = (folder.write("t.csv", table), folder.write("p.toml", policy));
         let out = folder.text("out");
         let made = skyveil(&["anonymize", &table, "--policy", &policy, "--out", &out]);
         assert!(made.status.success(), "{}", printed(&made));
@@ -274,4 +278,58 @@ fn a_signature_may_stand_next_to_the_manifest() {
     std::fs::write(release.out.join("manifest.json.sig"), "signed").unwrap();
     let output = skyveil(&["check", text(&release.out)]);
     assert!(output.status.success(), "{}", printed(&output));
+}
+
+const BESIDE: &str = "[columns]\nsensitive = [\"s\", \"drug\"]\nindividual = \"name\"\nquasi = { q = { domain = [0, 100] } }\n\
+                      [privacy.column.s]\nl_diversity = { c = 3, l = 2 }\n[privacy.column.drug]\nvalues = \"set\"\n\
+                      [[privacy.column.drug.skyline]]\nl = 0\nk = 1\nm = 1\nconfidence = 0.9\n";
+
+/// The rows of `sensitive/` of a release of a list beside another column: group, value, drug, count.
+type ValueRow = (i64, Option<String>, Option<String>, i64);
+type ValueRows = Vec<ValueRow>;
+
+#[test]
+fn a_list_beside_another_column_that_was_changed_is_noticed() {
+    let rows = (0..60).flat_map(|i| {
+        let s = ["flu", "cold", "asthma"][(i * 5 % 7 % 3) as usize];
+        (0..1 + i % 2).map(move |at| format!("p{i},{},{s},d{}\n", i * 37 % 97, (i + at) % 4))
+    });
+    let table = format!("name,q,s,drug\n{}", rows.collect::<String>());
+    let changed = |change: fn(&mut ValueRows)| {
+        let release = Altered::made(&table, BESIDE);
+        release.rewrite("sensitive", &[], |batch| {
+            let own = |row: Vec<String>| {
+                let text = |at: usize| Some(row[at].clone()).filter(|text| !text.is_empty());
+                (row[0].parse().unwrap(), text(1), text(2), row[3].parse().unwrap())
+            };
+            let mut rows: ValueRows = crate::support::library::rows(&batch).into_iter().map(own).collect();
+            change(&mut rows);
+            let texts = |of: fn(&ValueRow) -> Option<String>| {
+                Arc::new(rows.iter().map(of).collect::<StringArray>()) as ArrayRef
+            };
+            let numbers = |of: fn(&ValueRow) -> i64| {
+                Arc::new(rows.iter().map(|row| Some(of(row))).collect::<Int64Array>()) as ArrayRef
+            };
+            let columns = [
+                ("group", numbers(|row| row.0)),
+                ("s", texts(|row| row.1.clone())),
+                ("drug", texts(|row| row.2.clone())),
+                ("count", numbers(|row| row.3)),
+            ];
+            RecordBatch::try_from_iter(columns).unwrap()
+        });
+        release
+    };
+    // A drug next to a value tells that somebody has both.
+    let apart = ["a row holds values of columns that the policy publishes apart"];
+    changed(|rows| rows[0].2 = Some("d0".to_string())).is_refused(&apart);
+    changed(|rows| rows.push((rows[rows.len() - 1].0, None, None, 1))).is_refused(&apart);
+    // The drugs of a group.
+    changed(|rows| rows.retain(|row| row.2.as_deref() != Some("d0"))).is_refused(&["`points`"]);
+    let of_drugs = changed(|rows| rows.iter_mut().filter(|row| row.2.is_some()).for_each(|row| row.3 *= 40));
+    let told = skyveil(&["check", text(&of_drugs.out)]);
+    assert!(!told.status.success() && printed(&told).contains("`drug`"), "{}", printed(&told));
+    // One more of a value of which everybody has one.
+    let told = skyveil(&["check", text(&changed(|rows| rows[0].3 += 1).out)]);
+    assert!(!told.status.success() && printed(&told).contains("`s`"), "{}", printed(&told));
 }

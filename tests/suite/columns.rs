@@ -276,13 +276,13 @@ fn a_value_that_the_check_does_not_find_is_not_taken_for_safe() {
 }
 
 #[test]
-fn several_columns_with_lists_are_refused() {
+fn columns_with_one_value_in_each_row_are_no_lists() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("t.csv");
     write_csv(&table, TWO, two_columns(50));
     let policy = two_policy(BOTH, &format!("[privacy]\nvalues = \"set\"\n{BELOW}"));
     let refused = anonymize(&table, &policy, &folder.path().join("out"), PLENTY).unwrap_err();
-    assert!(refused.to_string().contains("one value per person"), "{refused}");
+    assert!(refused.to_string().contains("holds no lists, and a person may have several"), "{refused}");
 }
 
 // Rows that represent several people.

@@ -11,6 +11,7 @@ mod architecture;
 mod attacks;
 mod audit;
 mod beliefs;
+mod beside_lists;
 mod blind;
 mod check;
 mod closeness;

@@ -85,17 +85,3 @@ fn long_lists_give_the_same_release_for_any_memory_threads_and_order() {
         ends_with(0, &["check", out, "--receipt", receipt.to_str().unwrap(), "--original", original]);
     }
 }
-
-#[test]
-fn a_list_beside_another_sensitive_column_is_refused_with_what_works() {
-    let folder = tempfile::tempdir().unwrap();
-    let table = text_file(folder.path(), "t.csv", "person,age,city,item\np1,30,a,x\np2,31,a,y\n");
-    let policy = POLICY.replace("VALUES", "set").replace("\"item\"", "[\"item\", \"city\"]");
-    let policy = text_file(folder.path(), "p.toml", &policy.replace(", city = {}", ""));
-    let out = folder.path().join("out");
-    let arguments =
-        [table.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let said = ends_with(2, &[&["anonymize"], &arguments[..]].concat());
-    assert!(said.contains("put the values of all these columns into one list"), "{said}");
-    assert!(said.contains("state l = 0 for those of which everybody has exactly one"), "{said}");
-}

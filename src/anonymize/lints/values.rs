@@ -25,8 +25,10 @@ impl Lints {
         for target in policy.privacy.targets.iter().filter(|target| target.columns.len() == 1) {
             let Some(Projection { code, texts }) = sensitive.projection(&target.columns) else { continue };
             let mut people = vec![0u64; texts.len()];
-            for (&count, &code) in whole.counts.iter().zip(&code) {
-                people[usize::from(code)] += count;
+            for (&count, code) in whole.counts.iter().zip(&code) {
+                if let Some(code) = code {
+                    people[usize::from(*code)] += count;
+                }
             }
             let numeric = matches!(
                 item(table.kind(&target.name())?),

@@ -23,7 +23,6 @@ use crate::encode::rows::Sensitive;
 use crate::error::{Error, Result};
 use crate::math::beliefs::combinations::Combinations;
 use crate::math::beliefs::group::Member;
-use crate::math::skyline::Values;
 use crate::model::beliefs::Roles;
 use crate::model::beliefs::judge::Gathered;
 use crate::model::beliefs::original::{Original, codes_of, other_table};
@@ -225,7 +224,7 @@ fn add_values(
     let values = [roles.sensitive.as_str()].into_iter().chain(count).map(ColumnRequest::canonical);
     let wanted: Vec<ColumnRequest> = groups.iter().map(ColumnRequest::of_groups).chain(values).collect();
     let sensitive = SensitiveColumns::one(original.sensitive.clone());
-    let encoder = Encoder::new(&[], &sensitive, Values::Single, &resources.budget);
+    let encoder = Encoder::new(&[], &sensitive, &resources.budget);
     let layout = Layout { columns: vec![], values: original.sensitive.len() as u32, lists: Lists::One };
     scan(table, &wanted, "looking up values", resources, |batch| {
         let (group_columns, rest) = batch.columns().split_at(groups.len());

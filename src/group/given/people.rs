@@ -87,8 +87,8 @@ impl CodedPeople {
 
         let budget = Budget::new(LOOKUP_BYTES);
         let only = SensitiveColumns::one(sensitive.clone());
-        let encoder = Encoder::new(&attributes, &only, Values::Single, &budget);
-        let mut rows = Layout::of(&attributes, &only, Values::Single).empty(0);
+        let encoder = Encoder::new(&attributes, &only, &budget);
+        let mut rows = Layout::of(&attributes, &only).empty(0);
         for batch in &people {
             encoder.append(batch.quasi(), batch.sensitive(), &mut rows)?;
         }
@@ -137,7 +137,7 @@ impl CodedPeople {
 
 /// The columns of a job's table: one row per person, one sensitive column.
 fn columns<'a>(job: &GivenFunctions<'a>) -> Result<SourceColumns<'a>> {
-    let columns = SourceColumns::bound(job.table, job.policy, Values::Single)?;
+    let columns = SourceColumns::bound(job.table, job.policy, |_| Values::Single)?;
     if let RowsAre::Counted(name) | RowsAre::ValuesOf(name) = columns.rows {
         return Err(Error::input(
             format!("column {name:?}: an audit takes one row per person"),

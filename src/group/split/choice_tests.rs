@@ -24,6 +24,7 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 
 const DISTINCT: usize = 6;
+const HALF: u16 = DISTINCT as u16 / 2;
 
 #[derive(Debug, Clone)]
 enum Criterion {
@@ -31,6 +32,8 @@ enum Criterion {
     Implications(usize),
     WithShares,
     Several,
+    /// The first half of the codes is a column of single values, the other half a list.
+    Beside,
 }
 
 #[derive(Debug, Clone)]
@@ -68,11 +71,23 @@ prop_compose! {
         order in prop::sample::select(vec![CutOrder::Mondrian, CutOrder::Gain, CutOrder::GainAndRoom]),
         criterion in prop::sample::select(vec![
             Criterion::Skyline, Criterion::Skyline, Criterion::Implications(1), Criterion::Implications(3),
-            Criterion::WithShares, Criterion::Several,
+            Criterion::WithShares, Criterion::Several, Criterion::Beside,
         ]),
         others in prop::collection::vec(prop::collection::vec(0u64..30, DISTINCT), 0..3),
     ) -> Sample {
+        let criterion = match (values, criterion) {
+            (Values::Single, Criterion::Beside) => Criterion::Several,
+            (Values::Single, criterion) => criterion,
+            (_, Criterion::Several | Criterion::Beside) => Criterion::Beside,
+            _ => Criterion::Skyline,
+        };
+        let beside = matches!(criterion, Criterion::Beside);
         let rows = codes.into_iter().zip(lists).map(|((a, b, c), mut list)| {
+            if beside {
+                let single = if skew == 0 { list.first().map_or(0, |value| *value) } else { a / (4 * skew) };
+                list.iter_mut().for_each(|value| *value = *value % HALF + HALF);
+                list.insert(0, single % HALF);
+            }
             match values {
                 // The values of neighbours may be alike, so that growing parts become unsafe again.
                 Values::Single => list = vec![if skew == 0 { list.first().map_or(0, |value| *value) } else { (a / (4 * skew)) % DISTINCT as u16 }],
@@ -81,7 +96,6 @@ prop_compose! {
             }
             ([a, b, c], list)
         });
-        let criterion = if values == Values::Single { criterion } else { Criterion::Skyline };
         let others = if values == Values::Single { others } else { vec![] };
         let minimum = MinimumSizes { people, distinct };
         Sample { rows: rows.collect(), values, points, minimum, order, criterion, others }
@@ -127,14 +141,31 @@ fn criterion(sample: &Sample) -> Box<dyn SplitTest> {
         }
         Criterion::Several => {
             let every = (ProtectedCodes::Every, sample.points[0].1.clone());
-            let first =
-                ProjectedTest { code: [0, 0, 1, 1, 2, 2].into(), values: 3, test: skyline(3, &[every]) };
+            let first = ProjectedTest {
+                code: [0, 0, 1, 1, 2, 2].map(Some).into(),
+                values: 3,
+                test: skyline(3, &[every]),
+            };
             let all = ProjectedTest {
-                code: (0..DISTINCT as u16).collect(),
+                code: (0..DISTINCT as u16).map(Some).collect(),
                 values: DISTINCT,
                 test: skyline(DISTINCT, &sample.points),
             };
             Box::new(Several::new(vec![first, all]))
+        }
+        Criterion::Beside => {
+            let test = |values: Values, place: usize| {
+                let point = sample.points[place % sample.points.len()].1.clone();
+                let state = SkylineState::new(values, HALF.into(), &[(ProtectedCodes::Every, point)]);
+                Box::new(SkylineTest::new(state, sample.minimum, HALF.into()))
+            };
+            let code = |of: fn(u16) -> Option<u16>| (0..DISTINCT as u16).map(of).collect();
+            let single = code(|code| (code < HALF).then_some(code));
+            let list = code(|code| code.checked_sub(HALF));
+            Box::new(Several::new(vec![
+                ProjectedTest { code: single, values: HALF.into(), test: test(Values::Single, 0) },
+                ProjectedTest { code: list, values: HALF.into(), test: test(sample.values, 1) },
+            ]))
         }
     }
 }

@@ -101,7 +101,7 @@ impl Roles {
     }
 
     fn sensitive_source(&self) -> SensitiveSource<'_> {
-        SensitiveSource { name: &self.sensitive, null_is: self.null_is.as_deref() }
+        SensitiveSource { name: &self.sensitive, null_is: self.null_is.as_deref(), values: Values::Single }
     }
 
     /// The names of the quasi-identifiers.
@@ -146,7 +146,7 @@ impl Original {
         let (attributes, column) = exact_values(&source)?;
         let spill = Arc::new(resources.new_spill()?);
         let gatherer = Gatherer::new(&spill, &resources.budget)?;
-        let encoder = Encoder::new(&attributes, &column, Values::Single, &resources.budget);
+        let encoder = Encoder::new(&attributes, &column, &resources.budget);
         let work = |batches: SourceBatches<'_>| {
             for batch in batches {
                 gatherer.add(&encoder.rows(&batch?)?, |value| value)?;
@@ -172,7 +172,7 @@ impl Original {
     /// The codes of some rows' quasi-identifiers, which must be values of the original.
     pub fn codes(&self, columns: &[ArrayRef]) -> Result<Rows> {
         let sensitive = SensitiveColumns::one(self.sensitive.clone());
-        let layout = Layout::of(&self.attributes, &sensitive, Values::Single);
+        let layout = Layout::of(&self.attributes, &sensitive);
         let mut rows = layout.empty(columns.first().map_or(0, |column| column.len()));
         for ((attribute, array), codes) in self.attributes.iter().zip(columns).zip(&mut rows.columns) {
             append_codes(attribute, array, codes).map_err(|_| foreign(&attribute.name))?;

@@ -186,6 +186,8 @@ impl BeliefsModel {
                 "choose another model",
             ));
         };
-        Ok(Box::new(BeliefsTest::new(rows, &question, coding, coded.code)?))
+        // Beside this model there are no lists, so every code is of this column.
+        let code: Vec<u16> = coded.code.iter().copied().flatten().collect();
+        Ok(Box::new(BeliefsTest::new(rows, &question, coding, &code)?))
     }
 }

@@ -11,6 +11,7 @@ use crate::encode::sensitive::SensitiveCoding;
 use crate::encode::source::{Source, SourceBatches};
 use crate::encode::source_columns::{SensitiveSource, SourceColumns};
 use crate::error::{Error, Result};
+use crate::math::skyline::Values;
 use crate::policy::Quasi;
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
@@ -59,7 +60,8 @@ impl Census {
     pub fn read(table: &Table, counted: &CountedColumns<'_>, resources: &Resources<'_>) -> Result<Self> {
         expect_no_lists(table, counted)?;
         let known: Vec<Quasi> = counted.columns.iter().map(Quasi::plain).collect();
-        let column = SensitiveSource { name: counted.sensitive, null_is: counted.null_is };
+        let column =
+            SensitiveSource { name: counted.sensitive, null_is: counted.null_is, values: Values::Single };
         let columns = SourceColumns::of_people(known.iter().collect(), column);
         let source = Source { table, columns, resources };
         let (dictionaries, sensitive, rows) = values(&source)?;

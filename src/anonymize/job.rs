@@ -270,7 +270,8 @@ pub(super) struct Continued {
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
-        let mut private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?;
+        let mut private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?
+            .with_suppressed(job.suppressed.as_deref(), &job.out)?;
         let replaced = job.replace.filter(|_| job.out.symlink_metadata().is_ok());
         let mut accepted = Vec::new();
         let staging = match replaced {

@@ -13,7 +13,7 @@
 use super::bucket_tables::BucketTables;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::lints::Lints;
-use super::suppressed::{SuppressedList, expect_allowed, suppressed_list};
+use super::suppressed::{SuppressedList, expect_allowed};
 use super::written::{Attempt, Written};
 use crate::encode::combination::SensitiveColumns;
 use crate::encode::group_counts::GroupCounts;
@@ -60,7 +60,7 @@ pub(super) fn write_groups(job: &Anonymize<'_>, workplace: &Workplace<'_>) -> Re
         return Err(Error::defect("people are grouped by similarity without the model \"robust\""));
     };
     refuse_unknown(job, target)?;
-    let list = suppressed_list(job)?;
+    let list = workplace.private.suppressed_file()?;
     let requirement = robust.requirement(&job.policy.privacy, target)?;
     let columns = PersonColumns::bind(job.table, job.policy, robust)?;
     let (resources, budget) = (&workplace.resources, &workplace.resources.budget);

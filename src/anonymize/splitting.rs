@@ -9,7 +9,7 @@ use super::following;
 use super::job::{Anonymize, Outcome, Search, Workplace};
 use super::left_out::LeftOutBoxes;
 use super::lints::Lints;
-use super::suppressed::{Suppressed, SuppressedList, expect_allowed, suppressed_list};
+use super::suppressed::{Suppressed, SuppressedList, expect_allowed};
 use super::writing::Writing;
 use super::written::{Attempt, NightRecord, Written};
 use crate::check::expect_numbers;
@@ -300,7 +300,7 @@ fn list_left_out(
     }
     let mut rows = Suppressed::new(&workplace.resources.budget, &workplace.spill)?;
     left_out.list(source, attributes, sensitive, &mut rows)?;
-    rows.write(suppressed_list(job)?).map(Some)
+    rows.write(workplace.private.suppressed_file()?).map(Some)
 }
 
 /// What the ledger needs of a night; `None` if the release is not continued.

@@ -8,12 +8,11 @@
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use super::job::Anonymize;
-use crate::error::{Error, Result, Setting};
+use crate::error::{Error, Result};
 use crate::model::Policy;
 use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::suppression::SuppressedShare;
-use crate::release::private_file::{PrivateFile, refuse_inside, with_ending};
+use crate::release::private_file::PrivateFile;
 use crate::resources::budget::Budget;
 use crate::resources::sorter::Sorter;
 use crate::resources::spill::Spill;
@@ -36,13 +35,6 @@ pub(super) fn expect_allowed(policy: &Policy, left_out: u64, people: u64, remedy
             SuppressedShare::needed(left_out, people)
         ),
     ))
-}
-
-/// The private list of a run: next to the release if no other place is named.
-pub(super) fn suppressed_list(job: &Anonymize<'_>) -> Result<PrivateFile> {
-    let list = job.suppressed.clone().unwrap_or_else(|| with_ending(&job.out, ".suppressed.csv"));
-    refuse_inside(&list, &job.out, "the list of suppressed rows", Setting::Suppressed)?;
-    PrivateFile::new(&list, "the list of suppressed rows")
 }
 
 /// The rows that are left out, while they are being found.

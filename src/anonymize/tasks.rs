@@ -6,7 +6,7 @@
 
 use super::job::{Anonymize, write_options};
 use super::splitting::{kinds, labels_of, plan};
-use crate::check::elsewhere::{FileEvidence, ValueCounts};
+use crate::check::elsewhere::{FileEvidence, WholeValues};
 use crate::check::policy::{release_tasks, valued_rows};
 use crate::check::release::labelled_groups;
 use crate::check::{Buckets, Subject};
@@ -173,13 +173,13 @@ impl PageTask {
     }
 
     /// For each target of the policy, the values of people whose sensitive codes occur so often.
-    fn whole_values(&self, counts: &[u64]) -> Result<Vec<ValueCounts>> {
+    fn whole_values(&self, counts: &[u64]) -> Result<Vec<WholeValues>> {
         let sensitive = &self.codes.sensitive;
         let of_target = |target: &Target| {
             let own = sensitive.projection(&target.columns).filter(|_| counts.len() == sensitive.len());
             let Projection { code, texts } =
                 own.ok_or_else(|| damaged("a file has other sensitive values"))?;
-            let mut values = ValueCounts::new();
+            let mut values = WholeValues::new();
             let of_column = code.iter().zip(counts).filter_map(|(own, people)| Some(((*own)?, people)));
             for (own, people) in of_column {
                 let text = texts.get(usize::from(own)).ok_or_else(|| damaged("a value has no text"))?;

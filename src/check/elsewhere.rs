@@ -28,7 +28,7 @@ use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, PolicyStamp, wri
 use crate::resources::spill::{Extent, Spill};
 
 /// How many people have each value of a protected column.
-pub type ValueCounts = BTreeMap<String, u64>;
+pub type WholeValues = BTreeMap<String, u64>;
 
 /// What a task found in a file.
 pub struct FileEvidence {
@@ -41,7 +41,7 @@ struct ColumnEvidence {
     /// The number of the first row of the file.
     first_row: u64,
     /// If a rule depends on the values of the whole table: these, as the task was told, and those of the file.
-    values: Option<(ValueCounts, ValueCounts)>,
+    values: Option<(WholeValues, WholeValues)>,
     /// The value of each code.
     names: Vec<String>,
     /// The stretches of a table, or the totals of two, and the judge, in these codes.
@@ -105,11 +105,11 @@ impl FileEvidence {
     /// table, as far as they are known.
     pub fn of(
         (subject, first_row): (&Subject<'_>, u64),
-        tasks: &[(Task, ValueCounts)],
+        tasks: &[(Task, WholeValues)],
         stamp: &PolicyStamp,
         resources: &Resources<'_>,
     ) -> Result<Vec<u8>> {
-        let of_column = |(task, whole): &(Task, ValueCounts)| {
+        let of_column = |(task, whole): &(Task, WholeValues)| {
             ColumnEvidence::of((subject, first_row), (task, whole), resources)
         };
         let columns: Result<_> = tasks.iter().map(of_column).collect();
@@ -120,7 +120,7 @@ impl FileEvidence {
 impl ColumnEvidence {
     fn of(
         (subject, first_row): (&Subject<'_>, u64),
-        (task, whole): (&Task, &ValueCounts),
+        (task, whole): (&Task, &WholeValues),
         resources: &Resources<'_>,
     ) -> Result<Option<Self>> {
         let Task { columns, requirements } = task;
@@ -131,7 +131,7 @@ impl ColumnEvidence {
         let codes = ValueCodes::new(subject, columns, &resources.budget)?;
         let (mut values, mut known) = (None, None);
         if requirements.depend_on_table() {
-            let whole: ValueCounts =
+            let whole: WholeValues =
                 whole.iter().map(|(name, &people)| (codes.name_of(name), people)).collect();
             known = Some(coded(&whole, &codes)?);
             let own = named(&count_whole(subject, columns, &codes, resources)?, &codes);
@@ -203,7 +203,7 @@ fn judge_buckets(
 }
 
 /// The people of each value by its code here.
-fn coded(values: &ValueCounts, codes: &ValueCodes) -> Result<CountedGroup> {
+fn coded(values: &WholeValues, codes: &ValueCodes) -> Result<CountedGroup> {
     let mut group = CountedGroup::default();
     for (name, &people) in values.iter().filter(|&(_, &people)| people > 0) {
         group.add(codes.code(name)?, people);
@@ -212,7 +212,7 @@ fn coded(values: &ValueCounts, codes: &ValueCodes) -> Result<CountedGroup> {
 }
 
 /// The people of each value by its name.
-fn named(group: &CountedGroup, codes: &ValueCodes) -> ValueCounts {
+fn named(group: &CountedGroup, codes: &ValueCodes) -> WholeValues {
     let names = codes.names();
     let counts = group.counts().filter(|&(_, people)| people > 0);
     counts.map(|(code, people)| (names[code as usize].to_string(), people)).collect()
@@ -251,7 +251,7 @@ impl FoundByTasks<'_> {
 
     /// The people of the whole table who have each value; `None` if tasks judged by others.
     pub fn whole_table(&self, codes: &ValueCodes) -> Result<Option<CountedGroup>> {
-        let (mut told, mut all, mut agree): (Option<ValueCounts>, _, _) = (None, ValueCounts::new(), true);
+        let (mut told, mut all, mut agree): (Option<WholeValues>, _, _) = (None, WholeValues::new(), true);
         self.each(|own| {
             let Some((whole, own)) = own.and_then(|own| own.values.as_ref()) else {
                 agree = false;

@@ -43,8 +43,8 @@ fn task_of_the_whole() -> Task {
     task
 }
 
-fn values_of(people: &People) -> ValueCounts {
-    let mut values = ValueCounts::new();
+fn values_of(people: &People) -> WholeValues {
+    let mut values = WholeValues::new();
     people.iter().for_each(|(_, value)| *values.entry(value.to_string()).or_default() += 1);
     values
 }

@@ -15,7 +15,7 @@ use crate::encode::combination::SensitiveColumns;
 use crate::error::{Error, Result};
 use crate::math::skyline::Statistics;
 use crate::model::Policy;
-use crate::model::beliefs::Question;
+use crate::model::beliefs::{Question, expect_values_apart};
 use crate::model::judge::{Basis, Requirements};
 use crate::model::published::PastGroups;
 use crate::model::robust::KnownDistributions;
@@ -164,6 +164,8 @@ impl Check<'_> {
                     membership: &self.membership,
                     manifest: self.manifest,
                 };
+                let roles = &question.roles;
+                expect_values_apart(original, &roles.quasi, roles, resources)?;
                 beliefs::attack(original, &tables, question, resources)?.add_to(&mut judged.finding);
             }
         }

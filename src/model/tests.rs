@@ -350,7 +350,7 @@ fn mistakes_in_the_columns() {
         (
             "types = { dd = \"text\" }",
             "",
-            "line 3: columns.types.dd: is not a column with a role; did you mean d?",
+            "line 3: columns.types.dd: has a type, but no role; did you mean d?",
         ),
         (
             "types = { d = \"txt\" }",

@@ -30,6 +30,8 @@ pub struct ReceiptPaths {
     pub tree: PathBuf,
     /// The key of the fingerprint: likewise with `.receipt.key`.
     pub key: PathBuf,
+    /// The rows that are not published: the release with `.suppressed.csv`.
+    suppressed: PathBuf,
     /// What becomes of older files with these names.
     older: Older,
 }
@@ -48,10 +50,18 @@ impl ReceiptPaths {
                 Setting::Receipt,
             ));
         }
-        let paths = ReceiptPaths { receipt, tree, key, older: Older::Refused };
+        let suppressed = with_ending(release, ".suppressed.csv");
+        let paths = ReceiptPaths { receipt, tree, key, suppressed, older: Older::Refused };
         refuse_inside(&paths.receipt, release, "the receipt", Setting::Receipt)?;
         refuse_inside(&paths.key, release, "the key", Setting::Key)?;
         Ok(paths)
+    }
+
+    /// The same files with another list of suppressed rows, if one is named.
+    pub fn with_suppressed(self, list: Option<&Path>, release: &Path) -> Result<Self> {
+        let suppressed = list.map_or(self.suppressed, Path::to_path_buf);
+        refuse_inside(&suppressed, release, "the list of suppressed rows", Setting::Suppressed)?;
+        Ok(ReceiptPaths { suppressed, ..self })
     }
 
     /// The same files, which take the place of those of the release that is exchanged. What a run left that was killed
@@ -61,7 +71,7 @@ impl ReceiptPaths {
         let next = Receipt::read(&next_of(&self.receipt));
         let belongs = matches!((there, next), (Ok(there), Ok(next)) if next.manifest_sha256 == there);
         // The receipt last: whoever finds it finds the tree.
-        for path in [&self.tree, &self.receipt] {
+        for path in [&self.tree, &self.suppressed, &self.receipt] {
             settle(&next_of(path), path, belongs)?;
         }
         Ok(ReceiptPaths { older: Older::Exchanged, ..self })
@@ -87,6 +97,11 @@ impl ReceiptPaths {
     /// The tree of cuts, to be written; fails if it exists.
     pub fn tree_file(&self) -> Result<PrivateFile> {
         PrivateFile::with(&self.tree, "the tree of cuts", self.older)
+    }
+
+    /// The list of suppressed rows, to be written; fails if it exists.
+    pub fn suppressed_file(&self) -> Result<PrivateFile> {
+        PrivateFile::with(&self.suppressed, "the list of suppressed rows", self.older)
     }
 
     /// The key, or a new one with the file to which it will be written.

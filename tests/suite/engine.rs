@@ -112,7 +112,7 @@ fn a_file_that_is_not_the_one_that_was_checked_is_not_published() {
     let sizes = CanonicalSizes { file_people: 900, ..CanonicalSizes::default() };
     let out = here.join("out");
     for (fate, reason) in [
-        (FileFate::AlteredOnTheWay, "not the one that its task checked"),
+        (FileFate::AlteredOnTheWay, "changed on its way"),
         (FileFate::AlteredInPlace(here.clone()), "changed while it was read"),
     ] {
         let engine = FileEngine::new(&paths, &policy, 0).with_sizes(sizes).altering(fate);

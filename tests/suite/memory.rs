@@ -29,6 +29,9 @@ struct Measured {
 fn measure(command: &mut Command) -> Measured {
     let (reader, writer) = std::io::pipe().unwrap();
     command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+    let program = Path::new(command.get_program()).file_name().unwrap().to_string_lossy();
+    // The kernel cuts longer names.
+    let program = program.chars().take(15).collect::<String>();
     let mut child = command.spawn().unwrap();
     // The command holds the ends for writing.
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -40,7 +43,9 @@ fn measure(command: &mut Command) -> Measured {
             break ended;
         }
         let now = std::fs::read_to_string(&status).unwrap_or_default();
-        let mark = now.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        // Until the program is loaded, the memory is still that of the parent.
+        let loaded = now.lines().next().is_some_and(|line| line.ends_with(&program));
+        let mark = now.lines().filter(|_| loaded).find_map(|line| line.strip_prefix("VmHWM:"));
         let mark = mark.and_then(|mark| mark.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
         peak = peak.max(mark.unwrap_or(0) * 1024);
         std::thread::sleep(Duration::from_millis(1));

@@ -180,7 +180,7 @@ fn a_robust_release_is_shown_beside_diverse_mondrian() {
     let page = run(&["report", &out, "--original", &table], 0);
     let told = plain(&page);
     // Both values are equally frequent at either age, so one cut leaves two groups whose answers are exact.
-    assert!(told.contains("Beside l-diverse Mondrian at the same 1/r"), "{told}");
+    assert!(told.contains("Compared with l-diverse Mondrian at the same 1/r"), "{told}");
     assert!(told.contains("Mondrian, no value above 1/r of a group 2 0.00 % 0.00 %"), "{told}");
     let reversed: Vec<String> = lines.into_iter().rev().collect();
     let again = folder.write("again.csv", &text(&reversed));

@@ -138,7 +138,7 @@ fn beside_mondrian(errors: &QueryErrors, beside: &DiverseMondrian, contents: &Co
         }
     };
     html! {
-        h4 { "Beside l-diverse Mondrian at the same 1/r" }
+        h4 { "Compared with l-diverse Mondrian at the same 1/r" }
         div.scroll {
             table {
                 thead { tr { th {} th { "groups" } th { "median error" } th { "mean error" } } }

@@ -111,7 +111,7 @@ impl Snapshot {
         }
         let receipt = std::fs::read_to_string(beside(folder, ".receipt.json")).unwrap();
         let mut receipt: Value = serde_json::from_str(&receipt).unwrap();
-        for key in ["resources", "input", "manifest_sha256"] {
+        for key in ["resources", "input", "asked", "manifest_sha256"] {
             receipt.as_object_mut().unwrap().remove(key);
         }
         self.json("receipt", &receipt);

@@ -219,7 +219,10 @@ class _Tasks:
             yield
             return
 
+        interrupted = threading.Event()
+
         def cancel(number: int, frame: Any) -> None:
+            interrupted.set()
             try:
                 self._context.cancelJobsWithTag(self._tag)
             finally:
@@ -228,6 +231,11 @@ class _Tasks:
         before = signal.signal(signal.SIGINT, cancel)
         try:
             yield
+        except Exception:
+            # The error of a cancelled job may arrive first.
+            if interrupted.is_set():
+                raise KeyboardInterrupt from None
+            raise
         finally:
             signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 

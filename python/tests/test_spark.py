@@ -224,7 +224,6 @@ def test_the_code_of_tasks_is_small_and_without_the_policy(
         return prepare(context, command)
 
     monkeypatch.setattr("pyspark.core.rdd._prepare_for_python_RDD", look_and_prepare)
-    monkeypatch.setattr("pyspark.sql.udf._prepare_for_python_RDD", look_and_prepare)
     table = dealt if partitions is None else spark.read.parquet(str(dealt)).repartition(partitions)
     skyveil.spark.anonymize(table, POLICY, tmp_path / "release", receipt=tmp_path / "receipt.json")
     assert codes and max(map(len, codes)) < skyveil._sent._CODE

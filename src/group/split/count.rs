@@ -7,7 +7,7 @@
 use super::binning::Binning;
 use super::elsewhere;
 use super::frontier::OpenNode;
-use super::page_counts::{Histograms, NodeCounter, NodePlaces, counting_bytes, finely, stride};
+use super::page_counts::{Histograms, NodeCounter, NodePlaces, counting_bytes, finely, most_nodes, stride};
 use super::part_rows::PartRows;
 use super::rank::{ColumnHistogram, Run};
 use super::rows::{InMemory, OnPages};
@@ -261,7 +261,8 @@ impl CountRows for OnPages<'_> {
 
     fn nodes_at_once(&self) -> usize {
         let bytes = counting_bytes(stride(&self.coarse, self.slots), rayon::current_num_threads());
-        (self.budget.free() / bytes.max(1)).max(1) as usize
+        let most = most_nodes(&self.coarse, self.slots) as u64;
+        (self.budget.free() / bytes.max(1)).clamp(1, most.max(1)) as usize
     }
 
     fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Histograms> {

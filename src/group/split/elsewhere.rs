@@ -9,7 +9,7 @@
 use super::count::Fineness;
 use super::frontier::OpenNode;
 use super::leaf::{CodesSeen, Pages};
-use super::page_counts::{Histograms, NodeCounter, NodePlaces, coarsely, finely, slots};
+use super::page_counts::{Histograms, NodeCounter, NodePlaces, coarsely, finely, most_nodes, slots};
 use super::part_rows::PartRows;
 use super::plan::SplitPlan;
 use super::rows::OnPages;
@@ -318,6 +318,9 @@ pub fn count_pages(
         Some(Fineness::Coarse) => coarsely(columns),
         Some(Fineness::Finely(column)) => finely(columns, column as usize, slots),
     };
+    if nodes.len() > most_nodes(&binnings, slots) {
+        return Err(damaged("more nodes are to be counted than can be at once"));
+    }
     let places = NodePlaces::new(&tree, &nodes);
     let mut counter = NodeCounter::new(&places, &binnings, slots);
     let mut total = Histograms::new(&binnings, slots, nodes.len());

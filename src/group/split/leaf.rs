@@ -227,7 +227,7 @@ impl CodesSeen {
     pub(super) fn add(&mut self, rows: &Rows) {
         let CodesSeen { place, room, seen } = self;
         let mut row = 0;
-        place.of_rows(rows, room, |place| {
+        place.of_rows(rows, 0..rows.len(), room, |place| {
             if place != NOWHERE {
                 for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
                     seen[usize::from(codes.get(row))] = true;

@@ -4,12 +4,13 @@
 //! Memory: [`Histograms`].
 
 use super::binning::{Binning, Bins};
-use super::walk::{Walk, WalkRoom};
+use super::walk::{CHUNK, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
-use crate::encode::page::{Layout, Lists, PAGE_ROWS};
+use crate::encode::page::{Layout, Lists};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::group::tree::{CutTree, NodeId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bins per column when the nodes of a level are counted together.
@@ -106,8 +107,59 @@ struct PageCounts {
 /// The place of a row whose node is not counted.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// The cell of such a row.
-const NO_CELL: usize = usize::MAX;
+/// The most nodes that can be counted at once: the number of a cell has 32 bits.
+pub(super) fn most_nodes(binnings: &[Binning], slots: usize) -> usize {
+    u32::MAX as usize / stride(binnings, slots).max(1)
+}
+
+/// Rows of a page that are counted, at most [`CHUNK`] of them.
+#[derive(Default)]
+struct CountedRows {
+    /// Where they are on the page.
+    page_rows: Range<usize>,
+    /// Those that are counted, as places in `page_rows`; all of them are, if there are as many.
+    rows: Vec<u32>,
+    /// For each of these, the cell of its sensitive value in the first bin of the first column.
+    first: Vec<u32>,
+}
+
+impl CountedRows {
+    /// Finds those of these rows whose nodes are counted.
+    fn find(
+        &mut self,
+        range: Range<usize>,
+        rows: &Rows,
+        places: &NodePlaces,
+        room: &mut WalkRoom,
+        stride: u32,
+    ) {
+        self.rows.resize(CHUNK, 0);
+        self.first.resize(CHUNK, 0);
+        let (mut row, mut many) = (0, 0);
+        // Without a branch: which rows are counted cannot be predicted.
+        places.of_rows(rows, range.clone(), room, |place| {
+            self.rows[many] = row;
+            self.first[many] = place.wrapping_mul(stride);
+            row += 1;
+            many += usize::from(place != NOWHERE);
+        });
+        self.rows.truncate(many);
+        self.first.truncate(many);
+        self.page_rows = range;
+        match &rows.sensitive {
+            Sensitive::Single(Codes::Narrow(values)) => self.add_values(values),
+            Sensitive::Single(Codes::Wide(values)) => self.add_values(values),
+            Sensitive::Lists { .. } => {}
+        }
+    }
+
+    /// Moves the cell of each row to that of its sensitive value.
+    fn add_values<V: Copy + Into<u32>>(&mut self, values: &[V]) {
+        let values = &values[self.page_rows.clone()];
+        let rows = self.first.iter_mut().zip(&self.rows);
+        rows.for_each(|(first, &row)| *first += values[row as usize].into());
+    }
+}
 
 impl PageCounts {
     fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
@@ -120,9 +172,9 @@ impl PageCounts {
         self.rows + more > u32::MAX as usize
     }
 
-    /// Adds the rows of a page; `first` is the cell of each row in the first bin of the first column, or [`NO_CELL`].
-    fn add_page(&mut self, rows: &Rows, first: &[usize]) {
-        self.rows += rows.len();
+    /// Adds rows of a page.
+    fn add(&mut self, rows: &Rows, counted: &CountedRows) {
+        self.rows += counted.rows.len();
         let slots = self.slots;
         let mut start = 0;
         for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
@@ -130,13 +182,13 @@ impl PageCounts {
                 let cells = &mut self.cells[start..];
                 match (codes, &rows.sensitive) {
                     (Codes::Narrow(codes), Sensitive::Single(_)) => {
-                        count(codes, first, &binning.bins, slots, cells)
+                        count(codes, counted, &binning.bins, slots, cells)
                     }
                     (Codes::Wide(codes), Sensitive::Single(_)) => {
-                        count(codes, first, &binning.bins, slots, cells)
+                        count(codes, counted, &binning.bins, slots, cells)
                     }
                     (codes, Sensitive::Lists { .. }) => {
-                        count_lists(codes, rows, first, &binning.bins, slots, cells);
+                        count_lists(codes, rows, counted, &binning.bins, slots, cells);
                     }
                 }
             }
@@ -164,9 +216,15 @@ impl NodePlaces {
         NodePlaces { walk: Walk::new(tree), place_of, nodes: nodes.len() }
     }
 
-    /// Passes the place of every row to `sink`, in order; [`NOWHERE`] for the rows of other nodes.
-    pub(super) fn of_rows(&self, rows: &Rows, room: &mut WalkRoom, mut sink: impl FnMut(u32)) {
-        self.walk.nodes(rows, room, |node| sink(self.place_of[node as usize]));
+    /// Passes the place of each of these rows to `sink`, in order; [`NOWHERE`] for the rows of other nodes.
+    pub(super) fn of_rows(
+        &self,
+        rows: &Rows,
+        range: Range<usize>,
+        room: &mut WalkRoom,
+        mut sink: impl FnMut(u32),
+    ) {
+        self.walk.nodes(rows, range, room, |node| sink(self.place_of[node as usize]));
     }
 }
 
@@ -174,14 +232,14 @@ impl NodePlaces {
 pub(super) struct NodeCounter<'p> {
     places: &'p NodePlaces,
     counts: PageCounts,
-    first: Vec<usize>,
+    counted: CountedRows,
     room: WalkRoom,
 }
 
 impl<'p> NodeCounter<'p> {
     pub(super) fn new(places: &'p NodePlaces, binnings: &Arc<[Binning]>, slots: usize) -> Self {
         let counts = PageCounts::new(binnings, slots, places.nodes);
-        NodeCounter { places, counts, first: Vec::with_capacity(PAGE_ROWS), room: WalkRoom::default() }
+        NodeCounter { places, counts, counted: CountedRows::default(), room: WalkRoom::default() }
     }
 
     /// Whether it must be emptied before these rows are added.
@@ -191,17 +249,12 @@ impl<'p> NodeCounter<'p> {
 
     /// Adds the rows of a page.
     pub(super) fn add(&mut self, rows: &Rows) {
-        let NodeCounter { places, counts, first, room } = self;
-        first.clear();
-        let stride = counts.stride;
-        let cell = |place: u32| if place == NOWHERE { NO_CELL } else { place as usize * stride };
-        places.of_rows(rows, room, |place| first.push(cell(place)));
-        match &rows.sensitive {
-            Sensitive::Single(Codes::Narrow(values)) => add_values(first, values),
-            Sensitive::Single(Codes::Wide(values)) => add_values(first, values),
-            Sensitive::Lists { .. } => {}
+        let NodeCounter { places, counts, counted, room } = self;
+        // Their cells stay in the cache while one column after the other is counted.
+        for first in (0..rows.len()).step_by(CHUNK) {
+            counted.find(first..rows.len().min(first + CHUNK), rows, places, room, counts.stride as u32);
+            counts.add(rows, counted);
         }
-        counts.add_page(rows, first);
     }
 
     /// Moves what was counted.
@@ -210,41 +263,52 @@ impl<'p> NodeCounter<'p> {
     }
 }
 
-/// Moves the cell of each row to that of its sensitive value.
-fn add_values<V: Copy + Into<usize>>(first: &mut [usize], values: &[V]) {
-    let rows = first.iter_mut().zip(values).filter(|(first, _)| **first != NO_CELL);
-    rows.for_each(|(first, &value)| *first += value.into());
-}
-
 /// Counts rows that have any number of sensitive values.
-fn count_lists(codes: &Codes, rows: &Rows, first: &[usize], bins: &Bins, slots: usize, cells: &mut [u32]) {
-    for (row, &first) in first.iter().enumerate().filter(|&(_, &first)| first != NO_CELL) {
-        let cell = first + bins.of(usize::from(codes.get(row))) * slots;
+fn count_lists(
+    codes: &Codes,
+    rows: &Rows,
+    counted: &CountedRows,
+    bins: &Bins,
+    slots: usize,
+    cells: &mut [u32],
+) {
+    for (&row, &first) in counted.rows.iter().zip(&counted.first) {
+        let row = counted.page_rows.start + row as usize;
+        let cell = first as usize + bins.of(usize::from(codes.get(row))) * slots;
         cells[cell + slots - 1] += 1;
         rows.list(row).iter().for_each(|&value| cells[cell + usize::from(value)] += 1);
     }
 }
 
 /// Counts single-valued rows.
-fn count<C: Copy + Into<usize>>(codes: &[C], first: &[usize], bins: &Bins, slots: usize, cells: &mut [u32]) {
+fn count<C: Copy + Into<usize>>(
+    codes: &[C],
+    counted: &CountedRows,
+    bins: &Bins,
+    slots: usize,
+    cells: &mut [u32],
+) {
     match bins {
-        Bins::Shift(bits) => count_bins(codes, first, |code| code >> bits, slots, cells),
-        Bins::Table(_) => count_bins(codes, first, |code| bins.of(code), slots, cells),
+        Bins::Shift(bits) => count_bins(codes, counted, |code| code >> bits, slots, cells),
+        Bins::Table(_) => count_bins(codes, counted, |code| bins.of(code), slots, cells),
     }
 }
 
 #[inline]
 fn count_bins<C: Copy + Into<usize>>(
     codes: &[C],
-    first: &[usize],
+    counted: &CountedRows,
     bin: impl Fn(usize) -> usize,
     slots: usize,
     cells: &mut [u32],
 ) {
-    for (&code, &first) in codes.iter().zip(first) {
-        if first != NO_CELL {
-            cells[first + bin(code.into()) * slots] += 1;
-        }
+    let codes = &codes[counted.page_rows.clone()];
+    let mut add = |code: C, first: u32| cells[first as usize + bin(code.into()) * slots] += 1;
+    if counted.rows.len() == codes.len() {
+        codes.iter().zip(&counted.first).for_each(|(&code, &first)| add(code, first));
+    } else {
+        let rows = counted.rows.iter().zip(&counted.first);
+        rows.for_each(|(&row, &first)| add(codes[row as usize], first));
     }
 }
 
@@ -271,9 +335,14 @@ mod tests {
             ],
             sensitive: Sensitive::Single(Codes::Narrow(rows.iter().map(|row| row.1).collect())),
         };
-        let cell = |row: &(u16, u8, u32)| row.2 as usize * counts.stride + usize::from(row.1);
-        let first: Vec<usize> = rows.iter().map(|row| if row.2 < 2 { cell(row) } else { NO_CELL }).collect();
-        counts.add_page(&page, &first);
+        let cell = |row: &(u16, u8, u32)| row.2 * counts.stride as u32 + u32::from(row.1);
+        let own = (0..).zip(rows).filter(|(_, row)| row.2 < 2);
+        let counted = CountedRows {
+            page_rows: 0..rows.len(),
+            rows: own.clone().map(|(place, _)| place).collect(),
+            first: own.map(|(_, row)| cell(row)).collect(),
+        };
+        counts.add(&page, &counted);
         counts
     }
 

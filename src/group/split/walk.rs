@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Rows that are walked together; their codes stay in the cache.
-const CHUNK: usize = 1024;
+pub const CHUNK: usize = 1024;
 
 /// A tree of cuts, ready to be applied to pages.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ impl Walk {
         }
     }
 
-    /// Passes the node of every row to `sink`, in order.
-    pub fn nodes(&self, rows: &Rows, room: &mut WalkRoom, sink: impl FnMut(NodeId)) {
+    /// Passes the node of each of these rows to `sink`, in order.
+    pub fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, sink: impl FnMut(NodeId)) {
         match self {
-            Walk::Boxes(boxes) => boxes.nodes(rows, room, sink),
-            Walk::Steps(steps) => steps.nodes(rows, room, sink),
+            Walk::Boxes(boxes) => boxes.nodes(rows, range, room, sink),
+            Walk::Steps(steps) => steps.nodes(rows, range, room, sink),
         }
     }
 }
@@ -108,9 +108,9 @@ impl WalkBoxes {
         }
     }
 
-    fn nodes(&self, rows: &Rows, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
-        for first in (0..rows.len()).step_by(CHUNK) {
-            let chunk = first..rows.len().min(first + CHUNK);
+    fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
+        for first in range.clone().step_by(CHUNK) {
+            let chunk = first..range.end.min(first + CHUNK);
             let allowed = &mut room.allowed;
             allowed.clear();
             allowed.resize(chunk.len(), u64::MAX);
@@ -207,9 +207,9 @@ impl WalkSteps {
         own
     }
 
-    fn nodes(&self, rows: &Rows, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
-        for first in (0..rows.len()).step_by(CHUNK) {
-            let many = CHUNK.min(rows.len() - first);
+    fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
+        for first in range.clone().step_by(CHUNK) {
+            let many = CHUNK.min(range.end - first);
             room.codes.clear();
             for &column in &self.columns {
                 match &rows.columns[column] {
@@ -250,7 +250,7 @@ impl RowsByNode {
     pub fn sort(&mut self, walk: &Walk, rows: &Rows, place_of: &[u32], places: usize) {
         let RowsByNode { place, starts, rows: sorted, room } = self;
         place.clear();
-        walk.nodes(rows, room, |node| place.push(place_of[node as usize].min(places as u32)));
+        walk.nodes(rows, 0..rows.len(), room, |node| place.push(place_of[node as usize].min(places as u32)));
         starts.clear();
         starts.resize(places + 2, 0);
         place.iter().for_each(|&place| starts[place as usize + 1] += 1);
@@ -303,13 +303,19 @@ mod tests {
                 sensitive: Sensitive::Single(Codes::Narrow(vec![0; codes.len()])),
             };
             let mut nodes = vec![];
-            Walk::new(&tree).nodes(&rows, &mut WalkRoom::default(), |node| nodes.push(node));
+            Walk::new(&tree).nodes(&rows, 0..rows.len(), &mut WalkRoom::default(), |node| nodes.push(node));
             let expected: Vec<NodeId> =
                 (0..rows.len()).map(|row| tree.find(|column| rows.columns[column].get(row))).collect();
             prop_assert_eq!(&nodes, &expected);
             nodes.clear();
-            WalkSteps::new(&tree).nodes(&rows, &mut WalkRoom::default(), |node| nodes.push(node));
+            WalkSteps::new(&tree).nodes(&rows, 0..rows.len(), &mut WalkRoom::default(), |node| nodes.push(node));
             prop_assert_eq!(&nodes, &expected);
+            let some = rows.len() / 3..rows.len() - rows.len() / 5;
+            for walk in [Walk::new(&tree), Walk::Steps(WalkSteps::new(&tree))] {
+                nodes.clear();
+                walk.nodes(&rows, some.clone(), &mut WalkRoom::default(), |node| nodes.push(node));
+                prop_assert_eq!(&nodes[..], &expected[some.clone()]);
+            }
             // Every other group has a place.
             let groups = tree.groups_below(CutTree::ROOT);
             let placed: Vec<NodeId> = groups.into_iter().step_by(2).collect();

@@ -236,7 +236,7 @@ fn leaving(
 }
 
 /// The people who still wait, as a file.
-type StillWaiting = Option<(PendingHead, Arc<crate::resources::spill::Spill>)>;
+type StillWaiting = Option<(PendingHead, Arc<crate::resources::spill_stream::SpillStream>)>;
 
 struct Withdrawal<'a> {
     job: &'a Erase<'a>,

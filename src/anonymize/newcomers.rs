@@ -13,7 +13,7 @@ use crate::release::ledger::{LedgerReader, LedgerRecord};
 use crate::resources::Resources;
 use crate::resources::budget::Reservation;
 use crate::resources::sorter::Sorter;
-use crate::resources::spill::Spill;
+use crate::resources::spill_stream::SpillStream;
 use crate::table::read::{ColumnRequest, Morsel, ReadOptions, SpoolPlace, Table};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_cast::cast;
@@ -45,7 +45,7 @@ pub(super) struct Newcomers {
     /// The others of the table.
     pub found: PeopleFound,
     /// Their rows as a table.
-    pub rows: Arc<Spill>,
+    pub rows: Arc<SpillStream>,
 }
 
 /// The rows that are copied; all of them without a list.
@@ -81,7 +81,7 @@ impl Arrivals<'_> {
             let mut ledger = ledger;
             while ledger.next()?.is_some() {}
         }
-        let rows = Arc::new(self.resources.new_spill()?);
+        let rows = Arc::new(self.resources.new_spill_stream()?);
         let schema = self.copied_schema();
         let writer = StreamWriter::try_new(SpillWriter(&rows), &schema);
         let mut writer = writer.map_err(|error| unfit(&error))?;
@@ -217,8 +217,8 @@ pub(super) fn copy_rows(
     person: &str,
     stays: impl Fn(&ArrayRef) -> Result<BooleanArray> + Sync,
     resources: &Resources<'_>,
-) -> Result<(Arc<Spill>, u64)> {
-    let rows = Arc::new(resources.new_spill()?);
+) -> Result<(Arc<SpillStream>, u64)> {
+    let rows = Arc::new(resources.new_spill_stream()?);
     let schema = table.schema();
     let mut writer = StreamWriter::try_new(SpillWriter(&rows), schema).map_err(|error| unfit(&error))?;
     let all = schema.fields().iter().map(|field| ColumnRequest::as_is(field.name()));
@@ -397,7 +397,7 @@ impl PeopleFound {
 }
 
 /// Appends to a spill.
-struct SpillWriter<'s>(&'s Spill);
+struct SpillWriter<'s>(&'s SpillStream);
 
 impl Write for SpillWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -412,7 +412,7 @@ impl Write for SpillWriter<'_> {
 
 /// Reads a spill from its beginning.
 struct SpillReader {
-    spill: Arc<Spill>,
+    spill: Arc<SpillStream>,
     at: u64,
 }
 

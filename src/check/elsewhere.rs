@@ -240,9 +240,9 @@ impl FoundByTasks<'_> {
     /// Passes on what each task found about the column, in order; `None` if it did not judge the column.
     fn each(&self, mut pass: impl FnMut(Option<&ColumnEvidence>) -> Result<()>) -> Result<()> {
         let FilesEvidence { spill, files, stamp, .. } = self.files;
+        let mut bytes = Vec::new();
         for extent in *files {
-            let mut bytes = vec![0; extent.length as usize];
-            spill.read(extent.offset, &mut bytes)?;
+            spill.load(*extent, &mut bytes)?;
             let FileEvidence { columns } = stamp.open(&bytes)?;
             pass(columns.get(self.place).and_then(Option::as_ref))?;
         }

@@ -191,11 +191,22 @@ impl PagePlace {
     fn read(self, layout: &Layout, spill: &Spill) -> Result<Page> {
         let PagePlace { codes, rows, values, payload } = self;
         let mut page = Page { rows: layout.empty(rows), payload: Travelling::default() };
-        read(&mut page.rows, spill, codes.offset, rows, values)?;
+        read(&mut page.rows, spill, codes, rows, values)?;
         if payload.length > 0 {
             read_payload(&mut page.payload, spill, payload, rows)?;
         }
         Ok(page)
+    }
+
+    /// Reads the page, and releases its place.
+    fn take(self, layout: &Layout, spill: &Spill) -> Result<Page> {
+        let page = self.read(layout, spill)?;
+        self.release(spill);
+        Ok(page)
+    }
+
+    fn release(self, spill: &Spill) {
+        [self.codes, self.payload].into_iter().for_each(|extent| spill.release(extent));
     }
 }
 
@@ -205,14 +216,25 @@ pub struct UnreadPage<'s> {
     stored: Stored,
     layout: Layout,
     spill: &'s Spill,
+    then: AfterReading,
+}
+
+/// What becomes of a page in the spill that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterReading {
+    /// Nobody needs it any more.
+    Release,
+    /// It stays.
+    Keep,
 }
 
 impl UnreadPage<'_> {
-    /// The page; its memory is released.
+    /// The page; its memory, or its place in the spill, is released.
     pub fn read(self) -> Result<Page> {
-        match self.stored {
-            Stored::Memory(page, _) => Ok(*page),
-            Stored::Disk(place) => place.read(&self.layout, self.spill),
+        match (self.stored, self.then) {
+            (Stored::Memory(page, _), _) => Ok(*page),
+            (Stored::Disk(place), AfterReading::Release) => place.take(&self.layout, self.spill),
+            (Stored::Disk(place), AfterReading::Keep) => place.read(&self.layout, self.spill),
         }
     }
 }
@@ -287,7 +309,11 @@ impl<'s> PageStore<'s> {
 
     /// Removes all pages.
     pub fn clear(&mut self) {
-        self.pages.clear();
+        for stored in self.pages.drain(..) {
+            if let Stored::Disk(place) = stored {
+                place.release(self.spill);
+            }
+        }
         self.rows = 0;
         self.held = 0;
     }
@@ -317,7 +343,7 @@ impl<'s> PageStore<'s> {
             coming.push((stored, place, room));
         }
         coming.into_par_iter().try_for_each(|(stored, place, room)| {
-            *stored = Stored::Memory(Box::new(place.read(layout, spill)?), room);
+            *stored = Stored::Memory(Box::new(place.take(layout, spill)?), room);
             Ok(())
         })
     }
@@ -350,7 +376,8 @@ impl<'s> PageStore<'s> {
         if let Stored::Memory(_, room) = &stored {
             self.held -= room.bytes();
         }
-        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill })
+        let then = AfterReading::Release;
+        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill, then })
     }
 
     /// A copy of the codes of a page, without what travels with them; `None` if there are fewer pages.
@@ -361,12 +388,10 @@ impl<'s> PageStore<'s> {
                 let copy = Page { rows: page.rows.clone(), payload: Travelling::default() };
                 Stored::Memory(Box::new(copy), room.none())
             }
-            Stored::Disk(place) => {
-                let payload = Extent { length: 0, ..place.payload };
-                Stored::Disk(PagePlace { payload, ..*place })
-            }
+            Stored::Disk(place) => Stored::Disk(PagePlace { payload: Extent::EMPTY, ..*place }),
         };
-        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill })
+        let then = AfterReading::Keep;
+        Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill, then })
     }
 
     /// The codes of a page; the scratch buffer `room` is overwritten if the page must be read from disk.
@@ -375,7 +400,7 @@ impl<'s> PageStore<'s> {
             Stored::Memory(page, _) => Ok(&page.rows),
             Stored::Disk(PagePlace { codes, rows, values, .. }) => {
                 *room = self.layout.empty(*rows);
-                read(room, self.spill, codes.offset, *rows, *values)?;
+                read(room, self.spill, *codes, *rows, *values)?;
                 Ok(room)
             }
         }
@@ -421,16 +446,17 @@ fn write(page: &Page, spill: &Spill) -> Result<Stored> {
 fn read_payload(payload: &mut Travelling, spill: &Spill, at: Extent, rows: usize) -> Result<()> {
     payload.lengths.resize(rows, 0);
     let lengths: &mut [u8] = bytemuck::cast_slice_mut(&mut payload.lengths);
-    spill.read(at.offset, lengths)?;
-    let start = at.offset + lengths.len() as u64;
-    payload.bytes.resize(at.length as usize - lengths.len(), 0);
-    spill.read(start, &mut payload.bytes)
+    spill.read(at, 0, lengths)?;
+    let start = lengths.len();
+    payload.bytes.resize(at.length as usize - start, 0);
+    spill.read(at, start as u64, &mut payload.bytes)
 }
 
-fn read(page: &mut Rows, spill: &Spill, mut offset: u64, rows: usize, list_values: usize) -> Result<()> {
+fn read(page: &mut Rows, spill: &Spill, codes: Extent, rows: usize, list_values: usize) -> Result<()> {
+    let mut from = 0;
     let mut fill = |bytes: &mut [u8]| {
-        spill.read(offset, bytes)?;
-        offset += bytes.len() as u64;
+        spill.read(codes, from, bytes)?;
+        from += bytes.len() as u64;
         Ok(())
     };
     for codes in &mut page.columns {

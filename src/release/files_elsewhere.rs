@@ -272,9 +272,9 @@ impl<'a> FilesElsewhere<'a> {
             let (pages, spill) = (self.held.pages(), self.spill);
             file.seal_last(pages, spill)?;
             self.held.order_file(file.number, &pages.seal_secret(&file.order)?)?;
+            let mut bytes = Vec::new();
             for piece in &file.pieces {
-                let mut bytes = vec![0; piece.length as usize];
-                spill.read(piece.offset, &mut bytes)?;
+                spill.load(*piece, &mut bytes)?;
                 self.held.order_file(file.number, &bytes)?;
             }
             self.held.begin_file(file.number, &file.rows)?;

@@ -7,7 +7,7 @@ use super::private_file::{PrivateFile, next_of, settle, take, with_ending};
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result};
 use crate::resources::disk;
-use crate::resources::spill::Spill;
+use crate::resources::spill_stream::SpillStream;
 use std::path::{Path, PathBuf};
 
 /// The private files of a release that is continued. Whoever changes them holds the turn of the release.
@@ -78,7 +78,7 @@ impl NightlyFiles {
     pub fn next_pending(
         &self,
         head: &PendingHead,
-        rows: &Spill,
+        rows: &SpillStream,
         key: &FingerprintKey,
     ) -> Result<PrivateFile> {
         let mut file = PrivateFile::newer(&self.next_pending, "the people who wait")?;
@@ -87,7 +87,7 @@ impl NightlyFiles {
     }
 
     /// Replaces the people who wait.
-    pub fn write_pending(&self, head: &PendingHead, rows: &Spill, key: &FingerprintKey) -> Result<()> {
+    pub fn write_pending(&self, head: &PendingHead, rows: &SpillStream, key: &FingerprintKey) -> Result<()> {
         let mut file = PrivateFile::newer(&self.pending, "the people who wait")?;
         pending::write(&mut file, head, rows, key)?;
         file.place()?;

@@ -313,8 +313,7 @@ impl LabelReader<'_> {
     fn next(&mut self) -> Result<Option<GroupLabel>> {
         while self.position == self.block.len() {
             let Some(extent) = self.blocks.next() else { return Ok(None) };
-            self.block.resize(extent.length as usize, 0);
-            self.spill.read(extent.offset, &mut self.block)?;
+            self.spill.load(extent, &mut self.block)?;
             self.position = 0;
         }
         let (length, rest) = self.block[self.position..].split_at(4);

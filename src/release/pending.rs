@@ -12,7 +12,8 @@ use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result};
 use crate::resources::disk::DiskFile;
 use crate::resources::secret::secret;
-use crate::resources::spill::{Keystream, Spill};
+use crate::resources::spill::Keystream;
+use crate::resources::spill_stream::SpillStream;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -39,7 +40,12 @@ pub struct PendingHead {
 }
 
 /// Writes the people who wait to a file that is not in place yet; `rows` are the bytes of a table.
-pub fn write(file: &mut PrivateFile, head: &PendingHead, rows: &Spill, key: &FingerprintKey) -> Result<()> {
+pub fn write(
+    file: &mut PrivateFile,
+    head: &PendingHead,
+    rows: &SpillStream,
+    key: &FingerprintKey,
+) -> Result<()> {
     let path = file.path().to_path_buf();
     let io = |source| Error::io(&path, source);
     let salt: [u8; SALT_BYTES] = secret().map_err(|source| Error::io("random numbers", source))?;

@@ -43,8 +43,7 @@ impl PersonLog {
         let mut sorter = Sorter::new(budget, spill)?;
         let mut block = Vec::new();
         for extent in &self.blocks {
-            block.resize(extent.length as usize, 0);
-            spill.read(extent.offset, &mut block)?;
+            spill.load(*extent, &mut block)?;
             block.chunks_exact(RECORD_BYTES).try_for_each(|record| sorter.push(&[record]))?;
         }
         self.block.chunks_exact(RECORD_BYTES).try_for_each(|record| sorter.push(&[record]))?;

@@ -9,6 +9,7 @@ pub mod progress;
 pub(crate) mod secret;
 pub mod sorter;
 pub mod spill;
+pub mod spill_stream;
 pub(crate) mod tally;
 pub mod threads;
 pub mod unfinished;
@@ -21,6 +22,7 @@ use crate::error::Result;
 use budget::Budget;
 use progress::Progress;
 use spill::{Spill, SpillForm};
+use spill_stream::SpillStream;
 
 /// The resources that a stage may use.
 pub struct Resources<'a> {
@@ -46,5 +48,10 @@ impl<'a> Resources<'a> {
     /// An empty spill.
     pub fn new_spill(&self) -> Result<Spill> {
         Spill::with(&self.temp, self.spill)
+    }
+
+    /// An empty stream of bytes, stored in the same way.
+    pub fn new_spill_stream(&self) -> Result<SpillStream> {
+        SpillStream::with(&self.temp, self.spill)
     }
 }

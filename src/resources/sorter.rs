@@ -149,8 +149,7 @@ impl Cursor {
     fn next(&mut self, spill: &Spill) -> Result<Option<Vec<u8>>> {
         if self.position == self.block.len() {
             let Some(extent) = self.blocks.next() else { return Ok(None) };
-            self.block.resize(extent.length as usize, 0);
-            spill.read(extent.offset, &mut self.block)?;
+            spill.load(extent, &mut self.block)?;
             self.position = 0;
         }
         let (length, rest) = self.block[self.position..].split_at(4);

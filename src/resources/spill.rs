@@ -4,18 +4,22 @@
 //! operating system removes it however the run ends. What it held stays on the device, so it is encrypted with a key
 //! that exists in the memory of the run only. The store only knows blobs and their sizes; callers know what they mean.
 //!
-//! The cipher is ChaCha20, and the place in its keystream is the place in the file. No part of a keystream is used
-//! twice: every place is written once, because the file only grows, and every spill has a key of its own. Changes by
-//! others are not detected; only the superuser could make them.
+//! The cipher is ChaCha20. Every blob has a number of its own, which is its nonce, and every spill a key of its own, so no
+//! part of a keystream is used twice, although the space of blobs that are released is written again. That keeps the file
+//! about as large as what it holds at any time. Changes by others are not detected; only the superuser could make them.
+//!
+//! Memory: 8 bytes for each released blob whose space was not used again.
 
 use super::disk::DiskFile;
 use super::secret::secret;
 use crate::error::{Error, Result};
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How data that does not fit in memory is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,19 +34,60 @@ pub enum SpillForm {
 /// A file of blobs; may be shared between threads.
 #[derive(Debug)]
 pub struct Spill {
-    directory: PathBuf,
-    file: DiskFile,
-    end: AtomicU64,
-    keystream: Option<Keystream>,
+    file: SpillFile,
+    space: Mutex<FileSpace>,
+    blobs: AtomicU64,
+    appended: AtomicU64,
 }
 
 /// The location of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte in the file.
-    pub offset: u64,
+    offset: u64,
     /// Length in bytes.
     pub length: u64,
+    /// The number of the blob.
+    number: u64,
+}
+
+impl Extent {
+    /// A blob without bytes, which no spill holds.
+    pub const EMPTY: Extent = Extent { offset: 0, length: 0, number: 0 };
+}
+
+/// What is free in a file that may grow.
+#[derive(Debug, Default)]
+struct FileSpace {
+    end: u64,
+    /// Where the free places of each length begin.
+    free: BTreeMap<u64, Vec<u64>>,
+}
+
+impl FileSpace {
+    /// A place for so many bytes: the smallest that is free, otherwise a new one at the end.
+    fn take(&mut self, length: u64) -> u64 {
+        let Some((&found, places)) = self.free.range_mut(length..).next() else {
+            self.end += length;
+            return self.end - length;
+        };
+        let place = places.pop();
+        if places.is_empty() {
+            self.free.remove(&found);
+        }
+        match place {
+            Some(place) => {
+                self.give_back(place + length, found - length);
+                place
+            }
+            None => self.take(length),
+        }
+    }
+
+    fn give_back(&mut self, offset: u64, length: u64) {
+        if length > 0 {
+            self.free.entry(length).or_default().push(offset);
+        }
+    }
 }
 
 impl Spill {
@@ -53,6 +98,64 @@ impl Spill {
 
     /// An empty spill in `directory`, which must exist and be writable.
     pub fn with(directory: &Path, form: SpillForm) -> Result<Self> {
+        let file = SpillFile::with(directory, form)?;
+        Ok(Spill { file, space: Mutex::default(), blobs: AtomicU64::new(0), appended: AtomicU64::new(0) })
+    }
+
+    /// Adds a blob.
+    pub fn append(&self, blob: &[u8]) -> Result<Extent> {
+        let length = blob.len() as u64;
+        if length == 0 {
+            return Ok(Extent::EMPTY);
+        }
+        let offset = self.space.lock().unwrap_or_else(PoisonError::into_inner).take(length);
+        let extent = Extent { offset, length, number: self.blobs.fetch_add(1, Ordering::Relaxed) };
+        let encrypt = |keystream: &Keystream, at, part: &mut [u8]| {
+            keystream.apply_to_blob(extent.number, at, part);
+        };
+        self.file.write(offset, blob, encrypt)?;
+        self.appended.fetch_add(length, Ordering::Relaxed);
+        Ok(extent)
+    }
+
+    /// Reads the bytes of a blob from the place `from` on, as many as `buffer` holds.
+    pub fn read(&self, extent: Extent, from: u64, buffer: &mut [u8]) -> Result<()> {
+        if from + buffer.len() as u64 > extent.length {
+            return Err(self.file.error(std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        let decrypt =
+            |keystream: &Keystream, part: &mut [u8]| keystream.apply_to_blob(extent.number, from, part);
+        self.file.read(extent.offset + from, buffer, decrypt)
+    }
+
+    /// Reads a whole blob.
+    pub fn load(&self, extent: Extent, blob: &mut Vec<u8>) -> Result<()> {
+        blob.resize(extent.length as usize, 0);
+        self.read(extent, 0, blob)
+    }
+
+    /// Gives the space of a blob to those that come later; it must not be read again.
+    pub fn release(&self, extent: Extent) {
+        let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
+        space.give_back(extent.offset, extent.length);
+    }
+
+    /// The number of bytes appended, also of blobs that were released.
+    pub fn bytes(&self) -> u64 {
+        self.appended.load(Ordering::Relaxed)
+    }
+}
+
+/// An unnamed file, and the key of its bytes.
+#[derive(Debug)]
+pub(super) struct SpillFile {
+    directory: PathBuf,
+    file: DiskFile,
+    keystream: Option<Keystream>,
+}
+
+impl SpillFile {
+    pub(super) fn with(directory: &Path, form: SpillForm) -> Result<Self> {
         let file = DiskFile::nameless(directory)
             .map_err(|source| Error::Spill { directory: directory.to_owned(), source })?;
         let keystream = match form {
@@ -61,41 +164,41 @@ impl Spill {
             }
             SpillForm::Plain => None,
         };
-        Ok(Spill { directory: directory.to_owned(), file, end: AtomicU64::new(0), keystream })
+        Ok(SpillFile { directory: directory.to_owned(), file, keystream })
     }
 
-    /// Appends a blob.
-    pub fn append(&self, blob: &[u8]) -> Result<Extent> {
-        let length = blob.len() as u64;
-        let offset = self.end.fetch_add(length, Ordering::Relaxed);
-        self.write(offset, blob).map_err(|source| self.error(source))?;
-        Ok(Extent { offset, length })
-    }
-
-    /// Reads a part of the file, given by its offset and the length of `buffer`.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buffer, offset).map_err(|source| self.error(source))?;
-        if let Some(keystream) = &self.keystream {
-            keystream.apply(offset, buffer);
-        }
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, blob: &[u8]) -> std::io::Result<()> {
-        let Some(keystream) = &self.keystream else { return self.file.write_all_at(blob, offset) };
-        let mut room = vec![0; blob.len().min(CHUNK)];
-        for (part, at) in blob.chunks(CHUNK).zip((offset..).step_by(CHUNK)) {
+    /// Writes bytes at this place of the file; `encrypt` is also told how many of them come before.
+    pub(super) fn write(
+        &self,
+        offset: u64,
+        bytes: &[u8],
+        encrypt: impl Fn(&Keystream, u64, &mut [u8]),
+    ) -> Result<()> {
+        let write =
+            |bytes: &[u8], offset| self.file.write_all_at(bytes, offset).map_err(|source| self.error(source));
+        let Some(keystream) = &self.keystream else { return write(bytes, offset) };
+        let mut room = vec![0; bytes.len().min(CHUNK)];
+        for (part, at) in bytes.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
             let sealed = &mut room[..part.len()];
             sealed.copy_from_slice(part);
-            keystream.apply(at, sealed);
-            self.file.write_all_at(sealed, at)?;
+            encrypt(keystream, at, sealed);
+            write(sealed, offset + at)?;
         }
         Ok(())
     }
 
-    /// The number of bytes appended.
-    pub fn bytes(&self) -> u64 {
-        self.end.load(Ordering::Relaxed)
+    /// Reads the bytes at this place of the file.
+    pub(super) fn read(
+        &self,
+        offset: u64,
+        buffer: &mut [u8],
+        decrypt: impl FnOnce(&Keystream, &mut [u8]),
+    ) -> Result<()> {
+        self.file.read_exact_at(buffer, offset).map_err(|source| self.error(source))?;
+        if let Some(keystream) = &self.keystream {
+            decrypt(keystream, buffer);
+        }
+        Ok(())
     }
 
     fn error(&self, source: std::io::Error) -> Error {
@@ -106,10 +209,11 @@ impl Spill {
 /// Bytes that are encrypted at a time; a thread that writes holds so much besides the blob.
 const CHUNK: usize = 1 << 16;
 
-/// Bytes of the file with one nonce: a quarter of what ChaCha20 allows.
+/// Bytes of a file with one nonce: a quarter of what ChaCha20 allows.
 const SEGMENT: u64 = 1 << 36;
 
-/// Encrypts and decrypts by the place in a file. No two files may have the same key.
+/// Encrypts and decrypts by the place in a file, or in a numbered blob. No two files may have the same key, nor a file and
+/// blobs.
 pub struct Keystream {
     key: [u8; 32],
 }
@@ -130,14 +234,19 @@ impl Keystream {
             let (segment, place) = (offset / SEGMENT, offset % SEGMENT);
             let here = (bytes.len() as u64).min(SEGMENT - place);
             let (now, later) = bytes.split_at_mut(here as usize);
-            let mut nonce = [0; 12];
-            nonce[..8].copy_from_slice(&segment.to_le_bytes());
-            let mut cipher = ChaCha20::new(&self.key.into(), &nonce.into());
-            cipher.seek(place);
-            cipher.apply_keystream(now);
+            self.apply_to_blob(segment, place, now);
             bytes = later;
             offset += here;
         }
+    }
+
+    /// Encrypts or decrypts the bytes at this place of a blob. No two blobs may have the same number.
+    fn apply_to_blob(&self, number: u64, place: u64, bytes: &mut [u8]) {
+        let mut nonce = [0; 12];
+        nonce[..8].copy_from_slice(&number.to_le_bytes());
+        let mut cipher = ChaCha20::new(&self.key.into(), &nonce.into());
+        cipher.seek(place);
+        cipher.apply_keystream(bytes);
     }
 }
 
@@ -151,8 +260,8 @@ impl fmt::Debug for Keystream {
 impl Spill {
     /// The bytes on the disk.
     pub(crate) fn stored(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.bytes() as usize];
-        self.file.read_exact_at(&mut bytes, 0).unwrap();
+        let mut bytes = vec![0; self.space.lock().unwrap().end as usize];
+        self.file.file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
     }
 }
@@ -176,7 +285,7 @@ mod tests {
             assert_eq!(holds(&spill.stored(), b"Lovelace"), found, "{form:?}");
             assert_eq!(holds(&spill.stored(), &[0; 20]), found, "{form:?}");
             let mut back = vec![0; secret.length as usize];
-            spill.read(secret.offset, &mut back).unwrap();
+            spill.read(secret, 0, &mut back).unwrap();
             assert_eq!(back, b"Ada Lovelace has influenza");
         }
     }
@@ -225,10 +334,60 @@ mod tests {
                 let extent = spill.append(&blob).unwrap();
                 let from = blob.len() / 3;
                 let mut part = vec![0; blob.len() - from];
-                spill.read(extent.offset + from as u64, &mut part).unwrap();
+                spill.read(extent, from as u64, &mut part).unwrap();
                 prop_assert_eq!(&part[..], &blob[from..]);
             }
         }
+
+        #[test]
+        fn released_space_is_used_again_and_harms_no_other_blob(
+            steps in proptest::collection::vec((1usize..300, proptest::option::of(any::<proptest::sample::Index>())), 1..60),
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let spill = Spill::create(directory.path()).unwrap();
+            let mut held: Vec<(Extent, Vec<u8>)> = vec![];
+            for (number, (length, released)) in steps.into_iter().enumerate() {
+                let blob = vec![number as u8; length];
+                held.push((spill.append(&blob).unwrap(), blob));
+                if let Some(released) = released {
+                    spill.release(held.swap_remove(released.index(held.len())).0);
+                }
+                for (extent, blob) in &held {
+                    let mut back = vec![];
+                    spill.load(*extent, &mut back).unwrap();
+                    prop_assert_eq!(&back, blob);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_is_as_large_as_the_most_that_it_held() {
+        let directory = tempfile::tempdir().unwrap();
+        let spill = Spill::create(directory.path()).unwrap();
+        let mut held: Vec<Extent> = (0..10).map(|_| spill.append(&[1; 100]).unwrap()).collect();
+        for _ in 0..100 {
+            spill.release(held.remove(3));
+            held.push(spill.append(&[2; 100]).unwrap());
+        }
+        assert_eq!((spill.stored().len(), spill.bytes()), (1000, 11_000));
+        spill.release(held[0]);
+        // A part of the place of a longer blob.
+        spill.append(&[3; 60]).unwrap();
+        spill.append(&[4; 40]).unwrap();
+        assert_eq!(spill.stored().len(), 1000);
+    }
+
+    #[test]
+    fn a_place_that_is_used_again_has_another_keystream() {
+        let directory = tempfile::tempdir().unwrap();
+        let spill = Spill::create(directory.path()).unwrap();
+        let first = spill.append(&[7; 64]).unwrap();
+        let before = spill.stored();
+        spill.release(first);
+        spill.append(&[7; 64]).unwrap();
+        assert_eq!(before.len(), spill.stored().len());
+        assert_ne!(before, spill.stored());
     }
 
     #[test]
@@ -238,13 +397,13 @@ mod tests {
         let first = spill.append(b"first").unwrap();
         let second = spill.append(b"second!").unwrap();
         let mut buffer = [0; 7];
-        spill.read(second.offset, &mut buffer).unwrap();
+        spill.read(second, 0, &mut buffer).unwrap();
         assert_eq!(&buffer, b"second!");
-        spill.read(first.offset, &mut buffer[..5]).unwrap();
+        spill.read(first, 0, &mut buffer[..5]).unwrap();
         assert_eq!(&buffer[..5], b"first");
         assert_eq!(spill.bytes(), 12);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-        assert!(spill.read(100, &mut buffer).is_err());
+        assert!(spill.read(first, 0, &mut buffer).is_err() && spill.read(second, 1, &mut buffer).is_err());
     }
 
     #[test]

@@ -159,9 +159,7 @@ impl Tally {
     fn load(&mut self, partition: &Partition) -> Result<()> {
         let mut blob = Vec::new();
         for extent in &partition.extents {
-            blob.resize(extent.length as usize, 0);
-            let spill = self.spill.clone();
-            spill.read(extent.offset, &mut blob)?;
+            self.spill.load(*extent, &mut blob)?;
             let mut rest = &blob[..];
             while let Some((head, tail)) = rest.split_first_chunk::<RECORD_HEAD>() {
                 let key = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;

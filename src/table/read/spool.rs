@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::resources::spill::{Spill, SpillForm};
+use crate::resources::spill::SpillForm;
+use crate::resources::spill_stream::SpillStream;
 
 /// Where the copy of a pipe is stored, and how.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ impl Default for SpoolPlace {
 
 /// A source that can be read only once, and the copy of what was read of it.
 pub(super) struct Spool {
-    copy: Spill,
+    copy: SpillStream,
     rest: Mutex<Rest>,
 }
 
@@ -42,7 +43,7 @@ struct Rest {
 
 impl Spool {
     pub fn new(source: Box<dyn Read + Send>, place: &SpoolPlace) -> Result<Arc<Self>> {
-        let copy = Spill::with(&place.directory, place.form)?;
+        let copy = SpillStream::with(&place.directory, place.form)?;
         Ok(Arc::new(Spool { copy, rest: Mutex::new(Rest { source: Some(source), copied: 0 }) }))
     }
 

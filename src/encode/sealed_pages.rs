@@ -10,8 +10,9 @@ use super::page::{Layout, Page};
 use crate::error::{Error, Result};
 use crate::resources::byte_form::{Parcel, PolicyStamp};
 use crate::resources::secret::secret;
-use chacha20::ChaCha20;
-use chacha20::cipher::{KeyIvInit, StreamCipher};
+use aes::Aes256;
+use ctr::Ctr32BE;
+use ctr::cipher::{KeyIvInit, StreamCipher};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -72,7 +73,7 @@ pub fn seal(bytes: Vec<u8>, key: &[u8]) -> Result<Vec<u8>> {
     let mut sealed = Vec::with_capacity(NONCE + bytes.len() + TAG);
     sealed.extend_from_slice(&nonce);
     sealed.extend_from_slice(&bytes);
-    ChaCha20::new(&encrypt.into(), &nonce.into()).apply_keystream(&mut sealed[NONCE..]);
+    encrypt_from(&encrypt, nonce, &mut sealed[NONCE..]);
     let tag = mac(&authenticate, &sealed).finalize().into_bytes();
     sealed.extend_from_slice(&tag[..TAG]);
     Ok(sealed)
@@ -88,8 +89,15 @@ pub fn unseal(sealed: &[u8], key: &[u8]) -> Result<Vec<u8>> {
     let made_here = mac(&authenticate, sealed).verify_truncated_left(tag);
     made_here.map_err(|_| damaged("what a task passed on was changed on its way"))?;
     let mut bytes = bytes.to_vec();
-    ChaCha20::new(&encrypt.into(), &(*nonce).into()).apply_keystream(&mut bytes);
+    encrypt_from(&encrypt, *nonce, &mut bytes);
     Ok(bytes)
+}
+
+/// Encrypts or decrypts; the last four bytes of a block count the blocks.
+fn encrypt_from(key: &[u8; 32], nonce: [u8; NONCE], bytes: &mut [u8]) {
+    let mut first_block = [0; 16];
+    first_block[..NONCE].copy_from_slice(&nonce);
+    Ctr32BE::<Aes256>::new(key.into(), &first_block.into()).apply_keystream(bytes);
 }
 
 /// The two keys that follow from the key of a run.

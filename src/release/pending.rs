@@ -1,9 +1,9 @@
 //! Who waits until enough others have come?
 //!
 //! `NAME.pending` is a private file next to a release that is continued: the rows of everybody who was not published
-//! yet, encrypted with ChaCha20 under a key that follows from the owner's key and a random salt of each file, and sealed
-//! with HMAC-SHA-256. It names the manifest after which they wait: as soon as another night has appeared, which published
-//! all of them, it is void.
+//! yet, encrypted with AES-256 in counter mode under a key that follows from the owner's key and a random salt of each
+//! file, and sealed with HMAC-SHA-256. It names the manifest after which they wait: as soon as another night has appeared,
+//! which published all of them, it is void.
 //!
 //! Memory: one buffer.
 
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-const MAGIC: &[u8; 17] = b"skyveil pending 1";
+const MAGIC: &[u8; 17] = b"skyveil pending 2";
 const SALT_BYTES: usize = 32;
 const SEAL_BYTES: usize = 32;
 const BUFFER: usize = 1 << 16;

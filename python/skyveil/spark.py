@@ -399,8 +399,9 @@ class _Tasks:
         return functools.partial(_start, self._given, self._order)
 
     def close(self) -> None:
-        """Removes what Spark stored for the run."""
+        """Removes what Spark stored for the run, and its mark from the thread of the caller."""
         self._writers.shutdown(cancel_futures=True)
+        self._context.removeJobTag(self._tag)
         self._sets.clear()
         if self._all is not None:
             self._all.unpersist(blocking=True)

@@ -7,10 +7,13 @@
 use super::binning::Binning;
 use super::elsewhere;
 use super::frontier::OpenNode;
-use super::page_counts::{Histograms, NodeCounter, NodePlaces, counting_bytes, finely, most_nodes, stride};
+use super::page_counts::{
+    Histograms, NodeCounter, NodePlaces, counting_bytes, finely, finest_cells, most_nodes, stride,
+};
 use super::part_rows::PartRows;
 use super::rank::{ColumnHistogram, Run};
 use super::rows::{InMemory, OnPages};
+use super::siblings::{BatchCounts, KeptCounts};
 use super::triples::{Counter, Triple};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
@@ -44,6 +47,9 @@ pub trait CountRows: Sync {
 
     /// Counts a batch of nodes.
     fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Self::Counts>;
+
+    /// Keeps the counts of a batch whose nodes are decided, if they help to count the next one.
+    fn keep(&mut self, counts: Self::Counts);
 
     /// Counts one column of one node as finely as possible; `None` if the counts of the batch are already as fine.
     fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Self::Counts>>;
@@ -141,6 +147,8 @@ impl CountRows for InMemory<'_> {
         Ok(())
     }
 
+    fn keep(&mut self, (): ()) {}
+
     fn count_finely(&self, _tree: &CutTree, _node: &OpenNode, _column: usize) -> Result<Option<()>> {
         Ok(None)
     }
@@ -151,12 +159,9 @@ impl CountRows for InMemory<'_> {
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnHistogram<'c> {
-        let (rows, extent) = (of.node.rows.clone(), of.node.extent[column].clone());
-        let people = rows.len() as u64;
-        let runs = match &self.rows.columns[column] {
-            Codes::Narrow(codes) => counter.runs(extent, codes[rows].iter().map(|&code| u16::from(code))),
-            Codes::Wide(codes) => counter.runs(extent, codes[rows].iter().copied()),
-        };
+        let people = of.node.rows.len() as u64;
+        let runs =
+            counter.runs(of.node.extent[column].clone(), &self.rows.columns[column], of.node.rows.clone());
         ColumnHistogram { column: &self.columns[column], runs, people }
     }
 
@@ -213,16 +218,23 @@ fn count_node(rows: &Rows, column: usize, node: &OpenNode, counter: &mut Counter
 
 impl OnPages<'_> {
     /// Counts the nodes' rows in these bins, in one pass over all pages.
-    fn histograms(&self, tree: &CutTree, nodes: &[OpenNode], bins: Fineness) -> Result<Histograms> {
+    fn batch_counts(&self, tree: &CutTree, batch: &[OpenNode], bins: Fineness) -> Result<BatchCounts> {
+        let histograms = self.histograms(tree, batch, bins)?;
+        Ok(BatchCounts { histograms, nodes: batch.iter().map(|node| (node.id, node.part.people)).collect() })
+    }
+
+    fn histograms(&self, tree: &CutTree, batch: &[OpenNode], bins: Fineness) -> Result<Histograms> {
         let store = match self.rows {
             PartRows::Here(store) => store,
-            PartRows::Elsewhere(rows) => return elsewhere::histograms(rows, tree, nodes, bins, self),
+            PartRows::Elsewhere(rows) => return elsewhere::histograms(rows, tree, batch, bins, self),
         };
         let (slots, threads, binnings) = (self.slots, rayon::current_num_threads(), self.binnings(bins));
-        let bytes = counting_bytes(stride(&binnings, slots), threads) * nodes.len() as u64;
+        let bytes = counting_bytes(stride(&binnings, slots), threads) * batch.len() as u64;
         let _reserved = self.budget.reserve("counting the nodes of a level", bytes)?;
-        let nodes: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
-        let places = NodePlaces::new(tree, &nodes);
+        let nodes: Vec<NodeId> = batch.iter().map(|node| node.id).collect();
+        let mut places = NodePlaces::new(tree, &nodes);
+        let before = self.before.as_ref().filter(|_| bins == Fineness::Coarse).map(|before| &before.batch);
+        let derived = before.map_or(vec![], |before| places.derive(tree, batch, &before.nodes));
         let next = AtomicUsize::new(0);
         let total = Mutex::new(Histograms::new(&binnings, slots, nodes.len()));
         let worker = |_| -> Result<()> {
@@ -244,7 +256,11 @@ impl OnPages<'_> {
             }
         };
         (0..threads).into_par_iter().try_for_each(worker)?;
-        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = before {
+            derived.iter().for_each(|node| total.derive(node, &before.histograms));
+        }
+        Ok(total)
     }
 
     /// The bins of each column.
@@ -257,20 +273,35 @@ impl OnPages<'_> {
 }
 
 impl CountRows for OnPages<'_> {
-    type Counts = Histograms;
+    type Counts = BatchCounts;
 
     fn nodes_at_once(&self) -> usize {
         let bytes = counting_bytes(stride(&self.coarse, self.slots), rayon::current_num_threads());
         let most = most_nodes(&self.coarse, self.slots) as u64;
-        (self.budget.free() / bytes.max(1)).clamp(1, most.max(1)) as usize
+        (self.budget.free() / bytes.max(1)).clamp(1, most) as usize
     }
 
-    fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<Histograms> {
-        self.histograms(tree, nodes, Fineness::Coarse)
+    fn count(&self, tree: &CutTree, nodes: &[OpenNode]) -> Result<BatchCounts> {
+        self.batch_counts(tree, nodes, Fineness::Coarse)
     }
 
-    fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<Histograms>> {
-        self.histograms(tree, std::slice::from_ref(node), Fineness::Finely(column as u32)).map(Some)
+    fn keep(&mut self, batch: BatchCounts) {
+        self.before = None;
+        let threads = rayon::current_num_threads();
+        let next = 2 * batch.nodes.len() as u64 * counting_bytes(stride(&self.coarse, self.slots), threads);
+        let finely = counting_bytes(finest_cells(self.columns, self.slots), threads);
+        let bytes = batch.histograms.bytes();
+        // There must be room for counting the next batch, and one of its nodes finely.
+        if matches!(self.rows, PartRows::Here(_))
+            && bytes + next.max(finely) <= self.budget.free()
+            && let Some(_room) = self.budget.try_reserve(bytes)
+        {
+            self.before = Some(KeptCounts { batch, _room });
+        }
+    }
+
+    fn count_finely(&self, tree: &CutTree, node: &OpenNode, column: usize) -> Result<Option<BatchCounts>> {
+        self.batch_counts(tree, std::slice::from_ref(node), Fineness::Finely(column as u32)).map(Some)
     }
 
     fn spread<'c>(
@@ -279,7 +310,7 @@ impl CountRows for OnPages<'_> {
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnHistogram<'c> {
-        let (binning, cells) = of.counts.column(of.place, column);
+        let (binning, cells) = of.counts.histograms.column(of.place, column);
         let people = |cells: &[u64]| match self.people() {
             People::Valued => cells.iter().sum(),
             People::Listed => cells.last().copied().unwrap_or(0),
@@ -294,7 +325,7 @@ impl CountRows for OnPages<'_> {
         column: usize,
         counter: &'c mut Counter,
     ) -> ColumnCounts<'c> {
-        let (binning, cells) = of.counts.column(of.place, column);
+        let (binning, cells) = of.counts.histograms.column(of.place, column);
         counter.triples_of(cells, self.slots);
         counter.counted(&binning.column, Some(binning), of.node.part.values(), self.people())
     }

@@ -1,6 +1,6 @@
 //! How large may a node be to be finished in memory, and how much memory does growing a tree take?
 
-use super::page_counts::{COARSE_BINS, FINE_CELLS, counting_bytes};
+use super::page_counts::{COARSE_BINS, counting_bytes, finest_cells};
 use crate::encode::column::Column;
 use crate::encode::group_counts::Part;
 use crate::encode::page::{Layout, Lists};
@@ -78,8 +78,7 @@ impl SubtreeLimits {
     /// The working memory for growing a tree, in addition to its pages.
     pub fn working_bytes(&self, columns: &[Column], slots: usize, threads: usize) -> u64 {
         let coarse: usize = columns.iter().map(|column| column.codes.min(COARSE_BINS) as usize * slots).sum();
-        let fine = columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max();
-        let counting = counting_bytes(coarse.max(fine.unwrap_or(0)), threads) as usize;
+        let counting = counting_bytes(coarse.max(finest_cells(columns, slots)), threads) as usize;
         // One node grows while another one is written.
         let finishing = 4 * self.bytes as u64 + self.scratch_bytes(threads);
         finishing.max(counting as u64)

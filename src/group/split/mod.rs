@@ -34,6 +34,7 @@ pub mod propose;
 pub mod rank;
 pub mod replay;
 pub mod rows;
+mod siblings;
 pub mod small;
 pub mod subtree;
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! Memory: [`Histograms`].
 
 use super::binning::{Binning, Bins};
+use super::frontier::OpenNode;
+use super::siblings::{DerivedNode, derive_largest};
 use super::walk::{CHUNK, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 pub(super) const COARSE_BINS: u32 = 256;
 
 /// Counters of one column when a node without a coarse cut is counted again.
-pub(super) const FINE_CELLS: usize = 1 << 20;
+const FINE_CELLS: usize = 1 << 20;
 
 /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
 pub(super) fn slots(layout: &Layout) -> usize {
@@ -37,6 +39,11 @@ pub(super) fn finely(columns: &[Column], column: usize, slots: usize) -> Arc<[Bi
         false => Binning::new(&Column::evenly_spaced(1), 1),
     };
     columns.iter().enumerate().map(binning).collect()
+}
+
+/// The most counters of a column that is counted as finely as possible.
+pub(super) fn finest_cells(columns: &[Column], slots: usize) -> usize {
+    columns.iter().map(|column| (column.codes as usize * slots).min(FINE_CELLS)).max().unwrap_or(0)
 }
 
 /// Counts of some nodes by column, bin and sensitive value.
@@ -86,30 +93,48 @@ impl Histograms {
         (binning, &self.cells[start..start + binning.column.codes as usize * self.slots])
     }
 
+    /// The bytes that they take.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of_val(&*self.cells) as u64
+    }
+
+    /// Replaces what was counted of a derived node by its own counts.
+    pub(super) fn derive(&mut self, derived: &DerivedNode, before: &Histograms) {
+        let DerivedNode { place, parent, siblings } = derived;
+        let stride = self.stride;
+        let of_parent = &before.cells[parent * stride..][..stride];
+        for (cell, &all) in (place * stride..).zip(of_parent) {
+            let others: u64 =
+                siblings.iter().map(|sibling| self.cells[cell - place * stride + sibling * stride]).sum();
+            self.cells[cell] = all - self.cells[cell] - others;
+        }
+    }
+
     /// Moves the counts of some rows here, taken for the same nodes in the same bins.
     fn take(&mut self, counted: &mut PageCounts) {
         for (own, cell) in self.cells.iter_mut().zip(&mut counted.cells) {
             *own += u64::from(std::mem::take(cell));
         }
-        counted.rows = 0;
+        counted.most = 0;
     }
 }
 
-/// Counts of fewer than 2^32 rows, in narrow cells.
+/// Counts below 2^32, in narrow cells.
 struct PageCounts {
     binnings: Arc<[Binning]>,
     slots: usize,
     stride: usize,
     cells: Vec<u32>,
-    rows: usize,
+    /// No cell holds more.
+    most: usize,
 }
 
 /// The place of a row whose node is not counted.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// The most nodes that can be counted at once: the number of a cell has 32 bits.
+/// The most nodes that can be counted at once: the number of a node's first cell has 32 bits.
 pub(super) fn most_nodes(binnings: &[Binning], slots: usize) -> usize {
-    u32::MAX as usize / stride(binnings, slots).max(1)
+    (u32::MAX as usize / stride(binnings, slots).max(1)).max(1)
 }
 
 /// Rows of a page that are counted, at most [`CHUNK`] of them.
@@ -164,17 +189,16 @@ impl CountedRows {
 impl PageCounts {
     fn new(binnings: &Arc<[Binning]>, slots: usize, nodes: usize) -> Self {
         let stride = stride(binnings, slots);
-        PageCounts { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes], rows: 0 }
+        PageCounts { binnings: binnings.clone(), slots, stride, cells: vec![0; stride * nodes], most: 0 }
     }
 
-    /// Whether a cell may overflow if `more` rows are added.
-    fn is_full(&self, more: usize) -> bool {
-        self.rows + more > u32::MAX as usize
+    /// Whether a cell may overflow if these rows are added.
+    fn is_full(&self, rows: &Rows) -> bool {
+        self.most + most_in_a_cell(rows) > u32::MAX as usize
     }
 
     /// Adds rows of a page.
     fn add(&mut self, rows: &Rows, counted: &CountedRows) {
-        self.rows += counted.rows.len();
         let slots = self.slots;
         let mut start = 0;
         for (codes, binning) in rows.columns.iter().zip(&*self.binnings) {
@@ -197,6 +221,14 @@ impl PageCounts {
     }
 }
 
+/// The most that these rows can add to a cell: a list may hold a value several times.
+fn most_in_a_cell(rows: &Rows) -> usize {
+    match rows.sensitive {
+        Sensitive::Single(_) => rows.len(),
+        Sensitive::Lists { .. } => (0..rows.len()).map(|row| rows.list(row).len().max(1)).sum(),
+    }
+}
+
 pub(super) fn stride(binnings: &[Binning], slots: usize) -> usize {
     binnings.iter().map(|binning| binning.column.codes as usize * slots).sum()
 }
@@ -214,6 +246,16 @@ impl NodePlaces {
         let mut place_of = vec![NOWHERE; tree.len()];
         nodes.iter().zip(0..).for_each(|(&node, place)| place_of[node as usize] = place);
         NodePlaces { walk: Walk::new(tree), place_of, nodes: nodes.len() }
+    }
+
+    /// Leaves out the nodes whose counts follow from those of the batch before; returns them.
+    pub(super) fn derive(
+        &mut self,
+        tree: &CutTree,
+        batch: &[OpenNode],
+        before: &[(NodeId, u64)],
+    ) -> Vec<DerivedNode> {
+        derive_largest(tree, batch, before, &mut self.place_of)
     }
 
     /// Passes the place of each of these rows to `sink`, in order; [`NOWHERE`] for the rows of other nodes.
@@ -244,12 +286,13 @@ impl<'p> NodeCounter<'p> {
 
     /// Whether it must be emptied before these rows are added.
     pub(super) fn is_full(&self, rows: &Rows) -> bool {
-        self.counts.is_full(rows.len())
+        self.counts.is_full(rows)
     }
 
     /// Adds the rows of a page.
     pub(super) fn add(&mut self, rows: &Rows) {
         let NodeCounter { places, counts, counted, room } = self;
+        counts.most += most_in_a_cell(rows);
         // Their cells stay in the cache while one column after the other is counted.
         for first in (0..rows.len()).step_by(CHUNK) {
             counted.find(first..rows.len().min(first + CHUNK), rows, places, room, counts.stride as u32);
@@ -346,6 +389,18 @@ mod tests {
         counts
     }
 
+    /// Rows without columns, with so many values in each list.
+    fn lists(many: &[usize]) -> Rows {
+        let ends = many.iter().scan(0, |end, many| {
+            *end += *many as u32;
+            Some(*end)
+        });
+        let offsets: Vec<u32> = [0].into_iter().chain(ends).collect();
+        let values = vec![1; offsets[many.len()] as usize];
+        let sensitive = Sensitive::Lists { lists: (0..many.len() as u32).collect(), offsets, values };
+        Rows { columns: vec![], sensitive }
+    }
+
     fn total(parts: &[&[(u16, u8, u32)]]) -> Histograms {
         let mut total = Histograms::new(&binnings(), 3, 2);
         parts.iter().for_each(|rows| total.take(&mut counted(rows)));
@@ -370,12 +425,25 @@ mod tests {
 
     #[test]
     fn narrow_cells_are_emptied_before_they_overflow() {
+        let tree = CutTree::default();
+        let places = NodePlaces::new(&tree, &[CutTree::ROOT]);
+        let mut counter = NodeCounter::new(&places, &Arc::from([]), 2);
+        // Two people without a value, and one who has the same value five times.
+        let rows = lists(&[0, 5, 0]);
+        counter.counts.most = u32::MAX as usize - 7;
+        assert!(!counter.is_full(&rows));
+        counter.add(&rows);
+        assert!(counter.is_full(&lists(&[0])));
+        counter.empty_into(&mut Histograms::new(&Arc::from([]), 2, 1));
+        assert!(!counter.is_full(&rows));
+    }
+
+    #[test]
+    fn what_was_counted_is_moved_once() {
         let mut counts = counted(&[(5, 1, 0); 7]);
-        assert!(!counts.is_full(u32::MAX as usize - 7) && counts.is_full(u32::MAX as usize - 6));
         let mut total = Histograms::new(&binnings(), 3, 2);
         total.take(&mut counts);
         total.take(&mut counts);
         assert_eq!(total.cells.iter().sum::<u64>(), 14);
-        assert!(!counts.is_full(u32::MAX as usize));
     }
 }

@@ -102,6 +102,7 @@ impl SplitPlan<'_> {
                 }
             }
             rows.move_rows();
+            rows.keep(counts);
         }
     }
 

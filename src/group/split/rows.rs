@@ -4,6 +4,7 @@ use super::binning::Binning;
 use super::limits::SubtreeLimits;
 use super::page_counts::{coarsely, slots};
 use super::part_rows::PartRows;
+use super::siblings::KeptCounts;
 use crate::encode::column::Column;
 use crate::encode::rows::Rows;
 use crate::resources::budget::Budget;
@@ -39,7 +40,7 @@ impl<'a> InMemory<'a> {
 /// Rows on pages; the tree of cuts says which node a row is in.
 ///
 /// Memory: a page per thread, and 8 bytes x nodes counted at once x bins x sensitive values per thread, which are
-/// reserved while they are in use.
+/// reserved while they are in use; as many bytes for the counts of the batch before, if there is room.
 pub struct OnPages<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rows: &'a PartRows<'a>,
@@ -51,6 +52,8 @@ pub struct OnPages<'a> {
     /// Counters per code: one for each sensitive value, and one for people if they may have any number of values.
     pub(super) slots: usize,
     pub(super) coarse: Arc<[Binning]>,
+    /// The counts of the batch before, if there was room to keep them.
+    pub(super) before: Option<KeptCounts>,
 }
 
 /// How far nodes are split on pages.
@@ -73,6 +76,6 @@ impl<'a> OnPages<'a> {
     ) -> Self {
         let slots = slots(rows.layout());
         let coarse = coarsely(columns);
-        OnPages { columns, rows, budget, progress, smallest, slots, coarse }
+        OnPages { columns, rows, budget, progress, smallest, slots, coarse, before: None }
     }
 }

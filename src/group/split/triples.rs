@@ -4,6 +4,8 @@
 //! of at most [`DENSE_PER_ROW`] x rows counters.
 
 use super::rank::Run;
+use crate::encode::codes::Codes;
+use std::ops::Range;
 
 /// (attribute value, sensitive value, count): all that a cut of one column needs to know about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,12 +36,22 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// The codes that occur, with the people below each; `codes` is the range of codes that can occur.
-    pub fn runs(
-        &mut self,
-        codes: std::ops::Range<u32>,
-        of_rows: impl ExactSizeIterator<Item = u16>,
-    ) -> &[Run] {
+    /// The codes that occur in some rows, with the people below each; `codes` is the range of codes that can occur.
+    pub fn runs(&mut self, codes: Range<u32>, column: &Codes, rows: Range<usize>) -> &[Run] {
+        match column {
+            Codes::Narrow(column) if rows.len() >= NARROW_ROWS => {
+                self.runs.clear();
+                push_runs(&mut self.runs, codes.start, count_narrow(&codes, &column[rows]));
+                &self.runs
+            }
+            Codes::Narrow(column) => {
+                self.runs_of_rows(codes, column[rows].iter().map(|&code| u16::from(code)))
+            }
+            Codes::Wide(column) => self.runs_of_rows(codes, column[rows].iter().copied()),
+        }
+    }
+
+    fn runs_of_rows(&mut self, codes: Range<u32>, of_rows: impl ExactSizeIterator<Item = u16>) -> &[Run] {
         self.runs.clear();
         if codes.len() > CODES_PER_ROW * of_rows.len() {
             self.keys.clear();
@@ -87,7 +99,7 @@ impl Counter {
     /// codes.
     pub fn count(
         &mut self,
-        codes: std::ops::Range<u32>,
+        codes: Range<u32>,
         values: usize,
         pairs: impl ExactSizeIterator<Item = (u16, u16)> + Clone,
     ) {
@@ -120,7 +132,7 @@ impl Counter {
     /// One triple per pair, in the order of codes.
     fn count_scattered(
         &mut self,
-        codes: std::ops::Range<u32>,
+        codes: Range<u32>,
         pairs: impl ExactSizeIterator<Item = (u16, u16)> + Clone,
     ) {
         count_codes(&mut self.dense, &codes, pairs.clone().map(|(code, _)| code));
@@ -174,11 +186,7 @@ impl Counter {
 const TABLES: usize = 4;
 
 /// Sets `counts` to the number of rows by code.
-fn count_codes(
-    counts: &mut Vec<u32>,
-    codes: &std::ops::Range<u32>,
-    of_rows: impl ExactSizeIterator<Item = u16>,
-) {
+fn count_codes(counts: &mut Vec<u32>, codes: &Range<u32>, of_rows: impl ExactSizeIterator<Item = u16>) {
     counts.clear();
     let many = codes.len();
     if many > 1 << 8 || of_rows.len() < TABLES * many {
@@ -194,6 +202,20 @@ fn count_codes(
         total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
     }
     counts.truncate(many);
+}
+
+/// For fewer rows a table for every narrow code does not pay.
+const NARROW_ROWS: usize = 512;
+
+/// The number of rows by code. Every narrow code has a counter in each table, so no index is checked.
+fn count_narrow(codes: &Range<u32>, of_rows: &[u8]) -> impl Iterator<Item = u64> {
+    let mut tables = [[0u32; 1 << 8]; TABLES];
+    let (chunks, rest) = of_rows.as_chunks::<TABLES>();
+    for chunk in chunks {
+        tables.iter_mut().zip(chunk).for_each(|(table, &code)| table[usize::from(code)] += 1);
+    }
+    rest.iter().for_each(|&code| tables[0][usize::from(code)] += 1);
+    codes.clone().map(move |code| tables.iter().map(|table| u64::from(table[code as usize])).sum())
 }
 
 fn push_runs(runs: &mut Vec<Run>, first: u32, people: impl Iterator<Item = u64>) {
@@ -265,7 +287,19 @@ mod tests {
             prop_assert_eq!(counted, expected);
             let (runs, firsts) = (runs.to_vec(), firsts.to_vec());
             prop_assert_eq!(runs.len(), firsts.len());
-            prop_assert_eq!(counter.runs(codes, pairs.iter().map(|pair| pair.0)), &runs[..]);
+            let column = Codes::Wide(pairs.iter().map(|pair| pair.0).collect());
+            prop_assert_eq!(counter.runs(codes, &column, 0..pairs.len()), &runs[..]);
+        }
+
+        #[test]
+        fn narrow_codes_are_counted_as_wide_ones(
+            codes in prop::collection::vec(30u8..200, 0..2000), from in any::<prop::sample::Index>(),
+        ) {
+            let rows = from.index(codes.len() + 1)..codes.len();
+            let wide = Codes::Wide(codes.iter().map(|&code| code.into()).collect());
+            let (mut counter, mut other) = (Counter::default(), Counter::default());
+            let expected = counter.runs(30..200, &wide, rows.clone());
+            prop_assert_eq!(other.runs(30..200, &Codes::Narrow(codes), rows), expected);
         }
     }
 }

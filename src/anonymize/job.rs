@@ -173,6 +173,7 @@ impl<'a> Anonymize<'a> {
             && only.manifest.policy_sha256 == self.policy.hash()
             && receipt.manifest_sha256 == only.manifest_sha256
             && receipt.asked == asked(self)?
+            && receipt.files_are_there(&paths)
             && integrity::nights(chain.nights(), None, progress)?.is_empty()
             && same_files(&receipt.input.files, self.table)?)
     }

@@ -341,6 +341,23 @@ impl Receipt {
         named.map(|named| beside(path, named)).collect()
     }
 
+    /// Whether the files are there that it names, and the list of suppressed rows is the one of these paths.
+    pub fn files_are_there(&self, paths: &ReceiptPaths) -> bool {
+        let receipt = &paths.receipt;
+        let unaltered = |tree: &NamedFile| {
+            hash(&beside(receipt, &tree.path)).is_ok_and(|(_, sha256)| sha256 == tree.sha256)
+        };
+        let list = match (&self.suppressed, paths.suppressed()) {
+            (None, None) => true,
+            (Some(own), Some(list)) => {
+                let own = beside(receipt, &own.list);
+                own.is_file() && resolved(&own) == resolved(list)
+            }
+            _ => false,
+        };
+        list && self.tree.as_ref().is_none_or(unaltered)
+    }
+
     /// Writes the receipt, which is not yet in place.
     pub fn write(&self, file: &mut PrivateFile) -> Result<()> {
         let path = file.path().to_path_buf();

@@ -180,6 +180,27 @@ fn private_files_go_with_the_release_that_they_belong_to() {
     );
 }
 
+#[test]
+fn a_release_without_its_private_files_is_made_again() {
+    let place = Place::new();
+    let again = |policy: &str, more: &[&str]| {
+        let told = place.ends_with(0, policy, &[&["--replace", "remove"], more].concat());
+        !told.contains("nothing to do")
+    };
+    place.replaced("listing.toml", &[]);
+    assert!(!again("listing.toml", &[]));
+    std::fs::remove_file(place.0.path("o.suppressed.csv")).unwrap();
+    assert!(again("listing.toml", &[]) && place.has("o.suppressed.csv"));
+    assert!(!again("listing.toml", &["--suppressed", "./o.suppressed.csv"]));
+    assert!(again("listing.toml", &["--suppressed", "list"]) && place.has("list"));
+    assert!(!again("listing.toml", &["--suppressed", "list"]));
+    assert!(again("cutting.toml", &[]) && !again("cutting.toml", &[]));
+    std::fs::remove_file(place.0.path("o.tree")).unwrap();
+    assert!(again("cutting.toml", &[]) && place.has("o.tree"));
+    place.0.write("o.tree", "1\n");
+    assert!(again("cutting.toml", &[]) && !again("cutting.toml", &[]));
+}
+
 /// What a killed run left is told by its receipt.
 #[test]
 fn an_exchange_that_was_cut_short_is_finished_or_undone() {

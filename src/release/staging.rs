@@ -60,8 +60,9 @@ impl Staging {
 
     /// Creates a staging directory for a release that replaces the one with the same name.
     pub fn replacing(turn: Arc<Turn>, release: &Path) -> Result<Self> {
-        // Exchanged, the link would go, and the release that it points to would stay.
-        if release.is_symlink() {
+        // Exchanged, the link would go, and the release that it points to would stay. A slash at the end would be
+        // followed.
+        if release.components().collect::<PathBuf>().is_symlink() {
             return Err(Error::missing(
                 format!("{} is a link, not the directory of a release", release.display()),
                 "name the directory that it points to",

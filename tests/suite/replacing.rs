@@ -226,3 +226,18 @@ fn an_exchange_that_was_cut_short_is_finished_or_undone() {
     place.replaced("cutting.toml", &remove);
     assert_eq!(place.made(), ["o", "o.receipt.json", "o.receipt.key", "o.tree"]);
 }
+
+/// A slash at its end would be followed.
+#[cfg(unix)]
+#[test]
+fn a_link_is_refused_however_it_is_written() {
+    let place = Place::new();
+    place.replaced("cutting.toml", &[]);
+    std::fs::rename(place.0.path("o"), place.0.path("place")).unwrap();
+    std::os::unix::fs::symlink("place", place.0.path("o")).unwrap();
+    for out in ["o", "o/", "./o//", "o/."] {
+        let run = ["anonymize", "t.csv", "--policy", "cutting.toml", "--out", out, "--replace", "remove"];
+        let told = place.0.ends_with(2, &[&run[..], &["--format", "csv"]].concat());
+        assert!(told.contains("is a link, not the directory of a release"), "{out}: {told}");
+    }
+}

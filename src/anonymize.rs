@@ -38,9 +38,10 @@ mod trial;
 mod writing;
 mod written;
 
+pub use crate::release::exchanged::OlderRelease;
 pub use append::{Append, Appended, WaitingFor, WaitingPeople};
 pub use erase::{Erase, EraseMode, Erasure};
-pub use job::{Anonymize, OlderRelease, Outcome, Search, Summary, Suppression};
+pub use job::{Anonymize, Outcome, Search, Summary, Suppression};
 pub use tasks::{EngineTask, PageTask};
 pub use trial::{
     PolicyEstimate, ReplayReport, ReplayedCuts, SAMPLED_PEOPLE, Trial, TrialTable, replayed_model, untried,
@@ -48,7 +49,6 @@ pub use trial::{
 
 use crate::error::{Error, Result};
 use crate::model::Grouping;
-use crate::release::private_file::with_ending;
 use crate::report::scope::{ReleasedPeople, scope};
 use crate::resources::budget::release_freed;
 use crate::resources::progress::Progress;
@@ -116,11 +116,9 @@ impl Anonymize<'_> {
         workplace.staging.seal()?;
         let mut owners = OwnersFiles::write(self, &mut written, &verdict, &mut workplace, start)?;
         owners.place()?;
-        let previous = with_ending(&self.out, ".previous");
         let published = match workplace.replaced {
             None => workplace.staging.publish(&owners.paths()),
-            Some(OlderRelease::Kept) => workplace.staging.exchange(&owners.paths(), Some(&previous)),
-            Some(OlderRelease::Removed) => workplace.staging.exchange(&owners.paths(), None),
+            Some(older) => workplace.staging.exchange(&owners.paths(), older),
         };
         // A release that appeared has its receipt, whatever happened next.
         if published.is_ok() || matches!(published, Err(Error::Undurable { .. })) {

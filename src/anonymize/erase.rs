@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::Policy;
 use crate::policy::Leaving;
 use crate::release::chain::{Chain, ChainLink, Night, night_folder};
+use crate::release::exchanged::OlderRelease;
 use crate::release::ledger::{LedgerHead, LedgerReader, LedgerRecord, LedgerWriter};
 use crate::release::manifest::{self, Evidence, MANIFEST, ManifestFile, PublishedColumn, REPORT, hash};
 use crate::release::pending::PendingHead;
@@ -307,7 +308,7 @@ impl Withdrawal<'_> {
         private.iter_mut().try_for_each(PrivateFile::place)?;
         let placed: Vec<PathBuf> = private.iter().map(|file| file.path().to_path_buf()).collect();
         let paths: Vec<&Path> = placed.iter().map(PathBuf::as_path).collect();
-        let exchanged = staging.exchange(&paths, None);
+        let exchanged = staging.exchange(&paths, OlderRelease::Removed);
         if exchanged.is_ok() || matches!(exchanged, Err(Error::Undurable { .. })) {
             private.into_iter().for_each(PrivateFile::keep);
             // Whatever fails from here on, the next run finishes.

@@ -10,7 +10,7 @@ use crate::release::receipt::Receipt;
 use crate::resources::faults::{Fault, arm};
 use crate::resources::progress::Progress;
 use crate::table::read::{ReadOptions, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn run(folder: &Path) -> Result<Outcome> {
@@ -19,7 +19,11 @@ fn run(folder: &Path) -> Result<Outcome> {
 }
 
 fn run_by(folder: &Path, policy: &Policy, replace: Option<OlderRelease>) -> Result<Outcome> {
-    let table = Table::open(&["datasets/clinic.csv".into()], &ReadOptions::default())?;
+    run_on(Path::new("datasets/clinic.csv"), folder, policy, replace)
+}
+
+fn run_on(table: &Path, folder: &Path, policy: &Policy, replace: Option<OlderRelease>) -> Result<Outcome> {
+    let table = Table::open(&[table.to_path_buf()], &ReadOptions::default())?;
     let job = Anonymize {
         temp: folder.to_path_buf(),
         memory: 32 << 20,
@@ -124,62 +128,113 @@ fn a_loss_of_power_at_any_operation_leaves_no_partial_release() {
     assert!(fail_everywhere(Fault::PowerLoss) > 20);
 }
 
-/// Lets every operation of an exchange fail in turn: the older release or the newer one is there, and a receipt that
-/// names its manifest; the next exchange leaves nothing but its own.
-fn fail_everywhere_in_an_exchange(fault: Fault, kept: OlderRelease) -> u64 {
-    let older = Policy::read("datasets/clinic.toml").unwrap();
-    let text = std::fs::read_to_string("datasets/clinic.toml").unwrap();
-    let newer = format!("accept = [\"repeated releases\"]\n{text}");
-    let newer = Policy::parse(&newer, "datasets/clinic.toml").unwrap();
-    let exchange = |place: &Path| run_by(place, &newer, Some(kept));
-    let oracle = tempfile::tempdir().unwrap();
-    run_by(oracle.path(), &older, None).unwrap();
-    let before = release(oracle.path()).unwrap();
-    exchange(oracle.path()).unwrap();
-    let after = release(oracle.path()).unwrap();
-    assert!(before != after);
-    let belongs = |place: &Path, receipt: &str| {
-        let manifest = hash(&place.join("release").join(MANIFEST)).unwrap().1;
-        Receipt::read(&place.join(receipt)).is_ok_and(|receipt| receipt.manifest_sha256 == manifest)
-    };
-    for at in 1.. {
-        let place = tempfile::tempdir().unwrap();
-        run_by(place.path(), &older, None).unwrap();
-        let armed = arm(place.path(), fault, at);
-        let outcome = exchange(place.path());
-        if fault == Fault::PowerLoss {
-            armed.lose_what_was_not_synced();
+/// A release, one that takes its place, and the table of both.
+struct Exchange {
+    older: Policy,
+    newer: Policy,
+    table: PathBuf,
+}
+
+impl Exchange {
+    /// Both have a tree.
+    fn of_trees() -> Self {
+        let text = std::fs::read_to_string("datasets/clinic.toml").unwrap();
+        let newer = format!("accept = [\"repeated releases\"]\n{text}");
+        Exchange {
+            older: Policy::read("datasets/clinic.toml").unwrap(),
+            newer: Policy::parse(&newer, "datasets/clinic.toml").unwrap(),
+            table: "datasets/clinic.csv".into(),
         }
-        let tripped = armed.tripped();
-        drop(armed);
-        let left = release(place.path()).unwrap();
-        match outcome {
-            Ok(_) | Err(Error::Undurable { .. }) => assert!(left == after, "{fault:?} at {at}"),
-            Err(error) => assert!(left == before || left == after, "{fault:?} at {at}: {error}"),
-        }
-        assert!(
-            belongs(place.path(), "release.receipt.json")
-                || belongs(place.path(), "release.receipt.json.next"),
-            "{fault:?} at {at}: no receipt names the release that is there"
-        );
-        if !tripped {
-            return at - 1;
-        }
-        exchange(place.path()).unwrap();
-        assert!(release(place.path()).unwrap() == after, "{fault:?} at {at}");
-        assert!(belongs(place.path(), "release.receipt.json"), "{fault:?} at {at}");
-        let next = contents(place.path()).into_keys().find(|path| path.to_string_lossy().ends_with(".next"));
-        assert_eq!(next, None, "{fault:?} at {at}");
     }
-    unreachable!()
+
+    /// One has a list of suppressed rows, and the other a tree.
+    fn of_a_list_and_a_tree(folder: &Path, list_first: bool) -> Self {
+        let table = folder.join("t.csv");
+        let rows: String = (0..8).map(|i| format!("{},{}\n", ["f", "m"][i / 4], ["a", "b"][i % 2])).collect();
+        std::fs::write(&table, format!("q,s\n{rows}")).unwrap();
+        let policy = |privacy: &str| {
+            let columns = "accept = [\"repeated releases\"]\n[columns]\nsensitive = \"s\"\nquasi = [\"q\"]\n";
+            Policy::parse(&format!("{columns}[privacy]\n{privacy}"), folder.join("p.toml")).unwrap()
+        };
+        let list = "model = \"robust\"\nr = \"3/2\"\nsuppress = \"50%\"\n[publish]\nstyle = \"bucketized\"\n";
+        let (list, tree) = (policy(list), policy("l_diversity = { c = 3, l = 2 }\n"));
+        let (older, newer) = if list_first { (list, tree) } else { (tree, list) };
+        Exchange { older, newer, table }
+    }
+
+    /// Lets every operation fail in turn: the older release or the newer one is there, and a receipt that names its
+    /// manifest; the next exchange leaves nothing but its own.
+    fn fail_everywhere(&self, fault: Fault, kept: OlderRelease) -> u64 {
+        let first = |place: &Path| run_on(&self.table, place, &self.older, None);
+        let exchange = |place: &Path| run_on(&self.table, place, &self.newer, Some(kept));
+        // A folder that could not be removed is hidden.
+        let names = |place: &Path| -> BTreeSet<String> {
+            let names = std::fs::read_dir(place).unwrap();
+            let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| !name.starts_with('.')).collect()
+        };
+        let oracle = tempfile::tempdir().unwrap();
+        first(oracle.path()).unwrap();
+        let before = release(oracle.path()).unwrap();
+        exchange(oracle.path()).unwrap();
+        let after = release(oracle.path()).unwrap();
+        assert!(before != after);
+        let expected = names(oracle.path());
+        let both = ["release.tree", "release.suppressed.csv"].iter().all(|name| expected.contains(*name));
+        assert!(!both, "a file of the older release is left");
+        let belongs = |place: &Path, receipt: &str| {
+            let manifest = hash(&place.join("release").join(MANIFEST)).unwrap().1;
+            Receipt::read(&place.join(receipt)).is_ok_and(|receipt| receipt.manifest_sha256 == manifest)
+        };
+        for at in 1.. {
+            let place = tempfile::tempdir().unwrap();
+            first(place.path()).unwrap();
+            let armed = arm(place.path(), fault, at);
+            let outcome = exchange(place.path());
+            if fault == Fault::PowerLoss {
+                armed.lose_what_was_not_synced();
+            }
+            let tripped = armed.tripped();
+            drop(armed);
+            let left = release(place.path()).unwrap();
+            match outcome {
+                Ok(_) | Err(Error::Undurable { .. }) => assert!(left == after, "{fault:?} at {at}"),
+                Err(error) => assert!(left == before || left == after, "{fault:?} at {at}: {error}"),
+            }
+            assert!(
+                belongs(place.path(), "release.receipt.json")
+                    || belongs(place.path(), "release.receipt.json.next"),
+                "{fault:?} at {at}: no receipt names the release that is there"
+            );
+            if !tripped {
+                return at - 1;
+            }
+            exchange(place.path()).unwrap();
+            assert!(release(place.path()).unwrap() == after, "{fault:?} at {at}");
+            assert!(belongs(place.path(), "release.receipt.json"), "{fault:?} at {at}");
+            assert_eq!(names(place.path()), expected, "{fault:?} at {at}");
+        }
+        unreachable!()
+    }
 }
 
 #[test]
 fn a_disk_that_fails_at_any_operation_of_an_exchange_leaves_a_release_with_its_receipt() {
-    assert!(fail_everywhere_in_an_exchange(Fault::Once, OlderRelease::Kept) > 20);
+    assert!(Exchange::of_trees().fail_everywhere(Fault::Once, OlderRelease::Kept) > 20);
 }
 
 #[test]
 fn a_loss_of_power_at_any_operation_of_an_exchange_leaves_a_release_with_its_receipt() {
-    assert!(fail_everywhere_in_an_exchange(Fault::PowerLoss, OlderRelease::Removed) > 20);
+    assert!(Exchange::of_trees().fail_everywhere(Fault::PowerLoss, OlderRelease::Removed) > 20);
+}
+
+#[test]
+fn whenever_an_exchange_ends_private_files_go_with_their_release() {
+    for list_first in [true, false] {
+        for fault in [Fault::Once, Fault::PowerLoss] {
+            let folder = tempfile::tempdir().unwrap();
+            let exchange = Exchange::of_a_list_and_a_tree(folder.path(), list_first);
+            assert!(exchange.fail_everywhere(fault, OlderRelease::Removed) > 20);
+        }
+    }
 }

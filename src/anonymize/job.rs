@@ -19,10 +19,12 @@ use crate::math::skyline::Values;
 use crate::model::finding::Finding;
 use crate::model::obstacle::Binding;
 use crate::model::published::PastGroups;
+use crate::model::robust::Distributions;
 use crate::model::robust::already_known::AlreadyKnown;
 use crate::model::{Grouping, Policy};
 use crate::policy::{Cuts, Strategy};
 use crate::release::chain::{Chain, ChainLink};
+use crate::release::exchanged::OlderRelease;
 use crate::release::ledger::LedgerHead;
 use crate::release::nightly_files::NightlyFiles;
 use crate::release::part_writer::PartOptions;
@@ -71,10 +73,11 @@ pub struct Anonymize<'a> {
     pub functions: Option<&'a Table>,
     /// Counting steps per disclosure set of a given function.
     pub limit_steps: u64,
-    /// The private list of rows that are not published; must not exist; default: next to the release.
+    /// The private list of rows that are not published; default: next to the release. It must not exist, unless it is
+    /// that of the release that is exchanged.
     pub suppressed: Option<PathBuf>,
-    /// The private receipt, which must not exist; default: `OUT.receipt.json`. The tree of cuts has the same name with
-    /// `.tree` in place of `.receipt.json` or the last extension.
+    /// The private receipt; likewise; default: `OUT.receipt.json`. The tree of cuts has the same name with `.tree` in place
+    /// of `.receipt.json` or the last extension.
     pub receipt: Option<PathBuf>,
     /// The key of the input's fingerprint, made if it does not exist; default: named like the receipt, with
     /// `.receipt.key`.
@@ -158,10 +161,10 @@ impl<'a> Anonymize<'a> {
         }
     }
 
-    /// Whether the release is there already and unaltered, made from these files by this policy and this version, and asked
-    /// for in the same way.
+    /// Whether the release is there already and unaltered with its private files, made from these files by this policy and
+    /// this version, and asked for in the same way.
     pub fn is_current(&self, progress: &Progress) -> Result<bool> {
-        let paths = ReceiptPaths::of(&self.out, self.receipt.as_deref(), self.key.as_deref())?;
+        let paths = self.private_files()?;
         let (Ok(receipt), Ok(chain)) = (Receipt::read(&paths.receipt), Chain::read(&self.out)) else {
             return Ok(false);
         };
@@ -170,6 +173,7 @@ impl<'a> Anonymize<'a> {
             && only.manifest.policy_sha256 == self.policy.hash()
             && receipt.manifest_sha256 == only.manifest_sha256
             && receipt.asked == asked(self)?
+            && receipt.files_are_there(&paths)
             && integrity::nights(chain.nights(), None, progress)?.is_empty()
             && same_files(&receipt.input.files, self.table)?)
     }
@@ -179,6 +183,28 @@ impl<'a> Anonymize<'a> {
         let write = write_options(self.threads);
         let format = self.format.unwrap_or(self.policy.publish.format);
         PartOptions { write, format, file_people: self.sizes.file_people }
+    }
+
+    /// Where the private files of the release go.
+    fn private_files(&self) -> Result<ReceiptPaths> {
+        let paths = ReceiptPaths::of(&self.out, self.receipt.as_deref(), self.key.as_deref())?;
+        let leaves_out = match self.grouping() {
+            Grouping::SimilarPeople => true,
+            Grouping::Split => self.policy.privacy.suppress.allows_some(),
+            Grouping::GivenFunctions(_) => false,
+        };
+        if leaves_out { paths.with_suppressed(self.suppressed.as_deref(), &self.out) } else { Ok(paths) }
+    }
+
+    /// The files that the run reads.
+    fn read_files(&self) -> Vec<PathBuf> {
+        let tables = [Some(self.table), self.functions].into_iter().flatten();
+        let files = tables.flat_map(|table| table.files().iter().map(|file| file.path().to_path_buf()));
+        let known = self.policy.robust().and_then(|(_, model)| match &model.distributions {
+            Distributions::File { path, .. } => Some(path.clone()),
+            Distributions::Estimated => None,
+        });
+        files.chain(known).collect()
     }
 
     fn resources<'p>(&self, progress: &'p Progress) -> Resources<'p> {
@@ -200,15 +226,6 @@ impl<'a> Anonymize<'a> {
 /// How a file of a release is written.
 pub(super) fn write_options(threads: usize) -> WriteOptions {
     WriteOptions { threads, texts: CsvTexts::Guarded, ..WriteOptions::default() }
-}
-
-/// What becomes of a release that is exchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OlderRelease {
-    /// It is kept as `NAME.previous`, in place of what has that name.
-    Kept,
-    /// It is removed.
-    Removed,
 }
 
 /// How groups are searched for.
@@ -270,21 +287,20 @@ pub(super) struct Continued {
 
 impl<'a> Workplace<'a> {
     pub(super) fn open(job: &Anonymize<'_>, progress: &'a Progress) -> Result<Self> {
-        let mut private = ReceiptPaths::of(&job.out, job.receipt.as_deref(), job.key.as_deref())?
-            .with_suppressed(job.suppressed.as_deref(), &job.out)?;
+        let mut private = job.private_files()?;
         let replaced = job.replace.filter(|_| job.out.symlink_metadata().is_ok());
         let mut accepted = Vec::new();
         let staging = match replaced {
             None => Staging::create(&job.out)?,
-            Some(_) => {
+            Some(older) => {
                 accepted = Lints::of_replacement(job.policy)?;
-                let turn = Arc::new(Turn::take(&job.out)?);
-                private = private.of_newer_release(&job.out)?;
-                Staging::replacing(turn, &job.out)?
+                let staging = Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?;
+                private = private.of_newer_release(&job.out, older, &job.read_files())?;
+                staging
             }
         };
-        // An older receipt is noticed before the table is read.
-        drop((private.receipt_file()?, private.tree_file()?));
+        // Older files are noticed before the table is read.
+        private.expect_free()?;
         let (key, new_key) = private.key()?;
         let (nightly, resources) = (NightlyFiles::of(&job.out), job.resources(progress));
         let (spill, inputs) = (resources.new_spill()?, input_hashes(job.table, job.threads)?);

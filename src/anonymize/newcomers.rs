@@ -193,7 +193,7 @@ impl Arrivals<'_> {
 impl Newcomers {
     /// Their rows as a table.
     pub fn open(&self, place: SpoolPlace) -> Result<Table> {
-        let source = SpillReader { spill: self.rows.clone(), at: 0 };
+        let source = SpillReader { stream: self.rows.clone(), at: 0 };
         Table::from_reader(
             "newcomers",
             Box::new(source),
@@ -396,7 +396,7 @@ impl PeopleFound {
     }
 }
 
-/// Appends to a spill.
+/// Appends to a stream in a spill.
 struct SpillWriter<'s>(&'s SpillStream);
 
 impl Write for SpillWriter<'_> {
@@ -410,17 +410,17 @@ impl Write for SpillWriter<'_> {
     }
 }
 
-/// Reads a spill from its beginning.
+/// Reads a stream in a spill from its beginning.
 struct SpillReader {
-    spill: Arc<SpillStream>,
+    stream: Arc<SpillStream>,
     at: u64,
 }
 
 impl Read for SpillReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let left = self.spill.bytes() - self.at;
+        let left = self.stream.bytes() - self.at;
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        self.spill.read(self.at, &mut buffer[..here]).map_err(std::io::Error::other)?;
+        self.stream.read(self.at, &mut buffer[..here]).map_err(std::io::Error::other)?;
         self.at += here as u64;
         Ok(here)
     }

@@ -9,22 +9,24 @@ use super::suppressed::SuppressedList;
 use super::written::{NightRecord, Written};
 use crate::check::Verdict;
 use crate::error::{Error, Result};
-use crate::release::findings;
 use crate::release::ledger::{LedgerHead, LedgerReader, LedgerWriter};
 use crate::release::manifest::{MANIFEST, hash};
-use crate::release::private_file::PrivateFile;
+use crate::release::private_file::{PrivateFile, take};
 use crate::release::receipt::{
     HashedFile, NamedFile, Receipt, ReceiptInput, SuppressedRows, binding, named_by, utility,
 };
+use crate::release::{exchanged, findings};
 use crate::resources::budget::peak_resident_bytes;
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The private files of a finished release.
 pub(super) struct OwnersFiles {
     files: Vec<PrivateFile>,
+    /// Those of the release that was exchanged which go with it.
+    outdated: Vec<PathBuf>,
 }
 
 impl OwnersFiles {
@@ -101,7 +103,8 @@ impl OwnersFiles {
         let mut file = workplace.private.receipt_file()?;
         receipt.write(&mut file)?;
         files.push(file);
-        Ok(OwnersFiles { files })
+        let written: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
+        Ok(OwnersFiles { files, outdated: workplace.private.outdated(&written) })
     }
 
     /// Gives every file its name; dropping this takes them back.
@@ -114,9 +117,16 @@ impl OwnersFiles {
         self.files.iter().map(PrivateFile::placed).collect()
     }
 
-    /// The release is in place: the files stay.
+    /// The release is in place: the files stay, and take the names of older ones, which go.
     pub(super) fn keep(self) {
+        let names = |file: &PrivateFile| (file.placed().to_path_buf(), file.path().to_path_buf());
+        let names: Vec<(PathBuf, PathBuf)> = self.files.iter().map(names).collect();
         self.files.into_iter().for_each(PrivateFile::keep);
+        // The receipt takes its name last, and only if nothing fails: until then the next run finishes.
+        let mut waiting = names.iter().filter(|(placed, own)| placed != own);
+        let _ = (self.outdated.iter())
+            .try_for_each(|path| exchanged::remove(path))
+            .and_then(|()| waiting.try_for_each(|(placed, own)| take(placed, own)));
     }
 }
 

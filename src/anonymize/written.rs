@@ -6,7 +6,7 @@ use super::tasks::stamp;
 use crate::check::beliefs::Membership;
 use crate::check::elsewhere::FilesEvidence;
 use crate::check::release::labelled_groups;
-use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy};
+use crate::check::{Buckets, Check, Skylines, Subject, Verdict, policy, value_rows};
 use crate::error::{Error, Lint, Result};
 use crate::group::lattice::full_domain::Searched;
 use crate::model::obstacle::Binding;
@@ -110,6 +110,16 @@ impl Written {
             skylines: Skylines::Keep,
             found: found.as_ref(),
         };
+        let apart = match (&found, &values) {
+            (Some(found), _) => found.stand_apart()?,
+            (None, Some(values)) => value_rows::stand_apart(values, &tasks, &workplace.resources)?,
+            (None, None) => true,
+        };
+        if !apart {
+            return Err(Error::defect(
+                "a row of the finished release holds values of columns that stand apart, so it is not published",
+            ));
+        }
         if let Some(continued) = &workplace.continued {
             self.expect_same_tables(continued, job, workplace)?;
             // The night in addition to everything published.
@@ -202,5 +212,50 @@ impl Written {
         let evidence = Evidence { policy: job.policy, style: self.style, columns: &columns, night };
         let checked = self.by_tasks.as_ref().map_or(&[][..], |by_tasks| &by_tasks.files);
         manifest::write(workplace.staging.folder(), &evidence, checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anonymize::splitting;
+    use crate::model::Policy;
+    use crate::resources::progress::Progress;
+    use crate::table::read::{ReadOptions, Table};
+    use crate::table::write::OutputFormat;
+
+    const POLICY: &str = "[columns]\nsensitive = [\"insurance\", \"drug\"]\nindividual = \"id\"\nquasi = [\"q\"]\n\
+                          [privacy]\nminimum_group_size = 2\n[privacy.column.drug]\nvalues = \"set\"\n\
+                          [[privacy.column.insurance.skyline]]\nconfidence = 0.9\n\
+                          [[privacy.column.drug.skyline]]\nconfidence = 0.9\n";
+
+    /// The counts of every column stay as they were, so only the rows tell.
+    #[test]
+    fn values_that_stand_apart_are_not_published_in_one_row() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("t.csv");
+        let person =
+            |i: usize| format!("p{i},x,{},{}\n", ["insulin", "statin"][i / 4], ["private", "public"][i % 2]);
+        let rows: String = (0..8).map(person).collect();
+        std::fs::write(&path, format!("id,q,drug,insurance\n{rows}")).unwrap();
+        let table = Table::open(&[path], &ReadOptions::default()).unwrap();
+        let policy = Policy::parse(POLICY, place.path().join("p.toml")).unwrap();
+        let job = Anonymize {
+            format: Some(OutputFormat::Csv),
+            ..Anonymize::new(&table, &policy, place.path().join("out"))
+        };
+        let progress = Progress::default();
+        let workplace = Workplace::open(&job, &progress).unwrap();
+        let Attempt::Written(written) = splitting::write_groups(&job, &workplace).unwrap() else {
+            panic!("nothing was written")
+        };
+        assert!(written.judge(&job, &workplace).unwrap().stands());
+        let sensitive = workplace.staging.folder().join("sensitive/part-00000.csv");
+        let text = std::fs::read_to_string(&sensitive).unwrap();
+        let (apart, together) = (["1,,private,4\n", "1,insulin,,4\n"], "1,insulin,private,4\n");
+        assert!(apart.iter().all(|row| text.contains(row)), "{text}");
+        std::fs::write(&sensitive, text.replace(apart[0], together).replace(apart[1], "")).unwrap();
+        let refused = written.judge(&job, &workplace).map(|verdict| verdict.stands());
+        assert!(refused.unwrap_err().to_string().contains("values of columns that stand apart"));
     }
 }

@@ -5,7 +5,8 @@
 //! t-closeness depend on the values of the whole table, so a task is told which these are; what it found counts if all files
 //! together have them. Otherwise, and where groups may have recurred, groups are counted here.
 //!
-//! Memory: the evidence of one file, and that of the judge.
+//! Memory: the evidence of one file and that of the judge; where a rule depends on the values of the whole table, also the
+//! name of each and how many people have it, twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use super::job::{Buckets, Subject, validate, value_rules};
 use super::policy::Task;
 use super::scattered::{self, CountedBuckets};
 use super::share_rules::count_whole;
+use super::value_rows::stand_apart;
 use super::values::ValueCodes;
 use crate::encode::sealed_pages::damaged;
 use crate::error::Result;
@@ -32,6 +34,8 @@ pub type WholeValues = BTreeMap<String, u64>;
 
 /// What a task found in a file.
 pub struct FileEvidence {
+    /// Whether no row holds values of columns that are published apart.
+    apart: bool,
     /// For each protected column; nothing if the evidence about it does not travel.
     columns: Vec<Option<ColumnEvidence>>,
 }
@@ -87,11 +91,12 @@ impl ByteForm for BucketTotals {
 
 impl ByteForm for FileEvidence {
     fn write(&self, bytes: &mut Vec<u8>) {
+        self.apart.write(bytes);
         self.columns.write(bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        ByteForm::read(bytes).map(|columns| FileEvidence { columns })
+        ByteForm::read(bytes).map(|(apart, columns)| FileEvidence { apart, columns })
     }
 }
 
@@ -112,8 +117,14 @@ impl FileEvidence {
         let of_column = |(task, whole): &(Task, WholeValues)| {
             ColumnEvidence::of((subject, first_row), (task, whole), resources)
         };
-        let columns: Result<_> = tasks.iter().map(of_column).collect();
-        Ok(stamp.seal(&FileEvidence { columns: columns? }))
+        let apart = match subject {
+            Subject::Table(_) => true,
+            Subject::Buckets(buckets) => {
+                stand_apart(buckets.values, tasks.iter().map(|(task, _)| task), resources)?
+            }
+        };
+        let columns = tasks.iter().map(of_column).collect::<Result<_>>()?;
+        Ok(stamp.seal(&FileEvidence { apart, columns }))
     }
 }
 
@@ -230,6 +241,28 @@ pub struct FilesEvidence<'a> {
     pub stamp: PolicyStamp,
 }
 
+impl FilesEvidence<'_> {
+    /// Whether no row of the files holds values of columns that are published apart.
+    pub fn stand_apart(&self) -> Result<bool> {
+        let mut all = true;
+        self.each(|own| {
+            all &= own.apart;
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Passes on what each task found, in order.
+    fn each(&self, mut pass: impl FnMut(&FileEvidence) -> Result<()>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for extent in self.files {
+            self.spill.load(*extent, &mut bytes)?;
+            pass(&self.stamp.open(&bytes)?)?;
+        }
+        Ok(())
+    }
+}
+
 /// The same about the protected column at one place.
 pub(super) struct FoundByTasks<'a> {
     pub files: &'a FilesEvidence<'a>,
@@ -239,14 +272,7 @@ pub(super) struct FoundByTasks<'a> {
 impl FoundByTasks<'_> {
     /// Passes on what each task found about the column, in order; `None` if it did not judge the column.
     fn each(&self, mut pass: impl FnMut(Option<&ColumnEvidence>) -> Result<()>) -> Result<()> {
-        let FilesEvidence { spill, files, stamp, .. } = self.files;
-        let mut bytes = Vec::new();
-        for extent in *files {
-            spill.load(*extent, &mut bytes)?;
-            let FileEvidence { columns } = stamp.open(&bytes)?;
-            pass(columns.get(self.place).and_then(Option::as_ref))?;
-        }
-        Ok(())
+        self.files.each(|own| pass(own.columns.get(self.place).and_then(Option::as_ref)))
     }
 
     /// The people of the whole table who have each value; `None` if tasks judged by others.

@@ -1,11 +1,11 @@
 //! What tasks found in files, joined, against the check of the whole table.
 
-use super::super::job::{ColumnRoles, count_with};
+use super::super::job::{ColumnRoles, ValuedRows, count_with};
 use super::super::verdict::JudgedColumn;
 use super::*;
 use crate::math::exact::ratio;
 use crate::math::shares::Ground;
-use crate::math::skyline::{Confidence, Knowledge, Point, Within};
+use crate::math::skyline::{Confidence, Knowledge, Point, Values, Within};
 use crate::model::judge::{Requirements, ShareRequirement};
 use crate::model::shares::ShareCriterion;
 use crate::model::skyline::ProtectedValues;
@@ -168,5 +168,37 @@ proptest! {
         } else if rows != 2 {
             prop_assert_ne!(&seen.unwrap(), &alone);
         }
+    }
+}
+
+/// The counts of every column stay as they were, so only the rows tell.
+#[test]
+fn the_evidence_of_a_file_says_whether_values_stand_apart() {
+    let (place, progress) = (tempfile::tempdir().unwrap(), Progress::default());
+    let resources = Resources::new(Budget::new(64 << 20), &progress);
+    let (spill, stamp) = (resources.new_spill().unwrap(), PolicyStamp::new("ab12"));
+    let task = |name: &str, values| {
+        let columns = ColumnRoles { values, ..ColumnRoles::single(vec!["group".into()], name.into()) };
+        let columns = columns.of_release(ValuedRows::OfTheColumn);
+        (Task { columns, ..task() }, WholeValues::new())
+    };
+    let tasks = [task("sick", Values::Single), task("drug", Values::Set)];
+    let open = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        Table::open(&[path], &ReadOptions::default()).unwrap()
+    };
+    let people = open("quasi.csv", "group\n1\n1\n");
+    let evidence = |values: &str| {
+        let values = open("sensitive.csv", &format!("group,sick,drug,count\n{values}"));
+        let subject = Subject::Buckets(Buckets { people: &people, values: &values, count: "count".into() });
+        spill.append(&FileEvidence::of((&subject, 0), &tasks, &stamp, &resources).unwrap()).unwrap()
+    };
+    let apart = evidence("1,cold,,1\n1,flu,,1\n1,,insulin,1\n");
+    let together = evidence("1,cold,,1\n1,flu,insulin,1\n");
+    for (files, expected) in [(&[apart][..], true), (&[apart, together], false), (&[together, apart], false)]
+    {
+        let files = FilesEvidence { spill: &spill, files, rows: 2, stamp: stamp.clone() };
+        assert_eq!(files.stand_apart().unwrap(), expected);
     }
 }

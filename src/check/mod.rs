@@ -41,7 +41,7 @@ mod share_rules;
 #[cfg(test)]
 mod tests;
 pub mod together;
-mod value_rows;
+pub mod value_rows;
 mod values;
 mod verdict;
 

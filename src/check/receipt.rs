@@ -15,7 +15,7 @@ use crate::math::skyline::Values;
 use crate::model::Policy;
 use crate::release::manifest::{MANIFEST, hash};
 use crate::release::private_file::next_of;
-use crate::release::receipt::{HashedFile, Receipt, input_file, read_key};
+use crate::release::receipt::{HashedFile, Receipt, beside, input_file, read_key};
 use crate::resources::Resources;
 use crate::table::read::Table;
 
@@ -162,9 +162,9 @@ impl ReceiptCheck<'_> {
         Ok(hasher.seal(&source.fingerprint(&hasher)?))
     }
 
-    /// A path that the receipt gives relative to itself.
+    /// A file that the receipt names.
     fn beside(&self, path: &Path) -> PathBuf {
-        self.path.parent().unwrap_or(Path::new("")).join(path)
+        beside(self.path, path)
     }
 }
 

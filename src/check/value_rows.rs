@@ -2,17 +2,26 @@
 //!
 //! A value of a list next to that of another column would tell that somebody has both. Memory: one batch per thread.
 
+use super::job::ValuedRows;
+use super::policy::Task;
 use crate::error::Result;
 use crate::math::skyline::Values;
-use crate::model::Policy;
 use crate::resources::Resources;
 use crate::table::read::{ColumnRequest, Morsel, Table};
 use arrow_array::{Array, RecordBatch};
 
-/// Whether no row holds values of columns that the policy publishes apart, and none is empty.
-pub(super) fn stand_apart(table: &Table, policy: &Policy, resources: &Resources<'_>) -> Result<bool> {
-    let targets = policy.privacy.targets.iter().filter(|target| target.columns.len() == 1);
-    let columns: Vec<(String, Values)> = targets.map(|target| (target.name(), target.values)).collect();
+/// Whether no row holds values of columns that are published apart, and none is empty; these are the tasks of all columns.
+pub fn stand_apart<'t>(
+    table: &Table,
+    tasks: impl IntoIterator<Item = &'t Task>,
+    resources: &Resources<'_>,
+) -> Result<bool> {
+    let roles = tasks.into_iter().map(|task| &task.columns);
+    let apart = roles.filter(|own| own.valued == ValuedRows::OfTheColumn && own.parts.is_empty());
+    let columns: Vec<(String, Values)> = apart.map(|own| (own.sensitive.clone(), own.values)).collect();
+    if columns.is_empty() {
+        return Ok(true);
+    }
     let wanted: Vec<ColumnRequest> = columns.iter().map(|(name, _)| ColumnRequest::canonical(name)).collect();
     resources.progress.start("following the values of columns", table.rows());
     let mut apart = true;

@@ -3,7 +3,8 @@
 //! There are six ways to form groups, and each passes its [`groups::Group`]s with their numbers, in order, to a sink:
 //! [`split`] cuts the table for as long as it is safe, [`lattice`] generalizes all people alike, [`similar`] collects
 //! similar people, [`given`] uses the groups of a given generalization function, [`blind`] cuts without looking at
-//! sensitive values, and [`followed`] follows the cuts of another release. They work on codes and counts, and know little about Arrow or files.
+//! sensitive values, and [`followed`] follows the cuts of another release. They work on codes and counts, and know little
+//! about Arrow or files.
 //! [`mondrian`] makes groups that are never published, for comparison.
 
 pub mod blind;

@@ -19,11 +19,12 @@ use crate::group::groups::{Group, PlacedRows};
 use crate::group::split::part_rows::PartRows;
 use crate::group::tree::{CutTree, NumberedTree};
 use crate::resources::Resources;
-use crate::resources::byte_form::{ByteForm, ByteReader, Parcel};
+use crate::resources::byte_form::{ByteForm, ByteReader, Parcel, write_items};
 use crate::resources::spill::{Extent, Spill};
 use crate::table::write::{OutputFormat, WriteOptions};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// At most so many files are written at once.
 const MOST_FILES: usize = 8;
@@ -38,7 +39,7 @@ pub struct FileOrder {
     groups: u64,
     people: u64,
     /// How many people of the table have each sensitive value, by code.
-    pub whole: Vec<u64>,
+    pub whole: Arc<[u64]>,
 }
 
 impl ByteForm for FileOrder {
@@ -47,7 +48,7 @@ impl ByteForm for FileOrder {
         [self.people_before, self.groups_before, self.groups, self.people]
             .iter()
             .for_each(|own| own.write(bytes));
-        self.whole.write(bytes);
+        write_items(self.whole.iter(), bytes);
     }
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
@@ -58,7 +59,7 @@ impl ByteForm for FileOrder {
             groups_before: u64::read(bytes)?,
             groups: u64::read(bytes)?,
             people: u64::read(bytes)?,
-            whole: ByteForm::read(bytes)?,
+            whole: Vec::read(bytes)?.into(),
         })
     }
 }
@@ -153,7 +154,7 @@ pub struct FilesElsewhere<'a> {
     borders: FileBorders,
     people_before: u64,
     /// How many people of the table have each sensitive value, by code.
-    whole: &'a [u64],
+    whole: Arc<[u64]>,
     /// Files that no task was given yet; groups are added to the last one.
     waiting: VecDeque<WaitingFile<'a>>,
     /// The first group of each file that began in the current part, and the file in which the part began.
@@ -179,7 +180,7 @@ impl<'a> FilesElsewhere<'a> {
     pub fn create(
         folder: &Path,
         shape: &ReleaseShape<'_>,
-        (held, whole): (HeldRows<'a>, &'a [u64]),
+        (held, whole): (HeldRows<'a>, &[u64]),
         spill: &'a Spill,
         options: &PartOptions,
     ) -> Result<Self> {
@@ -198,7 +199,7 @@ impl<'a> FilesElsewhere<'a> {
             travels: shape.payload.is_some(),
             borders: FileBorders::new(options.file_people),
             people_before: 0,
-            whole,
+            whole: whole.into(),
             waiting: VecDeque::new(),
             firsts: Vec::new(),
             part_file: 0,
@@ -217,7 +218,7 @@ impl<'a> FilesElsewhere<'a> {
             groups_before,
             groups: 0,
             people: 0,
-            whole: self.whole.to_vec(),
+            whole: self.whole.clone(),
         };
         let (pieces, last, last_bytes, rows) = (Vec::new(), Vec::new(), 0, Vec::new());
         self.waiting.push_back(WaitingFile { number, order, pieces, last, last_bytes, rows });

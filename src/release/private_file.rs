@@ -1,9 +1,9 @@
 //! Which files are for the owner alone, and when do they appear?
 //!
 //! A private file can be read and written by its owner only. It has a temporary name until it is placed, and replaces
-//! another file only if it is a newer state of it. Until its release is in place it belongs to the run: a run that fails removes it. What a
-//! killed run left under a temporary name is swept by the next run that writes this file; a lock on the open file
-//! shows that its run is alive.
+//! another file only if it is a newer state of it. Until its release is in place it belongs to the run: a run that fails
+//! removes it. What a killed run left under a temporary name is swept by the next run that writes this file; a lock on the
+//! open file shows that its run is alive.
 
 use super::manifest::hash;
 use super::staging::parent;
@@ -34,7 +34,8 @@ pub enum Older {
     Refused,
     /// It is an older state of this file.
     Replaced,
-    /// It belongs to a release that is exchanged, and keeps its name until then: this one is placed as `NAME.next`.
+    /// It belongs to a release that is exchanged, and keeps its name until then: this one is placed as `NAME.next`, which
+    /// is free.
     Exchanged,
 }
 
@@ -125,12 +126,12 @@ impl PrivateFile {
         let from = unfinished.clone();
         disk::sync_file(&from).map_err(io)?;
         let rename_as: fn(&Path, &Path) -> std::io::Result<()> = match self.older {
-            Older::Refused => rename_to_new,
-            Older::Replaced | Older::Exchanged => replace,
+            Older::Refused | Older::Exchanged => rename_to_new,
+            Older::Replaced => replace,
         };
         let rename = || disk::rename(&from, &self.placed, rename_as).map(|()| (self.placed.clone(), ()));
         unfinished::make(rename).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(&self.path, self.what),
+            ErrorKind::AlreadyExists => exists(&self.placed, self.what),
             _ => io(error),
         })?;
         unfinished::keep(&from);
@@ -138,14 +139,10 @@ impl PrivateFile {
         disk::sync_folder(parent(&self.path)).map_err(|source| Error::io(&self.path, source))
     }
 
-    /// The release is in place: the file stays, and gets its name if another one had it.
+    /// The release is in place: the file stays.
     pub fn keep(mut self) {
         unfinished::keep(&self.placed);
         self.state = State::Kept;
-        if self.older == Older::Exchanged {
-            // The release is there: whatever fails from here on, the next run finishes.
-            let _ = take(&self.placed, &self.path);
-        }
     }
 }
 
@@ -243,7 +240,7 @@ pub fn refuse_inside(path: &Path, release: &Path, what: &str, setting: Setting) 
 }
 
 /// The resolved path, without `.`, `..` and symbolic links, whether or not the file exists.
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut place = PathBuf::new();
     for component in absolute.components() {

@@ -4,9 +4,10 @@
 //! than the published rows. It is in place before the release appears, and names the manifest by its hash.
 
 use super::attacks::AttackTable;
+use super::exchanged::{Exchange, ExchangedFiles, OlderRelease};
 use super::manifest::{MANIFEST, hash, hash_while};
 use super::penalty::{Penalty, Utility};
-use super::private_file::{Older, PrivateFile, next_of, refuse_inside, settle, with_ending};
+use super::private_file::{Older, PrivateFile, next_of, refuse_inside, resolved, with_ending};
 use super::staging::Turn;
 use crate::encode::fingerprint::FingerprintKey;
 use crate::error::{Error, Result, Setting};
@@ -19,10 +20,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How a receipt ends if it has the name that its release gives it.
-const RECEIPT: &str = ".receipt.json";
+pub(super) const RECEIPT: &str = ".receipt.json";
 
-/// The private files of a release: `NAME.receipt.json`, `NAME.tree` and `NAME.receipt.key`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a tree of cuts ends.
+pub(super) const TREE: &str = ".tree";
+
+/// How a list of suppressed rows ends if it has the name that its release gives it.
+pub(super) const SUPPRESSED: &str = ".suppressed.csv";
+
+/// What the list of suppressed rows is, for messages.
+const LIST: &str = "the list of suppressed rows";
+
+/// The private files of a release: `NAME.receipt.json`, `NAME.tree`, `NAME.receipt.key` and `NAME.suppressed.csv`.
+#[derive(Debug, Clone)]
 pub struct ReceiptPaths {
     /// The receipt.
     pub receipt: PathBuf,
@@ -30,10 +40,10 @@ pub struct ReceiptPaths {
     pub tree: PathBuf,
     /// The key of the fingerprint: likewise with `.receipt.key`.
     pub key: PathBuf,
-    /// The rows that are not published: the release with `.suppressed.csv`.
-    suppressed: PathBuf,
-    /// What becomes of older files with these names.
-    older: Older,
+    /// The rows that are not published, if some may be left out: the release with `.suppressed.csv`.
+    suppressed: Option<PathBuf>,
+    /// The files whose places these take.
+    exchanged: Option<ExchangedFiles>,
 }
 
 impl ReceiptPaths {
@@ -41,40 +51,61 @@ impl ReceiptPaths {
     pub fn of(release: &Path, receipt: Option<&Path>, key: Option<&Path>) -> Result<Self> {
         let receipt = receipt.map_or_else(|| with_ending(release, RECEIPT), Path::to_path_buf);
         let stem = stem(&receipt);
-        let tree = with_ending(&stem, ".tree");
+        let tree = with_ending(&stem, TREE);
         let key = key.map_or_else(|| with_ending(&stem, ".receipt.key"), Path::to_path_buf);
-        if tree == receipt || key == receipt || key == tree {
+        let paths = ReceiptPaths { receipt, tree, key, suppressed: None, exchanged: None };
+        if collide(&paths.receipt, &paths.tree)
+            || collide(&paths.receipt, &paths.key)
+            || collide(&paths.tree, &paths.key)
+        {
             return Err(Error::missing(
-                format!("{} cannot be a receipt, its tree and its key at once", receipt.display()),
+                format!("{} cannot be a receipt, its tree and its key at once", paths.receipt.display()),
                 "name the receipt NAME.receipt.json",
                 Setting::Receipt,
             ));
         }
-        let suppressed = with_ending(release, ".suppressed.csv");
-        let paths = ReceiptPaths { receipt, tree, key, suppressed, older: Older::Refused };
         refuse_inside(&paths.receipt, release, "the receipt", Setting::Receipt)?;
         refuse_inside(&paths.key, release, "the key", Setting::Key)?;
         Ok(paths)
     }
 
-    /// The same files with another list of suppressed rows, if one is named.
+    /// The same files with a list of suppressed rows: next to the release, unless one is named.
     pub fn with_suppressed(self, list: Option<&Path>, release: &Path) -> Result<Self> {
-        let suppressed = list.map_or(self.suppressed, Path::to_path_buf);
-        refuse_inside(&suppressed, release, "the list of suppressed rows", Setting::Suppressed)?;
-        Ok(ReceiptPaths { suppressed, ..self })
+        let list = list.map_or_else(|| with_ending(release, SUPPRESSED), Path::to_path_buf);
+        if [&self.receipt, &self.tree, &self.key].into_iter().any(|path| collide(&list, path)) {
+            return Err(Error::missing(
+                format!("{} cannot be {LIST} and the receipt, its tree or its key at once", list.display()),
+                "name another file",
+                Setting::Suppressed,
+            ));
+        }
+        refuse_inside(&list, release, LIST, Setting::Suppressed)?;
+        Ok(ReceiptPaths { suppressed: Some(list), ..self })
     }
 
-    /// The same files, which take the place of those of the release that is exchanged. What a run left that was killed
-    /// around its exchange is finished or undone. Whoever calls it holds the turn of the release.
-    pub fn of_newer_release(self, release: &Path) -> Result<Self> {
-        let there = hash(&release.join(MANIFEST)).map(|(_, sha256)| sha256);
-        let next = Receipt::read(&next_of(&self.receipt));
-        let belongs = matches!((there, next), (Ok(there), Ok(next)) if next.manifest_sha256 == there);
-        // The receipt last: whoever finds it finds the tree.
-        for path in [&self.tree, &self.suppressed, &self.receipt] {
-            settle(&next_of(path), path, belongs)?;
+    /// The list of suppressed rows, if some may be left out.
+    pub fn suppressed(&self) -> Option<&Path> {
+        self.suppressed.as_deref()
+    }
+
+    /// The same files, which take the places of those of the release that is exchanged. Fails if another file has one of
+    /// these places, or if a file that the run reads would be lost. Whoever calls it holds the turn of the release.
+    pub fn of_newer_release(self, release: &Path, older: OlderRelease, read: &[PathBuf]) -> Result<Self> {
+        let gone = older.gone(release);
+        refuse_inside(&self.receipt, &gone, "the receipt", Setting::Receipt)?;
+        refuse_inside(&self.key, &gone, "the key", Setting::Key)?;
+        let mut own = vec![(&*self.receipt, Setting::Receipt), (&*self.tree, Setting::Receipt)];
+        if let Some(list) = self.suppressed() {
+            refuse_inside(list, &gone, LIST, Setting::Suppressed)?;
+            own.push((list, Setting::Suppressed));
         }
-        Ok(ReceiptPaths { older: Older::Exchanged, ..self })
+        let files = Exchange { release, older, own: &own, read }.files()?;
+        Ok(ReceiptPaths { exchanged: Some(files), ..self })
+    }
+
+    /// The private files of the release that was exchanged which have no place beside these and go with it.
+    pub fn outdated(&self, written: &[PathBuf]) -> Vec<PathBuf> {
+        self.exchanged.as_ref().map_or_else(Vec::new, |exchanged| exchanged.outdated(written))
     }
 
     /// The files of a night of a release: `NAME.night-00002.receipt.json`, and so on, with the key of the release. What a
@@ -89,19 +120,33 @@ impl ReceiptPaths {
         Ok(paths)
     }
 
-    /// The receipt, to be written; fails if it exists.
+    /// The receipt, to be written; fails if it exists, unless it is exchanged.
     pub fn receipt_file(&self) -> Result<PrivateFile> {
-        PrivateFile::with(&self.receipt, "the receipt", self.older)
+        PrivateFile::with(&self.receipt, "the receipt", self.older())
     }
 
-    /// The tree of cuts, to be written; fails if it exists.
+    /// The tree of cuts, to be written; likewise.
     pub fn tree_file(&self) -> Result<PrivateFile> {
-        PrivateFile::with(&self.tree, "the tree of cuts", self.older)
+        PrivateFile::with(&self.tree, "the tree of cuts", self.older())
     }
 
-    /// The list of suppressed rows, to be written; fails if it exists.
+    /// The list of suppressed rows, to be written; likewise.
     pub fn suppressed_file(&self) -> Result<PrivateFile> {
-        PrivateFile::with(&self.suppressed, "the list of suppressed rows", self.older)
+        let list = self.suppressed().ok_or_else(|| Error::defect("nobody may be left out"))?;
+        PrivateFile::with(list, LIST, self.older())
+    }
+
+    /// Fails if one of the files exists that are to be written.
+    pub fn expect_free(&self) -> Result<()> {
+        drop((self.receipt_file()?, self.tree_file()?));
+        if self.suppressed.is_some() {
+            self.suppressed_file()?;
+        }
+        Ok(())
+    }
+
+    fn older(&self) -> Older {
+        if self.exchanged.is_some() { Older::Exchanged } else { Older::Refused }
     }
 
     /// The key, or a new one with the file to which it will be written.
@@ -111,6 +156,13 @@ impl ReceiptPaths {
             Err(_) => Ok((FingerprintKey::random()?, Some(PrivateFile::new(&self.key, "the key")?))),
         }
     }
+}
+
+/// Whether two files, or what waits to take their places, would have one name.
+fn collide(one: &Path, other: &Path) -> bool {
+    let (own, next) = (resolved(one), resolved(&next_of(one)));
+    let (others, others_next) = (resolved(other), resolved(&next_of(other)));
+    own == others || own == others_next || next == others
 }
 
 fn stem(receipt: &Path) -> PathBuf {
@@ -282,6 +334,30 @@ impl Receipt {
         }
     }
 
+    /// The private files that a receipt at this path names, without the key, which other releases may have, too.
+    pub fn files(&self, path: &Path) -> Vec<PathBuf> {
+        let tree = self.tree.iter().map(|tree| &tree.path);
+        let named = tree.chain(self.suppressed.iter().map(|own| &own.list));
+        named.map(|named| beside(path, named)).collect()
+    }
+
+    /// Whether the files are there that it names, and the list of suppressed rows is the one of these paths.
+    pub fn files_are_there(&self, paths: &ReceiptPaths) -> bool {
+        let receipt = &paths.receipt;
+        let unaltered = |tree: &NamedFile| {
+            hash(&beside(receipt, &tree.path)).is_ok_and(|(_, sha256)| sha256 == tree.sha256)
+        };
+        let list = match (&self.suppressed, paths.suppressed()) {
+            (None, None) => true,
+            (Some(own), Some(list)) => {
+                let own = beside(receipt, &own.list);
+                own.is_file() && resolved(&own) == resolved(list)
+            }
+            _ => false,
+        };
+        list && self.tree.as_ref().is_none_or(unaltered)
+    }
+
     /// Writes the receipt, which is not yet in place.
     pub fn write(&self, file: &mut PrivateFile) -> Result<()> {
         let path = file.path().to_path_buf();
@@ -298,6 +374,11 @@ pub fn named_by(receipt: &Path, path: &Path) -> PathBuf {
         (Some(name), true) => name.into(),
         _ => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
     }
+}
+
+/// The file that a receipt names.
+pub fn beside(receipt: &Path, named: &Path) -> PathBuf {
+    receipt.parent().unwrap_or(Path::new("")).join(named)
 }
 
 /// Hashes a file of the input while `go_on` does not fail; one that can be read only once has no hash.

@@ -11,6 +11,7 @@
 //!   left by a dead run and is swept by the next one; a directory without a mark is not ours and stays. The mark is made
 //!   before its directory and goes after it.
 
+use super::exchanged::OlderRelease;
 use crate::error::{Error, Result, Setting};
 use crate::resources::{disk, unfinished};
 use std::ffi::{OsStr, OsString};
@@ -59,8 +60,9 @@ impl Staging {
 
     /// Creates a staging directory for a release that replaces the one with the same name.
     pub fn replacing(turn: Arc<Turn>, release: &Path) -> Result<Self> {
-        // Exchanged, the link would go, and the release that it points to would stay.
-        if release.is_symlink() {
+        // Exchanged, the link would go, and the release that it points to would stay. A slash at the end would be
+        // followed.
+        if release.components().collect::<PathBuf>().is_symlink() {
             return Err(Error::missing(
                 format!("{} is a link, not the directory of a release", release.display()),
                 "name the directory that it points to",
@@ -103,17 +105,18 @@ impl Staging {
 
 impl Staging {
     /// Exchanges the sealed release with the one that has its name, in one step, together with the private files that
-    /// are in place for it. The older one is kept under another name, or removed.
-    pub fn exchange(self, private: &[&Path], kept: Option<&Path>) -> Result<()> {
+    /// are in place for it.
+    pub fn exchange(self, private: &[&Path], older: OlderRelease) -> Result<()> {
+        let kept = older.kept_as(&self.target);
         let undurable = |source| Error::Undurable { path: self.target.clone(), source };
-        if let Some(kept) = kept.filter(|kept| kept.symlink_metadata().is_ok()) {
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.symlink_metadata().is_ok()) {
             disk::remove_dir_all(kept).map_err(|source| Error::io(kept, source))?;
         }
         unfinished::publish(&self.target, private, || {
             let exchanged = disk::rename(&self.folder, &self.target, exchange_names);
             exchanged.map_err(|source| Error::io(&self.target, source))
         })?;
-        if let Some(kept) = kept {
+        if let Some(kept) = &kept {
             disk::rename(&self.folder, kept, |from, to| std::fs::rename(from, to)).map_err(undurable)?;
         }
         disk::sync_folder(parent(&self.target)).map_err(undurable)

@@ -3,8 +3,9 @@
 //! Mondrian with median cuts on the same people, where no value is more frequent than 1/r in any group: what is usually made
 //! in place of an r-robust release. It answers the same queries from the range of codes of each group.
 //!
-//! Memory: two bytes per person and column, twelve per person; taken from the budget. Work: a few passes over the people for
-//! each doubling of the number of groups, so no table of more than [`MOST_PEOPLE`] is compared.
+//! Memory: two bytes per person and column, twelve per person; taken from the budget, and without them nothing is compared.
+//! Work: a few passes over the people for each doubling of the number of groups, so no table of more than [`MOST_PEOPLE`] is
+//! compared.
 //! Invariant: neither the order of the rows nor the number of threads matters.
 
 use crate::encode::attribute::Attribute;
@@ -12,7 +13,7 @@ use crate::encode::column::Width;
 use crate::encode::encoder::Encoder;
 use crate::encode::rows::{Rows, Sensitive};
 use crate::encode::source::{Source, SourceBatches};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::mondrian::{MedianColumn, MedianCuts};
 use crate::math::robust::Requirement;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
@@ -27,6 +28,8 @@ pub const MOST_PEOPLE: u64 = 1 << 20;
 pub enum DiverseMondrian {
     /// There are more than [`MOST_PEOPLE`].
     TooManyPeople,
+    /// There is no memory to group them.
+    TooLittleMemory,
     /// What the groups are worth.
     Measured {
         /// How many groups there are.
@@ -54,6 +57,18 @@ impl DiverseMondrian {
         if people.many > MOST_PEOPLE {
             return Ok(DiverseMondrian::TooManyPeople);
         }
+        match DiverseMondrian::group(people, requirement, workload, counts) {
+            Err(Error::Memory { .. }) => Ok(DiverseMondrian::TooLittleMemory),
+            measured => measured,
+        }
+    }
+
+    fn group(
+        people: &People<'_>,
+        requirement: &Requirement,
+        workload: &Workload,
+        counts: &[u64],
+    ) -> Result<Self> {
         let attributes = &people.original.attributes;
         let bytes = people.many * (2 * (attributes.len() as u64 + 1) + 12);
         let _room = people.source.resources.budget.reserve("groups to compare with", bytes)?;
@@ -63,23 +78,54 @@ impl DiverseMondrian {
             places: places(attribute),
         };
         let cuts = MedianCuts { columns: columns.into_iter().zip(attributes).map(column).collect() };
-        let tally = |group: &[u32]| {
-            let mut own = vec![0u64; people.original.sensitive.len()];
-            group.iter().for_each(|&row| own[usize::from(values[row as usize])] += 1);
-            own
-        };
+        let mut tally = Tally::new(&values, people.original.sensitive.len());
         let resources = people.source.resources;
         let groups = cuts.groups(|part| {
             resources.progress.go_on()?;
-            Ok(tally(part).iter().all(|&count| requirement.allows_share(count, part.len() as u64)))
+            let most = tally.count(part).iter().map(|&(_, count)| count).max();
+            Ok(requirement.allows_share(most.unwrap_or(0), part.len() as u64))
         })?;
         let mut answers = workload.no_answers();
         for group in &groups {
             let covers = cuts.columns.iter().map(|column| Cover::Range(column.extent(group))).collect();
-            workload.answer(&Released::new(group.len() as u64, covers, &tally(group)), &mut answers);
+            let values = tally.count(group).to_vec();
+            workload.answer(&Released { people: group.len() as u64, covers, values }, &mut answers);
         }
         let errors = QueryErrors::of(counts, &answers, QueryErrors::least_of(people.many));
         Ok(DiverseMondrian::Measured { groups: groups.len() as u64, errors })
+    }
+}
+
+/// Counts values in time that depends on the people alone, not on how many values there are.
+struct Tally<'v> {
+    /// The value of each person.
+    values: &'v [u16],
+    /// For each value; 0 between two counts.
+    counts: Vec<u64>,
+    found: Vec<(u32, u64)>,
+}
+
+impl<'v> Tally<'v> {
+    fn new(values: &'v [u16], many: usize) -> Self {
+        Tally { values, counts: vec![0; many], found: Vec::new() }
+    }
+
+    /// How often each value occurs among these people, in ascending order of the values.
+    fn count(&mut self, people: &[u32]) -> &[(u32, u64)] {
+        self.found.clear();
+        for &row in people {
+            let value = self.values[row as usize];
+            let count = &mut self.counts[usize::from(value)];
+            if *count == 0 {
+                self.found.push((u32::from(value), 0));
+            }
+            *count += 1;
+        }
+        for (value, count) in &mut self.found {
+            *count = std::mem::take(&mut self.counts[*value as usize]);
+        }
+        self.found.sort_unstable();
+        &self.found
     }
 }
 
@@ -116,5 +162,20 @@ fn places(attribute: &Attribute) -> Vec<f64> {
     match attribute.column().width {
         Width::Span(coordinates) => coordinates,
         Width::Share => (0..attribute.codes()).map(f64::from).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_reset_between_two_parts() {
+        let values = [3, 1, 3, 0, 1, 3];
+        let mut tally = Tally::new(&values, 5);
+        assert_eq!(tally.count(&[0, 1, 2, 5]), [(1, 1), (3, 3)]);
+        assert_eq!(tally.count(&[]), []);
+        assert_eq!(tally.count(&[5, 4, 3, 1]), [(0, 1), (1, 2), (3, 1)]);
+        assert!(tally.counts.iter().all(|&count| count == 0));
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
 /// Changes with the form of any parcel.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A value that can be written as bytes and read back.
 pub trait ByteForm: Sized {

@@ -201,7 +201,7 @@ fn kept_columns_and_close_numbers_stop_the_release() {
 }
 
 #[test]
-fn numbers_with_a_decimal_comma_stop_the_release() {
+fn numbers_with_a_comma_stop_the_release() {
     let folder = Folder::new();
     let table = |cost: &dyn Fn(usize) -> String| {
         let rows: String = (0..200).map(|i| format!("{};{}\n", i / 4, cost(i % 40))).collect();
@@ -210,7 +210,13 @@ fn numbers_with_a_decimal_comma_stop_the_release() {
     let policy =
         format!("{COLUMNS}{POINT}").replace("sensitive = \"s\"", "sensitive = \"s\"\ndelimiter = \";\"");
     let (code, _, error) = anonymize(&folder, &table(&|i| format!("-1.{:03},50", i)), &policy, "a", &[]);
-    assert!(code == 2 && error.contains("40 different numbers with a decimal comma"), "{error}");
+    assert!(code == 2 && error.contains("40 different numbers with a comma"), "{error}");
+    // The comma may stand before decimals or between thousands: the remedy must not turn 12,345 into 12.345.
+    let (code, _, error) = anonymize(&folder, &table(&|i| format!("12,{i:03}")), &policy, "a", &[]);
+    assert!(code == 2 && error.contains("40 different numbers with a comma"), "{error}");
+    assert!(error.contains(
+        "write a point where the comma stands before decimals, and nothing where it separates thousands"
+    ));
     let accepted = format!("accept = [\"distinct numbers\"]\n{policy}");
     let (code, _, error) = anonymize(&folder, &table(&|i| format!("{i},5")), &accepted, "b", &[]);
     assert_eq!(code, 0, "{error}");

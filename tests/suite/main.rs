@@ -41,6 +41,7 @@ mod proposals;
 #[cfg(unix)]
 mod races;
 mod receipts;
+mod replacing;
 mod report;
 mod reproduce;
 mod robust;

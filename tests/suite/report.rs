@@ -167,6 +167,25 @@ fn a_bucketized_release_tells_its_columns_exactly_and_answers_better() {
     assert!(errors[1] < errors[0] && errors[1] > 0.0, "{errors:?}");
 }
 
+/// The comparison takes more memory than the rest of the report where there are many columns.
+#[test]
+fn a_report_without_memory_for_a_comparison_is_made_without_it() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..60).map(|column| format!("q{column}")).collect();
+    let row = |row: usize| format!("{}{}\n", ["a,", "b,"][row % 2].repeat(60), ["x", "y"][row / 2 % 2]);
+    let rows: String = (0..5000).map(row).collect();
+    let table = folder.write("t.csv", &format!("{},s\n{rows}", names.join(",")));
+    let columns: String = names.iter().map(|name| format!("[columns.quasi.{name}]\n")).collect();
+    let sections = format!(
+        "{columns}[privacy]\nmodel = \"robust\"\nr = 2\nknown = [[\"q0\"]]\n[publish]\nstyle = \"bucketized\"\n"
+    );
+    let out = release(&folder, "r", &table, "", &sections);
+    let told = |memory: &str| plain(&run(&["report", &out, "--original", &table, "--memory", memory], 0));
+    assert!(told("2MiB").contains("Compared with l-diverse Mondrian"));
+    let small = told("500KiB");
+    assert!(small.contains("Not compared with l-diverse Mondrian: there is too little memory"), "{small}");
+}
+
 #[test]
 fn a_robust_release_is_shown_beside_diverse_mondrian() {
     let folder = Folder::new();

@@ -37,7 +37,7 @@ impl Lints {
             if numeric {
                 self.add_distinct_numbers(target, texts.len(), whole.people);
             } else {
-                self.add_decimal_commas(target, &texts, whole.people);
+                self.add_numbers_with_a_comma(target, &texts, whole.people);
                 self.add_lookalikes(policy, target, &texts, &people);
             }
         }
@@ -48,33 +48,39 @@ impl Lints {
         if values <= MOST_UNRELATED || target.bounds_closeness() {
             return;
         }
-        let name = target.name();
-        self.add(
-            AcceptedRisk::DistinctNumbers,
-            Some(people),
-            format!(
-                "the sensitive column {name:?} has {values} different numbers, which count as unrelated however close they \
-                 are"
-            ),
+        self.add_unrelated_numbers(
+            target,
+            people,
+            &format!("{values} different numbers, which"),
             "write within = \"5%\" at a point of [[privacy.skyline]]; if the numbers are codes, declare the column as text",
         );
     }
 
-    /// Numbers with a decimal comma are read as texts, so no rule can say which of them are close.
-    fn add_decimal_commas(&mut self, target: &Target, texts: &[String], people: u64) {
-        let values = texts.iter().filter(|text| has_decimal_comma(text)).count();
+    /// Numbers with a comma are read as texts, so no rule can say which of them are close.
+    fn add_numbers_with_a_comma(&mut self, target: &Target, texts: &[String], people: u64) {
+        let values = texts.iter().filter(|text| has_comma(text)).count();
         if values <= MOST_UNRELATED || values * 2 < texts.len() {
             return;
         }
-        let name = target.name();
+        self.add_unrelated_numbers(
+            target,
+            people,
+            &format!("{values} different numbers with a comma, which are read as texts and"),
+            "write a point where the comma stands before decimals, and nothing where it separates thousands; and write \
+             within = \"5%\" at a point of [[privacy.skyline]]",
+        );
+    }
+
+    /// Warns of numbers without a rule about which of them are close.
+    fn add_unrelated_numbers(&mut self, target: &Target, people: u64, numbers: &str, remedy: &'static str) {
         self.add(
             AcceptedRisk::DistinctNumbers,
             Some(people),
             format!(
-                "the sensitive column {name:?} has {values} different numbers with a decimal comma, which are read as texts and \
-                 count as unrelated however close they are"
+                "the sensitive column {:?} has {numbers} count as unrelated however close they are",
+                target.name()
             ),
-            "write them with a decimal point and within = \"5%\" at a point of [[privacy.skyline]]",
+            remedy,
         );
     }
 
@@ -108,11 +114,11 @@ impl Lints {
     }
 }
 
-/// Whether a text is a number such as `-1.234,50`.
-fn has_decimal_comma(text: &str) -> bool {
-    let Some((whole, decimals)) = text.trim().rsplit_once(',') else { return false };
+/// Whether a text is a number such as `-1.234,50` or `12,345`.
+fn has_comma(text: &str) -> bool {
+    let Some((before, after)) = text.trim().rsplit_once(',') else { return false };
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    digits(decimals) && digits(&whole.trim_start_matches(['-', '+']).replace(['.', ' '], ""))
+    digits(after) && digits(&before.trim_start_matches(['-', '+']).replace(['.', ' '], ""))
 }
 
 /// The kind of a value, of which a list holds several.

@@ -27,7 +27,8 @@ impl Judge {
         self.bare.write(bytes);
     }
 
-    /// Reads the evidence of a judge with the same charge, whose rules depend on the same values; `codes` are those of its values here. `None` if it is damaged.
+    /// Reads the evidence of a judge with the same charge, whose rules depend on the same values; `codes` are those of its
+    /// values here. `None` if it is damaged.
     pub fn read(charge: &Arc<Charge>, codes: &[u32], bytes: &mut ByteReader<'_>) -> Option<Self> {
         let mut judge = Judge::new(charge);
         judge.impossible = u64::read(bytes)?;

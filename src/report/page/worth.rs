@@ -120,12 +120,16 @@ fn folded<T>(rows: &[T], what: &str, table: impl Fn(&[T]) -> Markup) -> Markup {
 
 /// The errors of an r-robust release beside those of groups that are usually made.
 fn beside_mondrian(errors: &QueryErrors, beside: &DiverseMondrian, contents: &Contents<'_>) -> Markup {
-    let DiverseMondrian::Measured { groups, errors: usual } = beside else {
-        return html! {
-            p.soft {
-                "Not compared with l-diverse Mondrian: there are more than " (grouped(MOST_PEOPLE)) " people."
-            }
-        };
+    let not_compared =
+        |reason: &str| html! { p.soft { "Not compared with l-diverse Mondrian: " (reason) "." } };
+    let (groups, usual) = match beside {
+        DiverseMondrian::TooManyPeople => {
+            return not_compared(&format!("there are more than {} people", grouped(MOST_PEOPLE)));
+        }
+        DiverseMondrian::TooLittleMemory => {
+            return not_compared("there is too little memory to group the people of the original once more");
+        }
+        DiverseMondrian::Measured { groups, errors } => (groups, errors),
     };
     let row = |name: &str, groups: u64, errors: &QueryErrors| {
         html! {

@@ -288,7 +288,8 @@ impl Withdrawal<'_> {
 
     /// Makes the directory without these groups and puts it in place; returns the entry of the chain.
     fn withdraw(&self, groups: &BTreeSet<u64>, waiting: StillWaiting) -> Result<u64> {
-        let staging = Staging::replacing(self.release.turn.clone(), &self.job.release)?;
+        let staging =
+            Staging::replacing(self.release.turn.clone(), &self.job.release, OlderRelease::Removed)?;
         let mut link = self.release.last().next();
         let mut rewritten = Vec::new();
         let mut leaving = self.replaced.groups.clone();

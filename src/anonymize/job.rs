@@ -294,7 +294,7 @@ impl<'a> Workplace<'a> {
             None => Staging::create(&job.out)?,
             Some(older) => {
                 accepted = Lints::of_replacement(job.policy)?;
-                let staging = Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out)?;
+                let staging = Staging::replacing(Arc::new(Turn::take(&job.out)?), &job.out, older)?;
                 private = private.of_newer_release(&job.out, older, &job.read_files())?;
                 staging
             }

@@ -12,6 +12,7 @@
 //!   before its directory and goes after it.
 
 use super::exchanged::OlderRelease;
+use super::manifest::MANIFEST;
 use crate::error::{Error, Result, Setting};
 use crate::resources::{disk, unfinished};
 use std::ffi::{OsStr, OsString};
@@ -59,15 +60,10 @@ impl Staging {
     }
 
     /// Creates a staging directory for a release that replaces the one with the same name.
-    pub fn replacing(turn: Arc<Turn>, release: &Path) -> Result<Self> {
-        // Exchanged, the link would go, and the release that it points to would stay. A slash at the end would be
-        // followed.
-        if release.components().collect::<PathBuf>().is_symlink() {
-            return Err(Error::missing(
-                format!("{} is a link, not the directory of a release", release.display()),
-                "name the directory that it points to",
-                Setting::Out,
-            ));
+    pub fn replacing(turn: Arc<Turn>, release: &Path, older: OlderRelease) -> Result<Self> {
+        expect_release(release)?;
+        if let Some(kept) = older.kept_as(release).filter(|kept| kept.symlink_metadata().is_ok()) {
+            expect_release(&kept)?;
         }
         Staging::beside(turn, release, release)
     }
@@ -121,6 +117,26 @@ impl Staging {
         }
         disk::sync_folder(parent(&self.target)).map_err(undurable)
     }
+}
+
+/// Whatever is replaced is removed, now or by the next run, so it must be a release.
+fn expect_release(path: &Path) -> Result<()> {
+    // Exchanged, a link would go, and the release that it points to would stay. A slash at the end would be followed.
+    if path.components().collect::<PathBuf>().is_symlink() {
+        return Err(Error::missing(
+            format!("{} is a link, not the directory of a release", path.display()),
+            "name the directory that it points to",
+            Setting::Out,
+        ));
+    }
+    if !path.join(MANIFEST).is_file() {
+        return Err(Error::missing(
+            format!("{} is not the directory of a release: it has no {MANIFEST}", path.display()),
+            "name another directory, or move this one away",
+            Setting::Out,
+        ));
+    }
+    Ok(())
 }
 
 impl Drop for Staging {

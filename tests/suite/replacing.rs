@@ -241,3 +241,17 @@ fn a_link_is_refused_however_it_is_written() {
         assert!(told.contains("is a link, not the directory of a release"), "{out}: {told}");
     }
 }
+
+#[test]
+fn nothing_but_a_release_is_replaced() {
+    let place = Place::new();
+    std::fs::create_dir(place.0.path("o")).unwrap();
+    place.0.write("o/notes", "mine");
+    for older in ["remove", "keep"] {
+        place.refused("cutting.toml", &["--replace", older], "o is not the directory of a release");
+    }
+    std::fs::rename(place.0.path("o"), place.0.path("o.previous")).unwrap();
+    place.replaced("cutting.toml", &[]);
+    let keep = ["--replace", "keep", "--format", "csv"];
+    place.refused("cutting.toml", &keep, "o.previous is not the directory of a release");
+}

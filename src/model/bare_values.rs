@@ -9,12 +9,12 @@ use crate::resources::byte_form::{ByteForm, ByteReader, write_count};
 /// People by value, over all groups observed.
 #[derive(Debug, Default)]
 pub(super) struct BareValues {
-    by_code: Vec<People>,
+    by_code: Vec<PeopleWithValue>,
 }
 
 /// How many people have some values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct People {
+struct PeopleWithValue {
     all: u64,
     certain: u64,
 }
@@ -36,7 +36,7 @@ impl BareValues {
         for (code, count) in group.counts() {
             let place = code as usize;
             if place >= self.by_code.len() {
-                self.by_code.resize(place + 1, People::default());
+                self.by_code.resize(place + 1, PeopleWithValue::default());
             }
             let certain = match values {
                 Values::Single | Values::Set => count >= group.people,
@@ -51,7 +51,7 @@ impl BareValues {
     /// Adds other groups.
     pub fn merge(&mut self, other: BareValues) {
         let longer = self.by_code.len().max(other.by_code.len());
-        self.by_code.resize(longer, People::default());
+        self.by_code.resize(longer, PeopleWithValue::default());
         for (own, other) in self.by_code.iter_mut().zip(other.by_code) {
             own.all = own.all.saturating_add(other.all);
             own.certain = own.certain.saturating_add(other.certain);
@@ -71,9 +71,9 @@ impl BareValues {
         for (code, (all, certain)) in Vec::<(u32, (u64, u64))>::read(bytes)? {
             let place = *codes.get(code as usize)? as usize;
             if place >= bare.by_code.len() {
-                bare.by_code.resize(place + 1, People::default());
+                bare.by_code.resize(place + 1, PeopleWithValue::default());
             }
-            bare.by_code[place] = People { all, certain };
+            bare.by_code[place] = PeopleWithValue { all, certain };
         }
         Some(bare)
     }
@@ -90,6 +90,6 @@ impl BareValues {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        (self.by_code.capacity() * size_of::<People>()) as u64
+        (self.by_code.capacity() * size_of::<PeopleWithValue>()) as u64
     }
 }

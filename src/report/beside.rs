@@ -18,7 +18,7 @@ use crate::group::mondrian::{MedianColumn, MedianCuts};
 use crate::math::robust::Requirement;
 use crate::report::utility::{Cover, QueryErrors, Released, Workload};
 
-use super::comparison::Original;
+use super::comparison::CodedOriginal;
 
 /// The most people who are grouped for comparison.
 pub const MOST_PEOPLE: u64 = 1 << 20;
@@ -40,16 +40,16 @@ pub enum DiverseMondrian {
 }
 
 /// The people of a table, who are read once.
-pub(super) struct People<'a> {
+pub(super) struct OriginalPeople<'a> {
     pub(super) source: &'a Source<'a>,
-    pub(super) original: &'a Original<'a>,
+    pub(super) original: &'a CodedOriginal<'a>,
     pub(super) many: u64,
 }
 
 impl DiverseMondrian {
     /// Groups these people and answers the queries; `counts` are the true answers.
     pub(super) fn measure(
-        people: &People<'_>,
+        people: &OriginalPeople<'_>,
         requirement: &Requirement,
         workload: &Workload,
         counts: &[u64],
@@ -64,7 +64,7 @@ impl DiverseMondrian {
     }
 
     fn group(
-        people: &People<'_>,
+        people: &OriginalPeople<'_>,
         requirement: &Requirement,
         workload: &Workload,
         counts: &[u64],
@@ -129,10 +129,10 @@ impl<'v> Tally<'v> {
     }
 }
 
-impl People<'_> {
+impl OriginalPeople<'_> {
     /// The codes of the quasi-identifiers, column by column, and of the sensitive values.
     fn codes(&self) -> Result<(Vec<Vec<u16>>, Vec<u16>)> {
-        let Original { attributes, sensitive, .. } = self.original;
+        let CodedOriginal { attributes, sensitive, .. } = self.original;
         let encoder = Encoder::new(attributes, sensitive, &self.source.resources.budget);
         let work = |batches: SourceBatches<'_>| {
             let mut parts: Vec<Rows> = Vec::new();

@@ -30,7 +30,7 @@ use crate::model::Policy;
 use crate::policy::Quasi;
 use crate::release::covers::{PublishedLabels, unfit};
 use crate::release::rows::GROUP;
-use crate::report::beside::{DiverseMondrian, People};
+use crate::report::beside::{DiverseMondrian, OriginalPeople};
 use crate::report::utility::queries::Answers;
 use crate::report::utility::{Design, Divergence, Marginals, QueryErrors, Released, Workload};
 use crate::resources::Resources;
@@ -55,7 +55,7 @@ pub struct Comparison {
 }
 
 /// The original with its codes.
-pub(super) struct Original<'a> {
+pub(super) struct CodedOriginal<'a> {
     quasi: Vec<&'a Quasi>,
     kinds: Vec<ColumnKind>,
     pub(super) attributes: Vec<Attribute>,
@@ -97,7 +97,7 @@ pub fn compare(
     };
     let of_people = SourceColumns::of_people(quasi, sensitive);
     let source = Source { table: original, columns: of_people, resources };
-    let original = Original::read(&source)?;
+    let original = CodedOriginal::read(&source)?;
     let codes: Vec<u32> = original.attributes.iter().map(Attribute::codes).collect();
     let workload = Workload::draw(&codes, original.sensitive.len() as u32, design)?;
     let (counts, mut marginals) = original.count(&source, &workload, &codes)?;
@@ -116,7 +116,7 @@ pub fn compare(
     let beside = match policy.robust() {
         Some((target, robust)) => {
             let requirement = robust.requirement(&policy.privacy, target)?;
-            let all = People { source: &source, original: &original, many: people };
+            let all = OriginalPeople { source: &source, original: &original, many: people };
             Some(DiverseMondrian::measure(&all, &requirement, &workload, &counts)?)
         }
         None => None,
@@ -132,14 +132,14 @@ pub fn compare(
     })
 }
 
-impl<'a> Original<'a> {
+impl<'a> CodedOriginal<'a> {
     /// The first scan: finds the values.
     fn read(source: &Source<'a>) -> Result<Self> {
         let quasi = source.columns.quasi.clone();
         let DecidedCodes { attributes, sensitive, .. } = source.read_values()?;
         let kinds = quasi.iter().map(|quasi| source.table.kind(&quasi.name)).collect::<Result<_>>()?;
         let name = source.columns.sensitive[0].name.to_string();
-        Ok(Original { quasi, kinds, attributes, name, sensitive })
+        Ok(CodedOriginal { quasi, kinds, attributes, name, sensitive })
     }
 
     /// The columns of a table of these people, and the additional ones requested.
@@ -191,12 +191,12 @@ fn value(rows: &Rows, row: usize) -> u32 {
 
 /// A generalized release with the labels of its groups.
 struct Labelled<'a> {
-    original: &'a Original<'a>,
+    original: &'a CodedOriginal<'a>,
     labels: PublishedLabels<'a>,
 }
 
 impl<'a> Labelled<'a> {
-    fn new(original: &'a Original<'a>, table: &Table) -> Self {
+    fn new(original: &'a CodedOriginal<'a>, table: &Table) -> Self {
         let labels =
             PublishedLabels::new(original.quasi.clone(), &original.kinds, &original.attributes, table);
         Labelled { original, labels }
@@ -275,7 +275,7 @@ fn tally(codes: impl Iterator<Item = u32>) -> Vec<(u32, u64)> {
 /// The values of one group: codes, ascending, and counts.
 type GroupValues = Box<[(u32, u64)]>;
 
-impl Original<'_> {
+impl CodedOriginal<'_> {
     /// Answers from a release that publishes the quasi-identifiers exactly and the values by group.
     fn answer_buckets(
         &self,

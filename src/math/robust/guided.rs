@@ -171,7 +171,7 @@ impl GuidedGroups {
     }
 
     /// What is needed to know about every newcomer to these people, the first of whom matters most.
-    pub fn newcomers(&mut self, members: &[Somebody<'_>]) -> Newcomers {
+    pub fn newcomers(&mut self, members: &[Somebody<'_>]) -> JoinableGroup {
         let mut held: Vec<u32> = members.iter().map(|own| own.value).collect();
         held.sort_unstable();
         held.dedup();
@@ -179,7 +179,7 @@ impl GuidedGroups {
         let first_held = members.iter().filter(|own| own.value == first_value).count();
         let (own, others) = (self.slots_of_newcomers(members, &held), &members[1..]);
         let others = self.slots_of_newcomers(others, &held);
-        Newcomers { held, first_value, first_held, own, others, values: self.values }
+        JoinableGroup { held, first_value, first_held, own, others, values: self.values }
     }
 
     /// For each attribute set and value of a newcomer, the weight of each value held and of the newcomer's own slot.
@@ -208,7 +208,7 @@ impl GuidedGroups {
 
     /// What a newcomer's own posteriors, and that of the first member, would exceed the limit by; infinite once that is
     /// certainly at least `most`.
-    pub fn joined(&self, group: &Newcomers, newcomer: Somebody<'_>, most: f64) -> f64 {
+    pub fn joined(&self, group: &JoinableGroup, newcomer: Somebody<'_>, most: f64) -> f64 {
         let width = group.held.len() + 1;
         let first_held = group.first_held as f64 + f64::from(u8::from(newcomer.value == group.first_value));
         let place = group.held.binary_search(&newcomer.value);
@@ -248,7 +248,7 @@ impl GuidedGroups {
 const FIRST_MATTERS: f64 = 4.0;
 
 /// A group that somebody may join.
-pub struct Newcomers {
+pub struct JoinableGroup {
     /// The values of the group, each once.
     held: Vec<u32>,
     first_value: u32,

@@ -10,13 +10,17 @@ use super::codes::Codes;
 use super::combination::SensitiveColumns;
 use super::rows::{Rows, Sensitive};
 use crate::error::Result;
-use crate::resources::budget::{Budget, Reservation};
+use crate::resources::budget::{Budget, Reservation, release_freed};
 use crate::resources::spill::{Extent, Spill};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A page holds at most this many rows.
 pub const PAGE_ROWS: usize = 1 << 15;
+
+/// While pages are emptied into others, freed memory is returned to the system at this interval: threads that did not
+/// allocate it do not use it again.
+pub const PAGES_BETWEEN_RELEASES: usize = 64;
 
 /// A page is full when its codes, or its payload and its lists of sensitive values, have this many bytes.
 pub const PAGE_BYTES: usize = 1 << 20;
@@ -366,7 +370,13 @@ impl<'s> PageStore<'s> {
 
     /// Removes a page of a store that several threads share; they read from disk side by side.
     pub fn take_shared(store: &Mutex<Self>) -> Result<Option<Page>> {
-        let unread = store.lock().unwrap_or_else(PoisonError::into_inner).take_unread();
+        let (unread, left) = {
+            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            (store.take_unread(), store.len())
+        };
+        if left.is_multiple_of(PAGES_BETWEEN_RELEASES) {
+            release_freed();
+        }
         unread.map(UnreadPage::read).transpose()
     }
 

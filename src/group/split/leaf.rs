@@ -14,7 +14,9 @@ use super::rows::{InMemory, Moves, OnPages, Smallest};
 use super::walk::{RowsByNode, Walk, WalkRoom};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
-use crate::encode::page::{Lists, PAGE_ROWS, Page, PageStore, Travelling, UnreadPage};
+use crate::encode::page::{
+    Lists, PAGE_ROWS, PAGES_BETWEEN_RELEASES, Page, PageStore, Travelling, UnreadPage,
+};
 use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
 use crate::group::groups::Present;
@@ -25,9 +27,6 @@ use crate::resources::spill::Spill;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// While pages are emptied into others, freed memory is returned to the system at this interval.
-const PAGES_BETWEEN_RELEASES: usize = 64;
 
 /// Rows that follow the cuts of their nodes.
 pub trait PlaceRows {

@@ -66,6 +66,23 @@ impl Codes {
         }
     }
 
+    /// Appends all codes of another buffer of the same column.
+    pub fn append(&mut self, other: &Codes) {
+        match (self, other) {
+            (Codes::Narrow(own), Codes::Narrow(others)) => own.extend_from_slice(others),
+            (Codes::Wide(own), Codes::Wide(others)) => own.extend_from_slice(others),
+            (own, others) => (0..others.len()).for_each(|row| own.push(others.get(row))),
+        }
+    }
+
+    /// Removes all codes.
+    pub fn clear(&mut self) {
+        match self {
+            Codes::Narrow(codes) => codes.clear(),
+            Codes::Wide(codes) => codes.clear(),
+        }
+    }
+
     /// Appends the codes of some rows of another buffer of the same column.
     pub fn extend_rows(&mut self, other: &Codes, rows: &[u32]) {
         match (self, other) {

@@ -20,7 +20,7 @@ pub const PAGE_ROWS: usize = 1 << 15;
 
 /// While pages are emptied into others, freed memory is returned to the system at this interval: threads that did not
 /// allocate it do not use it again.
-pub const PAGES_BETWEEN_RELEASES: usize = 64;
+pub const PAGES_BETWEEN_RELEASES: usize = 256;
 
 /// A page is full when its codes, or its payload and its lists of sensitive values, have this many bytes.
 pub const PAGE_BYTES: usize = 1 << 20;
@@ -404,12 +404,13 @@ impl<'s> PageStore<'s> {
         Some(UnreadPage { stored, layout: self.layout.clone(), spill: self.spill, then })
     }
 
-    /// The codes of a page; the scratch buffer `room` is overwritten if the page must be read from disk.
+    /// The codes of a page; the scratch buffer `room`, of the same layout, is overwritten if the page must be read from
+    /// disk.
     pub fn load<'a>(&'a self, page: usize, room: &'a mut Rows) -> Result<&'a Rows> {
         match &self.pages[page] {
             Stored::Memory(page, _) => Ok(&page.rows),
             Stored::Disk(PagePlace { codes, rows, values, .. }) => {
-                *room = self.layout.empty(*rows);
+                room.clear();
                 read(room, self.spill, *codes, *rows, *values)?;
                 Ok(room)
             }

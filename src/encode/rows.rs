@@ -75,6 +75,19 @@ impl Rows {
         }
     }
 
+    /// Removes all rows, and keeps the space for others.
+    pub fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Codes::clear);
+        match &mut self.sensitive {
+            Sensitive::Single(codes) => codes.clear(),
+            Sensitive::Lists { lists, offsets, values } => {
+                lists.clear();
+                offsets.truncate(1);
+                values.clear();
+            }
+        }
+    }
+
     /// A copy of the rows with these numbers.
     pub fn selected(&self, rows: &[u32]) -> Result<Rows> {
         let sensitive = match &self.sensitive {
@@ -111,12 +124,10 @@ impl Rows {
             return Ok(());
         }
         for (own, others) in self.columns.iter_mut().zip(&other.columns) {
-            own.grow(others.len()).copy_from_slice(others.bytes());
+            own.append(others);
         }
         match (&mut self.sensitive, &other.sensitive) {
-            (Sensitive::Single(own), Sensitive::Single(others)) => {
-                own.grow(others.len()).copy_from_slice(others.bytes());
-            }
+            (Sensitive::Single(own), Sensitive::Single(others)) => own.append(others),
             (Sensitive::Lists { lists, offsets, values }, Sensitive::Lists { lists: more, .. }) => {
                 for row in 0..more.len() {
                     values.extend_from_slice(other.list(row));

@@ -11,7 +11,7 @@ use super::page_counts::{NOWHERE, NodePlaces};
 use super::part_rows::PartRows;
 use super::propose::JudgedCut;
 use super::rows::{InMemory, Moves, OnPages, Smallest};
-use super::walk::{RowsByNode, Walk, WalkRoom};
+use super::walk::{RowsByNode, Walk, WalkRoom, chunks};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
 use crate::encode::page::{
@@ -225,15 +225,15 @@ impl CodesSeen {
 
     pub(super) fn add(&mut self, rows: &Rows) {
         let CodesSeen { place, room, seen } = self;
-        let mut row = 0;
-        place.of_rows(rows, 0..rows.len(), room, |place| {
-            if place != NOWHERE {
-                for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
-                    seen[usize::from(codes.get(row))] = true;
+        for chunk in chunks(rows.len()) {
+            for (row, place) in chunk.clone().zip(place.of_rows(rows, chunk, room)) {
+                if place != NOWHERE {
+                    for (seen, codes) in seen.iter_mut().zip(&rows.columns) {
+                        seen[usize::from(codes.get(row))] = true;
+                    }
                 }
             }
-            row += 1;
-        });
+        }
     }
 }
 

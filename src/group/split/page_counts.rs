@@ -6,7 +6,7 @@
 use super::binning::{Binning, Bins};
 use super::frontier::OpenNode;
 use super::siblings::{DerivedNode, derive_largest};
-use super::walk::{CHUNK, Walk, WalkRoom};
+use super::walk::{CHUNK, Walk, WalkRoom, chunks};
 use crate::encode::codes::Codes;
 use crate::encode::column::Column;
 use crate::encode::page::{Layout, Lists};
@@ -152,7 +152,7 @@ impl CountedRows {
     /// Finds those of these rows whose nodes are counted.
     fn find(
         &mut self,
-        range: Range<usize>,
+        chunk: Range<usize>,
         rows: &Rows,
         places: &NodePlaces,
         room: &mut WalkRoom,
@@ -160,17 +160,16 @@ impl CountedRows {
     ) {
         self.rows.resize(CHUNK, 0);
         self.first.resize(CHUNK, 0);
-        let (mut row, mut many) = (0, 0);
+        let (kept, first, mut many) = (&mut self.rows[..], &mut self.first[..], 0);
         // Without a branch: which rows are counted cannot be predicted.
-        places.of_rows(rows, range.clone(), room, |place| {
-            self.rows[many] = row;
-            self.first[many] = place.wrapping_mul(stride);
-            row += 1;
+        for (row, place) in (0..).zip(places.of_rows(rows, chunk.clone(), room)) {
+            kept[many] = row;
+            first[many] = place.wrapping_mul(stride);
             many += usize::from(place != NOWHERE);
-        });
+        }
         self.rows.truncate(many);
         self.first.truncate(many);
-        self.page_rows = range;
+        self.page_rows = chunk;
         match &rows.sensitive {
             Sensitive::Single(Codes::Narrow(values)) => self.add_values(values),
             Sensitive::Single(Codes::Wide(values)) => self.add_values(values),
@@ -258,15 +257,14 @@ impl NodePlaces {
         derive_largest(tree, batch, before, &mut self.place_of)
     }
 
-    /// Passes the place of each of these rows to `sink`, in order; [`NOWHERE`] for the rows of other nodes.
+    /// The places of these rows, in order, at most [`CHUNK`] rows; [`NOWHERE`] for the rows of other nodes.
     pub(super) fn of_rows(
         &self,
         rows: &Rows,
-        range: Range<usize>,
+        chunk: Range<usize>,
         room: &mut WalkRoom,
-        mut sink: impl FnMut(u32),
-    ) {
-        self.walk.nodes(rows, range, room, |node| sink(self.place_of[node as usize]));
+    ) -> impl Iterator<Item = u32> {
+        self.walk.nodes(rows, chunk, room).iter().map(|&node| self.place_of[node as usize])
     }
 }
 
@@ -294,8 +292,8 @@ impl<'p> NodeCounter<'p> {
         let NodeCounter { places, counts, counted, room } = self;
         counts.most += most_in_a_cell(rows);
         // Their cells stay in the cache while one column after the other is counted.
-        for first in (0..rows.len()).step_by(CHUNK) {
-            counted.find(first..rows.len().min(first + CHUNK), rows, places, room, counts.stride as u32);
+        for chunk in chunks(rows.len()) {
+            counted.find(chunk, rows, places, room, counts.stride as u32);
             counts.add(rows, counted);
         }
     }

@@ -29,6 +29,7 @@ pub struct WalkRoom {
     codes: Vec<u16>,
     at: Vec<u32>,
     allowed: Vec<u64>,
+    nodes: Vec<NodeId>,
 }
 
 impl Walk {
@@ -40,12 +41,13 @@ impl Walk {
         }
     }
 
-    /// Passes the node of each of these rows to `sink`, in order.
-    pub fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, sink: impl FnMut(NodeId)) {
+    /// The nodes of these rows, in order; at most [`CHUNK`] rows.
+    pub fn nodes<'r>(&self, rows: &Rows, chunk: Range<usize>, room: &'r mut WalkRoom) -> &'r [NodeId] {
         match self {
-            Walk::Boxes(boxes) => boxes.nodes(rows, range, room, sink),
-            Walk::Steps(steps) => steps.nodes(rows, range, room, sink),
+            Walk::Boxes(boxes) => boxes.find(rows, chunk, room),
+            Walk::Steps(steps) => steps.find(rows, chunk, room),
         }
+        &room.nodes
     }
 }
 
@@ -108,30 +110,32 @@ impl WalkBoxes {
         }
     }
 
-    fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
-        for first in range.clone().step_by(CHUNK) {
-            let chunk = first..range.end.min(first + CHUNK);
-            let allowed = &mut room.allowed;
-            allowed.clear();
-            allowed.resize(chunk.len(), u64::MAX);
-            for AllowedGroups { column, groups } in &self.columns {
-                match &rows.columns[*column] {
-                    Codes::Narrow(codes) => keep_allowed(allowed, &codes[chunk.clone()], groups),
-                    Codes::Wide(codes) => keep_allowed(allowed, &codes[chunk.clone()], groups),
+    fn find(&self, rows: &Rows, chunk: Range<usize>, room: &mut WalkRoom) {
+        let WalkRoom { allowed, nodes, .. } = room;
+        allowed.clear();
+        allowed.resize(chunk.len(), u64::MAX);
+        for AllowedGroups { column, groups } in &self.columns {
+            match &rows.columns[*column] {
+                Codes::Narrow(codes) => {
+                    let groups: &[u64; 1 << 8] =
+                        groups.first_chunk().expect("every narrow code has an entry");
+                    keep_allowed(allowed, &codes[chunk.clone()], |code| groups[usize::from(code)]);
+                }
+                Codes::Wide(codes) => {
+                    let last = groups.len() - 1;
+                    keep_allowed(allowed, &codes[chunk.clone()], |code| groups[usize::from(code).min(last)]);
                 }
             }
-            // Bits that belong to no group are higher.
-            allowed.iter().for_each(|allowed| sink(self.groups[allowed.trailing_zeros() as usize]));
         }
+        nodes.clear();
+        // Bits that belong to no group are higher.
+        nodes.extend(allowed.iter().map(|allowed| self.groups[allowed.trailing_zeros() as usize]));
     }
 }
 
 #[inline]
-fn keep_allowed<C: Copy + Into<usize>>(allowed: &mut [u64], codes: &[C], groups: &[u64]) {
-    let last = groups.len() - 1;
-    for (allowed, &code) in allowed.iter_mut().zip(codes) {
-        *allowed &= groups[code.into().min(last)];
-    }
+fn keep_allowed<C: Copy>(allowed: &mut [u64], codes: &[C], groups: impl Fn(C) -> u64) {
+    allowed.iter_mut().zip(codes).for_each(|(allowed, &code)| *allowed &= groups(code));
 }
 
 /// Go to `below` if the code of a column is below `boundary`, otherwise to `from`; a node that is not split stays.
@@ -207,31 +211,33 @@ impl WalkSteps {
         own
     }
 
-    fn nodes(&self, rows: &Rows, range: Range<usize>, room: &mut WalkRoom, mut sink: impl FnMut(NodeId)) {
-        for first in range.clone().step_by(CHUNK) {
-            let many = CHUNK.min(range.end - first);
-            room.codes.clear();
-            for &column in &self.columns {
-                match &rows.columns[column] {
-                    Codes::Narrow(codes) => {
-                        room.codes.extend(codes[first..first + many].iter().map(|&code| u16::from(code)));
-                    }
-                    Codes::Wide(codes) => room.codes.extend_from_slice(&codes[first..first + many]),
-                }
-                room.codes.resize(room.codes.len() + CHUNK - many, 0);
+    fn find(&self, rows: &Rows, chunk: Range<usize>, room: &mut WalkRoom) {
+        let WalkRoom { codes: all, at, nodes, .. } = room;
+        all.clear();
+        for &column in &self.columns {
+            match &rows.columns[column] {
+                Codes::Narrow(codes) => all.extend(codes[chunk.clone()].iter().map(|&code| u16::from(code))),
+                Codes::Wide(codes) => all.extend_from_slice(&codes[chunk.clone()]),
             }
-            room.at.clear();
-            room.at.resize(many, 0);
-            for _ in 0..self.depth {
-                for (row, at) in room.at.iter_mut().enumerate() {
-                    let step = self.steps[*at as usize];
-                    let code = u32::from(room.codes[step.column as usize * CHUNK + row]);
-                    *at = if code < step.boundary { step.below } else { step.from };
-                }
-            }
-            room.at.iter().for_each(|&at| sink(self.node[at as usize]));
+            all.resize(all.len() + CHUNK - chunk.len(), 0);
         }
+        at.clear();
+        at.resize(chunk.len(), 0);
+        for _ in 0..self.depth {
+            for (row, at) in at.iter_mut().enumerate() {
+                let step = self.steps[*at as usize];
+                let code = u32::from(all[step.column as usize * CHUNK + row]);
+                *at = if code < step.boundary { step.below } else { step.from };
+            }
+        }
+        nodes.clear();
+        nodes.extend(at.iter().map(|&at| self.node[at as usize]));
     }
+}
+
+/// So many rows in chunks of at most [`CHUNK`].
+pub fn chunks(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(CHUNK).map(move |first| first..rows.min(first + CHUNK))
 }
 
 /// The rows of a page, sorted by node.
@@ -250,7 +256,10 @@ impl RowsByNode {
     pub fn sort(&mut self, walk: &Walk, rows: &Rows, place_of: &[u32], places: usize) {
         let RowsByNode { place, starts, rows: sorted, room } = self;
         place.clear();
-        walk.nodes(rows, 0..rows.len(), room, |node| place.push(place_of[node as usize].min(places as u32)));
+        for chunk in chunks(rows.len()) {
+            let nodes = walk.nodes(rows, chunk, room);
+            place.extend(nodes.iter().map(|&node| place_of[node as usize].min(places as u32)));
+        }
         starts.clear();
         starts.resize(places + 2, 0);
         place.iter().for_each(|&place| starts[place as usize + 1] += 1);
@@ -302,19 +311,15 @@ mod tests {
                 ],
                 sensitive: Sensitive::Single(Codes::Narrow(vec![0; codes.len()])),
             };
-            let mut nodes = vec![];
-            Walk::new(&tree).nodes(&rows, 0..rows.len(), &mut WalkRoom::default(), |node| nodes.push(node));
             let expected: Vec<NodeId> =
                 (0..rows.len()).map(|row| tree.find(|column| rows.columns[column].get(row))).collect();
-            prop_assert_eq!(&nodes, &expected);
-            nodes.clear();
-            WalkSteps::new(&tree).nodes(&rows, 0..rows.len(), &mut WalkRoom::default(), |node| nodes.push(node));
-            prop_assert_eq!(&nodes, &expected);
-            let some = rows.len() / 3..rows.len() - rows.len() / 5;
+            let mut room = WalkRoom::default();
             for walk in [Walk::new(&tree), Walk::Steps(WalkSteps::new(&tree))] {
-                nodes.clear();
-                walk.nodes(&rows, some.clone(), &mut WalkRoom::default(), |node| nodes.push(node));
-                prop_assert_eq!(&nodes[..], &expected[some.clone()]);
+                for chunk in chunks(rows.len()) {
+                    prop_assert_eq!(walk.nodes(&rows, chunk.clone(), &mut room), &expected[chunk]);
+                }
+                let some = rows.len() / 3..(rows.len() - rows.len() / 5).min(rows.len() / 3 + CHUNK);
+                prop_assert_eq!(walk.nodes(&rows, some.clone(), &mut room), &expected[some]);
             }
             // Every other group has a place.
             let groups = tree.groups_below(CutTree::ROOT);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 
 use super::cells::{Cells, Gaps};
-use super::evidence::{SharedEvidence, Worker};
+use super::evidence::{SharedEvidence, Worker, Workers};
 use super::job::{ColumnRoles, not_together};
 use super::recurrence::{Begins, Finished, Returned, Trail};
 use super::values::ValueCodes;
@@ -87,6 +87,7 @@ pub(super) fn scan(
     resources: &Resources<'_>,
     each: &mut dyn FnMut(Stretch) -> Result<()>,
 ) -> Result<()> {
+    let workers = Workers::new(charge, evidence);
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
         &columns.counting_requests(),
@@ -97,12 +98,12 @@ pub(super) fn scan(
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 resources.progress.advance(rows as u64);
             });
-            count_part(batches, first_row, columns, Worker::new(charge, evidence), codes)
+            workers.judge(first_row, |worker| count_part(batches, first_row, columns, worker, codes))
         },
         each,
     );
     resources.progress.finish();
-    outcome
+    outcome.and_then(|()| workers.hand_over())
 }
 
 /// Joins the stretches of a table.
@@ -183,7 +184,7 @@ pub(super) fn count_part(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     first_row: u64,
     columns: &ColumnRoles,
-    mut judge: Worker<'_>,
+    judge: &mut Worker<'_>,
     codes: &ValueCodes,
 ) -> Result<Stretch> {
     let mut cells = Cells::new(columns, codes)?;
@@ -205,7 +206,7 @@ pub(super) fn count_part(
             let open = match &mut open {
                 None => open.insert(Open::new(runs.key(run), number)),
                 Some(open) => {
-                    open.turn_to(runs.key(run), number, &mut judge)?;
+                    open.turn_to(runs.key(run), number, judge)?;
                     open
                 }
             };
@@ -215,7 +216,6 @@ pub(super) fn count_part(
         row += batch.num_rows() as u64;
         rows += batch_cells.rows(batch.num_rows());
     }
-    judge.hand_over()?;
     Ok(Stretch { rows, gaps: cells.gaps, groups: open.map(Open::close) })
 }
 

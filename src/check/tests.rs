@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{JoinedParts, count_part};
-use super::evidence::{SharedEvidence, Worker};
+use super::evidence::{SharedEvidence, Worker, Workers};
 use super::job::ColumnRoles;
 use super::recurrence::Returned;
 use super::values::ValueCodes;
@@ -57,18 +57,21 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
     let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
-    let worker = || Worker::new(&charge, &evidence);
-    let mut joined = JoinedParts::new(worker(), &resources);
+    let workers = Workers::new(&charge, &evidence);
+    let mut joined = JoinedParts::new(Worker::new(&charge, &evidence), &resources);
     let mut first_row = 0;
     for part in parts {
         let batches = part.chunks(2).map(|rows| Ok(batch(rows)));
-        let part_count = count_part(batches, first_row, &columns(), worker(), &codes).unwrap();
+        let count = |worker: &mut Worker<'_>| count_part(batches, first_row, &columns(), worker, &codes);
+        let part_count = workers.judge(first_row, count).unwrap();
         first_row += part.len() as u64;
         if joined.add(part_count).unwrap() == Returned::Perhaps {
             return None;
         }
     }
     let (rows, _) = joined.finish().unwrap();
+    workers.hand_over().unwrap();
+    drop(workers);
     let (mut judge, _room) = evidence.into_inner().unwrap().finish().unwrap();
     let mut finding = finding(&mut judge, &codes).unwrap();
     finding.sort_by_value();

@@ -22,7 +22,8 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::coded::{CodedColumn, OrdinaryPiece, StoredCodes};
+use super::batch::Batch;
+use super::coded::{CodedColumn, OrdinaryBatches, OrdinaryPiece, StoredCodes};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -110,7 +111,7 @@ impl ParquetFile {
             let group = (whole && groups.len() == 1).then_some(groups.start);
             let ordinary: OrdinaryPiece<'t> = {
                 let shared = shared.clone();
-                Box::new(move || -> Result<Batches<'t>> {
+                Box::new(move || -> Result<OrdinaryBatches<'t>> {
                     let (metadata, mask, _) = &*shared;
                     let pages = FilePages::open(&self.input, bytes_read)?;
                     let mut reader =
@@ -134,7 +135,7 @@ impl ParquetFile {
                     Some(columns) => {
                         Ok(Box::new(StoredCodes::new(path, columns, rows, batch_rows as usize, ordinary)))
                     }
-                    None => ordinary(),
+                    None => Ok(Box::new(ordinary()?.map(|batch| batch.map(Batch::from)))),
                 }
             });
             Ok(Piece { rows, need, decode })
@@ -147,7 +148,7 @@ impl ParquetFile {
         group: usize,
         plan: &FilePlan,
         bytes_read: &Arc<AtomicU64>,
-    ) -> Result<Option<Vec<(String, CodedColumn)>>> {
+    ) -> Result<Option<Vec<(Arc<str>, CodedColumn)>>> {
         let Some(requests) = plan.coded() else { return Ok(None) };
         let (schema, rows) = (self.metadata.parquet_schema(), self.group_rows[group]);
         let mut columns = Vec::with_capacity(requests.len());
@@ -162,7 +163,7 @@ impl ParquetFile {
             else {
                 return Ok(None);
             };
-            columns.push((request.name.to_string(), column));
+            columns.push((request.name.into(), column));
         }
         Ok(Some(columns))
     }
@@ -398,7 +399,7 @@ mod tests {
             let room = DecodeRoom::new(None);
             let cutting = Cutting { batch_rows: 10, morsel_rows: u64::MAX, room: &room };
             let pieces = file.pieces(plan, cutting, &counter).unwrap().next().unwrap().unwrap();
-            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
+            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap().rows;
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");
         }

@@ -40,6 +40,9 @@ const PIECE_ROWS: u64 = 1 << 16;
 #[cfg(test)]
 const PIECE_ROWS: u64 = 8;
 
+/// A batch of codes has so many times as many rows, which are about those of a page: a run is one step, however long.
+const CODED_BATCHES: usize = 4;
+
 /// A Parquet file whose footer has been read.
 pub(super) struct ParquetFile {
     input: InputFile,
@@ -105,7 +108,10 @@ impl ParquetFile {
             let demands = &demands[groups.clone()];
             let need = demands.iter().fold(Need::default(), |most, own| most.or_larger(own.need.clone()));
             let row_bytes = demands.iter().map(|own| own.row_bytes).max().unwrap_or(0);
-            let batch_rows = (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, cutting.batch_rows as u64);
+            let of_batch =
+                |most: usize| (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, most as u64) as usize;
+            let batch_rows = of_batch(cutting.batch_rows);
+            let coded_rows = of_batch(cutting.batch_rows.saturating_mul(CODED_BATCHES));
             let whole = rows == self.group_rows[groups.clone()].iter().sum::<u64>();
             let shared = shared.clone();
             let group = (whole && groups.len() == 1).then_some(groups.start);
@@ -118,7 +124,7 @@ impl ParquetFile {
                         ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                             .with_row_groups(groups.clone().collect())
                             .with_projection(mask.clone())
-                            .with_batch_size(batch_rows as usize);
+                            .with_batch_size(batch_rows);
                     if !whole {
                         let part = [RowSelector::skip(before as usize), RowSelector::select(rows as usize)];
                         reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
@@ -133,7 +139,7 @@ impl ParquetFile {
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 match group.map(|group| self.coded(group, &shared.2, bytes_read)).transpose()?.flatten() {
                     Some(columns) => {
-                        Ok(Box::new(StoredCodes::new(path, columns, rows, batch_rows as usize, ordinary)))
+                        Ok(Box::new(StoredCodes::new(path, columns, rows, coded_rows, ordinary)))
                     }
                     None => Ok(Box::new(ordinary()?.map(|batch| batch.map(Batch::from)))),
                 }

@@ -61,6 +61,9 @@ pub(super) type OrdinaryPiece<'t> = Box<dyn FnOnce() -> Result<OrdinaryBatches<'
 /// The batches of the ordinary reader.
 pub(super) type OrdinaryBatches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>;
 
+/// A column with the name that it has in the table.
+pub(super) type NamedColumn = (Arc<str>, CodedColumn);
+
 /// The batches of a row group.
 pub(super) struct StoredCodes<'t> {
     path: &'t Path,
@@ -84,7 +87,7 @@ impl<'t> StoredCodes<'t> {
     /// The rows of these columns, with their names.
     pub fn new(
         path: &'t Path,
-        columns: Vec<(Arc<str>, CodedColumn)>,
+        columns: Vec<NamedColumn>,
         rows: u64,
         batch_rows: usize,
         ordinary: OrdinaryPiece<'t>,

@@ -252,7 +252,11 @@ fn few_values_that_change_are_passed_on_as_bytes() {
             let batches = morsel.decoded().collect::<Result<Vec<_>>>()?;
             Ok(batches.iter().all(|batch| batch.codes.is_some()))
         };
-        table.scan(&requests, 1, are_bytes, |found| Ok(in_bytes.push(found))).unwrap();
+        let note = |found| {
+            in_bytes.push(found);
+            Ok(())
+        };
+        table.scan(&requests, 1, are_bytes, note).unwrap();
     }
     assert_eq!(in_bytes, [false, true, false]);
 }

@@ -23,7 +23,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::batch::Batch;
-use super::coded::{CodedColumn, OrdinaryBatches, OrdinaryPiece, StoredCodes};
+use super::coded::{CodedColumn, NamedColumn, OrdinaryBatches, OrdinaryPiece, StoredCodes};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -154,7 +154,7 @@ impl ParquetFile {
         group: usize,
         plan: &FilePlan,
         bytes_read: &Arc<AtomicU64>,
-    ) -> Result<Option<Vec<(Arc<str>, CodedColumn)>>> {
+    ) -> Result<Option<Vec<NamedColumn>>> {
         let Some(requests) = plan.coded() else { return Ok(None) };
         let (schema, rows) = (self.metadata.parquet_schema(), self.group_rows[group]);
         let mut columns = Vec::with_capacity(requests.len());
